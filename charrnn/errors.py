@@ -1,0 +1,72 @@
+"""Everything that can go wrong and is not a bug.
+
+    CharrnnError               what is wrong, and what to do about it
+    +-- SettingError           an option or argument outside its range
+    +-- CorpusError            a text that cannot be read, or is not enough
+    +-- ModelFileError         a model file that cannot be used
+    |   +-- NotAModelError     it was never one of ours
+    |   +-- DamagedModelError  it was, and is broken
+    |   +-- NewerModelError    it is, from a later version of this program
+    |   +-- ModelExistsError   it is there already, and would be lost
+    |   +-- ModelBusyError     another run is writing to it
+    |   +-- SaveError          it could not be written
+    +-- ResumeError            a run that cannot go on as asked
+    +-- DivergedError          the loss left every bound
+
+A bug is not in this tree: it keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class CharrnnError(Exception):
+    """What is wrong, in one sentence, and what to do about it, in another."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+class SettingError(CharrnnError):
+    """An option or argument outside its range."""
+
+
+class CorpusError(CharrnnError):
+    """A text that cannot be read, or is not enough."""
+
+
+class ModelFileError(CharrnnError):
+    """A model file that cannot be used."""
+
+
+class NotAModelError(ModelFileError):
+    """It was never one of ours."""
+
+
+class DamagedModelError(ModelFileError):
+    """It was one of ours, and is broken."""
+
+
+class NewerModelError(ModelFileError):
+    """It comes from a later version of this program."""
+
+
+class ModelExistsError(ModelFileError):
+    """It is there already, and would be lost."""
+
+
+class ModelBusyError(ModelFileError):
+    """Another run is writing to it."""
+
+
+class SaveError(ModelFileError):
+    """It could not be written."""
+
+
+class ResumeError(CharrnnError):
+    """A run that cannot go on as asked."""
+
+
+class DivergedError(CharrnnError):
+    """The loss left every bound."""
