@@ -1,0 +1,43 @@
+"""The one product inside the loop, rows @ M with the same M at every step, in small pieces.
+
+BLAS copies both factors into an order of its own before it multiplies, and for a few lanes and a
+square M that copy costs as much as a third of the product. Small products are spared it. So M is
+laid out once a window in panels of columns, each small enough to be spared, and numpy multiplies
+them all in one call:
+
+    rows (B, H) @ M (H, H)   ->   rows (B, H) @ panels (H / w, H, w)
+
+Measured on a 2-core x86 machine with 32 lanes: 26 instead of 36 microseconds at H = 256,
+and 124 instead of 147 at H = 512.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from charrnn.network.parameters import Array
+
+SMALL = 10**6  # multiply-adds up to which OpenBLAS multiplies without copying
+WIDTHS = (64, 48, 32, 16)
+
+
+class Product:
+    """rows @ M, into a place of its own."""
+
+    def __init__(self, lanes: int, hidden: int, dtype: DTypeLike) -> None:
+        fits = (w for w in WIDTHS if hidden % w == 0 and w * hidden * lanes <= SMALL)
+        width = next(fits, hidden)
+        self.panels = np.empty((hidden // width, hidden, width), dtype)
+        self.out: Array = np.zeros((lanes, hidden), dtype)
+        self._by_panel = self.out.reshape(lanes, -1, width).transpose(1, 0, 2)
+
+    def hold(self, matrix: Array) -> None:
+        """Multiply by this matrix from now on."""
+        count, hidden, width = self.panels.shape
+        self.panels[...] = matrix.reshape(hidden, count, width).transpose(1, 0, 2)
+
+    def __call__(self, rows: Array) -> Array:
+        """rows @ M, in the array that every call fills anew."""
+        np.matmul(rows, self.panels, out=self._by_panel)
+        return self.out
