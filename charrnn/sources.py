@@ -1,0 +1,164 @@
+"""A name to blocks of bytes: files, pipes and standard input, unpacked where they are packed."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, Final
+
+from charrnn.errors import CorpusError
+
+if TYPE_CHECKING:
+    import bz2
+    import gzip
+    import lzma
+
+BLOCK: Final = 1 << 17  # bytes: small enough that what is made of one stays in the cache
+PATIENCE_SECONDS: Final = 5.0  # how long a named pipe may stay silent before we believe it dead
+INHERITED: Final = ("/dev/fd/", "/dev/stdin", "/proc/")  # pipes of the shell: <(command)
+PACKED: Final = {
+    "gzip": (".gz", re.compile(rb"\x1f\x8b\x08")),
+    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00")),
+    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")),
+}
+
+
+def name_of(source: str) -> str:
+    """What to call a source in a message."""
+    return "standard input" if source == "-" else source
+
+
+def byte_blocks(source: str) -> Iterator[bytes]:
+    """The bytes of a file, or of standard input for "-", unpacked, a block at a time."""
+    name = name_of(source)
+    done = 0
+    with _open(source) as stream:
+        try:
+            packing = _packing(source, stream.peek(10))
+            reader = _unpack(packing, stream) if packing else None
+            while block := reader.read(BLOCK) if reader else stream.read1(BLOCK):
+                yield block
+                done += len(block)
+        except EOFError:
+            raise CorpusError(
+                f"{name} is cut short: its {packing} data stops after {done} unpacked bytes",
+                "Copy or download it again.",
+            ) from None
+        except (OSError, zlib.error, _lzma_error()) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise _unreadable(name, error) from None
+            raise CorpusError(
+                f"{name} is damaged: its {packing} data cannot be unpacked after {done} bytes",
+                "Copy or download it again.",
+            ) from None
+
+
+def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
+    if source == "-":
+        return nullcontext(_standard_input())
+    try:
+        mode = os.stat(source).st_mode
+        if stat.S_ISDIR(mode):
+            raise CorpusError(f"{source} is a folder", "Name the files in it: FOLDER/*.txt")
+        if stat.S_ISFIFO(mode) and not source.startswith(INHERITED):
+            return _open_named_pipe(source)
+        if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+            raise _not_a_text(source)
+        stream = open(source, "rb")  # noqa: SIM115  byte_blocks closes it
+    except (OSError, ValueError) as error:
+        raise _unreadable(source, error) from None
+    if stat.S_ISCHR(mode) and not stream.isatty():  # /dev/zero never ends
+        stream.close()
+        raise _not_a_text(source)
+    return stream
+
+
+def _standard_input() -> io.BufferedReader:
+    if sys.stdin is None:
+        raise CorpusError("standard input is closed", "Name a file, or pipe a text in.")
+    stream = sys.stdin.buffer
+    if isinstance(stream, io.BufferedReader):
+        with suppress(AttributeError, OSError):  # not on every system, nor for every stream
+            os.set_blocking(stream.fileno(), True)  # or "nothing yet" would look like the end
+        return stream
+    return io.BufferedReader(io.BytesIO(stream.read()))  # somebody's stand-in, already in memory
+
+
+def _open_named_pipe(path: str) -> io.BufferedReader:
+    """A pipe that gives something. Opened plainly, one without a writer would block for ever."""
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
+            raise CorpusError(
+                f"{path} is a pipe, and nobody writes to it",
+                "Start what writes to it first, or pipe that into charrnn and name the corpus -",
+            )
+        os.set_blocking(pipe, True)
+        return os.fdopen(pipe, "rb")
+    except BaseException:
+        os.close(pipe)
+        raise
+
+
+def _packing(source: str, head: bytes) -> str | None:
+    """How the bytes are packed, if they are. The content decides, not the name."""
+    for packing, (_, magic) in PACKED.items():
+        if magic.match(head):
+            return packing
+    for packing, (suffix, _) in PACKED.items():
+        if head and source.endswith(suffix):
+            raise CorpusError(
+                f"{source} is named like a {packing} file and does not start like one",
+                f"Copy it again if it is damaged; if it is plain text, drop the {suffix}",
+            )
+    return None
+
+
+def _unpack(packing: str, stream: io.BufferedReader) -> gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File:
+    try:  # some builds of Python lack one or the other
+        if packing == "gzip":
+            import gzip
+
+            return gzip.GzipFile(fileobj=stream)
+        if packing == "xz":
+            import lzma
+
+            return lzma.LZMAFile(stream)
+        import bz2
+
+        return bz2.BZ2File(stream)
+    except ImportError:
+        raise CorpusError(
+            f"this Python cannot unpack {packing}", "Unpack the file first."
+        ) from None
+
+
+def _lzma_error() -> type[Exception]:
+    lzma = sys.modules.get("lzma")
+    return lzma.LZMAError if lzma else zlib.error
+
+
+def _not_a_text(path: str) -> CorpusError:
+    return CorpusError(f"{path} is a device, not a text", "Name a file, or - for standard input.")
+
+
+def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
+    """What stands in the way, said so that one can do something about it."""
+    if isinstance(error, FileNotFoundError):
+        if os.path.islink(name):
+            target = os.readlink(name)
+            return CorpusError(
+                f"{name} is a link to {target}, which is not there", "Mend the link."
+            )
+        return CorpusError(f"{name} does not exist", "Check the name, and the folder you are in.")
+    if isinstance(error, PermissionError):
+        return CorpusError(f"{name} may not be read", "Change its permissions, or copy it.")
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return CorpusError(f"{name} cannot be read: {reason}", "Check the name, and the disk it is on.")
