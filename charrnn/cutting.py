@@ -1,0 +1,128 @@
+"""Text to examples: code points in, the same code points out, with an END after each example.
+
+    lines        ab⏎⏎cd⏎ef    ->  ab■cd■ef■
+    paragraphs   ab⏎cd⏎⏎⏎ef⏎  ->  ab⏎cd■ef■
+    files        ab⏎cd⏎       ->  ab⏎cd⏎■
+
+Blank lines come to nothing; they separate paragraphs. It happens block by block, and nothing is
+kept but what the next block decides about: spaces that may turn out to be a blank line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.vocabulary import Codes, codes_of
+
+Cut = Literal["lines", "paragraphs", "files"]
+
+END_CODE: Final = np.uint32(0x110000)  # the first number that is no code point
+NEWLINE: Final = np.uint32(ord("\n"))
+# by code point, what str.isspace says; the last of all is U+3000, and what follows is none
+SPACES: Final = np.array([chr(code).isspace() for code in range(0x3002)])
+
+
+def cut(texts: Iterable[str], kind: Cut, keep_blank: bool = False) -> Iterator[Codes]:
+    """The code points of one text that comes in blocks, END_CODE after each example.
+
+    With keep_blank, every line is an example, also one that is empty.
+    """
+    blocks = (codes_of(text) for text in texts if text)
+    if kind == "files":
+        return _from_first_visible(blocks)
+    if kind == "paragraphs":
+        return _end_at_gaps(_blank_lines_emptied(blocks))
+    return _end_lines(blocks if keep_blank else _blank_lines_emptied(blocks), keep_blank)
+
+
+def is_space(codes: Codes) -> NDArray[np.bool_]:
+    """Which code points are white space, newlines among them."""
+    return SPACES.take(codes, mode="clip")
+
+
+def _from_first_visible(blocks: Iterator[Codes]) -> Iterator[Codes]:
+    """All of it, then END; nothing, if there is nothing in it but space."""
+    held = []
+    for codes in blocks:
+        held.append(codes.astype(np.uint16))  # wide enough for every space
+        if not is_space(codes).all():
+            yield from (spaces.astype(np.uint32) for spaces in held[:-1])
+            yield codes
+            yield from blocks
+            yield np.array([END_CODE])
+
+
+def _blank_lines_emptied(blocks: Iterator[Codes]) -> Iterator[Codes]:
+    """The same lines, but those with nothing in them except space become empty."""
+    held: list[NDArray[np.uint16]] = []  # spaces that a line began with
+    begun = False  # whether the line has gone beyond them
+    for codes in blocks:
+        newlines = np.flatnonzero(codes == NEWLINE)
+        unfinished = codes[-1] != NEWLINE
+        starts = np.concatenate(([0], newlines + 1))[: len(newlines) + unfinished]
+        first = codes[starts]
+        suspect = is_space(first) & (first != NEWLINE)
+        suspect[0] &= not begun
+        if not held and not suspect.any():  # as nearly always
+            begun = bool(unfinished)
+            yield codes
+            continue
+        visible = np.logical_or.reduceat(~is_space(codes), starts)
+        visible[0] |= begun
+        if visible[0]:
+            yield from (spaces.astype(np.uint32) for spaces in held)
+        if visible[0] or len(newlines):
+            held = []
+        if unfinished and not visible[-1]:
+            held.append(codes[starts[-1] :].astype(np.uint16))
+        begun = bool(unfinished and visible[-1])
+        keep = visible.repeat(np.diff(starts, append=len(codes)))
+        keep[newlines] = True
+        yield codes[keep]
+
+
+def _end_lines(blocks: Iterator[Codes], keep_blank: bool) -> Iterator[Codes]:
+    """Every newline becomes END; those of empty lines go, unless they are to be kept."""
+    ended = True  # whether a new line begins here
+    for codes in blocks:
+        if not len(codes):
+            continue
+        newline = codes == NEWLINE
+        marked = np.where(newline, END_CODE, codes)
+        if not keep_blank:
+            empty = newline & np.concatenate(([ended], newline[:-1]))
+            marked = marked[~empty] if empty.any() else marked
+        ended = bool(newline[-1])
+        yield marked
+    if not ended:
+        yield np.array([END_CODE])
+
+
+def _end_at_gaps(blocks: Iterator[Codes]) -> Iterator[Codes]:
+    """A newline alone stays; two or more become one END; those at either end of the text go."""
+    gap = 0  # newlines since the last other character
+    begun = False
+    for codes in blocks:
+        others = np.flatnonzero(codes != NEWLINE)
+        if not len(others):
+            gap += len(codes)
+            continue
+        gap += int(others[0])
+        if begun and gap:
+            yield np.array([NEWLINE if gap == 1 else END_CODE])
+        body = codes[others[0] : others[-1] + 1]  # neither begins nor ends with a newline
+        newline = body == NEWLINE
+        repeated = newline[1:] & newline[:-1]
+        if repeated.any():
+            follows = np.concatenate(([False], repeated))
+            leads = np.concatenate((repeated, [False])) & ~follows
+            body = np.where(leads, END_CODE, body)[~follows]
+        yield body
+        gap = len(codes) - 1 - int(others[-1])
+        begun = True
+    if begun:
+        yield np.array([END_CODE])
