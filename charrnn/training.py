@@ -1,0 +1,273 @@
+"""Learning by truncated back-propagation through time, told as a sequence of small events.
+
+    for each epoch:                          the examples in a new order, end to end in B lanes
+        for each window of T steps:          the state crosses windows, the gradient does not
+            gradient -> clip -> optimiser
+            every so often: a check-up       held-out loss; the best parameters so far are kept
+
+``train`` is a generator: whoever iterates it decides what to draw, when to save and when to stop.
+Everything that the run needs to go on is in its TrainState, so stopping is no longer asking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from charrnn.corpus import Corpus, Examples
+from charrnn.errors import DivergedError
+from charrnn.lanes import Epoch
+from charrnn.network.crew import Crew
+from charrnn.network.network import State, Window
+from charrnn.network.parameters import Array, Parameters, Size, initial
+from charrnn.optimizer import Moments, Optimizer, clip, initial_moments
+from charrnn.schedule import Stopwatch, rate
+from charrnn.scoring import Score, Scorer
+from charrnn.settings import Ending, Fitted
+
+INITIAL, DROPOUT = 1, 2  # what tells apart the random streams of one seed
+BLOCK = 1 << 22  # symbols counted at a time
+SHARE = 0.1  # symbols examined at a check-up for each one trained on since the last
+MINIMUM = 1 << 14
+
+
+@dataclass(frozen=True)
+class Best:
+    """The parameters with the lowest held-out loss so far."""
+
+    step: int
+    nats_per_character: float
+    flat: Array
+
+
+@dataclass
+class TrainState:
+    """All that a run knows. It belongs to ``train`` while that is running."""
+
+    parameters: Parameters
+    moments: Moments
+    lanes: State  # (B, H) for each layer: where the next window starts from
+    step: int = 0
+    epoch: int = 0
+    window: int = 0  # of the epoch: how many have been read
+    characters: int = 0  # targets seen, ends included
+    nats: float = 0.0  # of the targets since the last check-up
+    since: int = 0  # how many those are
+    minutes: float = 0.0  # used so far; counted only where minutes are what ends the run
+    best: Best | None = None
+    history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
+
+
+@dataclass(frozen=True)
+class Step:
+    """One window was learned from."""
+
+    step: int
+    characters: int  # targets in the window, ends included
+    nats_per_character: float
+    gradient_norm: float
+    lr: float
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """The held-out text was scored; or, where nothing is held out, only the time had come."""
+
+    step: int
+    score: Score | None
+    train_nats_per_character: float
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """The run is over."""
+
+    why: Ending
+
+
+Event = Step | Checkup | Done
+
+
+def start(corpus: Corpus, config: Fitted) -> TrainState:
+    """A network that has learned nothing yet."""
+    size = Size(corpus.vocabulary.symbols, config.hidden, config.layers)
+    p = initial(size, log_frequencies(corpus), np.random.default_rng([config.seed, INITIAL]))
+    lanes = [np.zeros((config.batch, size.hidden), p.flat.dtype) for _ in range(size.layers)]
+    return TrainState(p, initial_moments(config.optimizer, p), lanes)
+
+
+def log_frequencies(corpus: Corpus) -> Array:
+    """How often each symbol is a target in training, as a log; -inf where never."""
+    counts = np.zeros(corpus.vocabulary.symbols, np.int64)
+    for at in range(0, len(corpus.train.ids), BLOCK):
+        block = corpus.train.ids[at : at + BLOCK]
+        counts += np.bincount(block, minlength=len(counts))
+    with np.errstate(divide="ignore"):
+        logs: Array = np.log(counts / counts.sum())
+    return logs
+
+
+def entropy(logs: Array) -> float:
+    """The entropy of the unigram distribution: what a network that has learned nothing loses."""
+    seen = logs[np.isfinite(logs)]
+    return -float(np.sum(np.exp(seen) * seen))
+
+
+def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
+    """Go on from this state until the run is over, changing the state in place."""
+    learner = Learner(state, corpus, config)
+    scorer = Scorer(state.parameters, corpus.vocabulary, config.carry, config.workers)
+    held_out = examined(corpus, config)
+    windows: Iterator[Window] | None = None
+    while True:
+        if is_due(state, config):
+            yield check_up(state, scorer, held_out)
+        if why := ending(state, config):
+            yield Done(why)
+            return
+        if windows is None:
+            windows = learner.begin_epoch()
+        yield learner.learn_from(next(windows))
+        if state.window == 0:
+            windows = None
+
+
+class Learner:
+    """What takes one step after the other: the unfolded network, the optimiser and a watch."""
+
+    def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
+        p = state.parameters
+        self.state, self.corpus, self.config = state, corpus, config
+        self.crew = Crew(p.size, config.bptt, config.batch, config.workers, p.flat.dtype)
+        self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
+        self.gradient = p.like()
+        self.watch = Stopwatch()
+        self.limit = 4 * entropy(log_frequencies(corpus)) + 10  # nats each: more is divergence
+        self.windows = 0
+
+    def begin_epoch(self) -> Iterator[Window]:
+        """The windows of this epoch that are still to be read."""
+        state, config = self.state, self.config
+        epoch = Epoch(
+            self.corpus.train, config.batch, config.bptt, config.seed, state.epoch, config.carry
+        )
+        self.windows = epoch.windows
+        self.crew.start_from(state.lanes)
+        return epoch.starting_from(state.window)
+
+    def learn_from(self, window: Window) -> Step:
+        """Take one step; the state is one step on."""
+        state, config, gradient = self.state, self.config, self.gradient
+        self.watch.begin()
+        done = progress(state, config, len(self.corpus.train.ids))
+        lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
+        masks = dropout_masks(state.parameters.size, config, state.step)
+        nats = self.crew.nats_and_gradient(
+            state.parameters, window, gradient, self.crew.share, masks
+        )
+        norm = clip(gradient.flat, config.clip)
+        count = window.y.size - (0 if window.idle is None else int(window.idle.sum()))
+        if not (nats < self.limit * count and math.isfinite(norm)):
+            raise diverged(state, config)
+        state.step += 1
+        self.optimizer.update(state.parameters.flat, gradient.flat, state.moments, state.step, lr)
+        state.characters += count
+        state.nats += nats
+        state.since += count
+        self._move_on()
+        if config.minutes is not None:
+            state.minutes += self.watch.minutes()
+        return Step(state.step, count, nats / count, norm, lr)
+
+    def _move_on(self) -> None:
+        state = self.state
+        state.window += 1
+        self.crew.copy_state(state.lanes)
+        if state.window == self.windows:
+            state.epoch, state.window = state.epoch + 1, 0
+            for h in state.lanes:
+                h[...] = 0
+
+
+def is_due(state: TrainState, config: Fitted) -> bool:
+    """Whether the next thing is a check-up; a run that stopped right before one resumes with it."""
+    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
+        return False
+    return state.step % config.check_every == 0 or ending(state, config) is not None
+
+
+def check_up(state: TrainState, scorer: Scorer, held_out: Examples) -> Checkup:
+    """Score the held-out text, keep the parameters if they are the best so far, note it all."""
+    score = None
+    now = train_loss = state.nats / state.since if state.since else math.inf
+    if len(held_out):
+        score = scorer.tally(held_out.ids, scorer.nats_in_stretches(held_out))
+        now = score.nats_per_character
+    is_best = score is None or state.best is None or now < state.best.nats_per_character
+    if is_best:
+        state.best = Best(state.step, now, state.parameters.flat.copy())
+    row = {"step": state.step, "characters": state.characters, "train": train_loss}
+    state.history.append(row if score is None else row | {"held_out": now})
+    state.nats, state.since = 0.0, 0
+    return Checkup(state.step, score, train_loss, is_best)
+
+
+def examined(corpus: Corpus, config: Fitted) -> Examples:
+    """As much of the held-out text as a check-up may cost."""
+    between = config.check_every * config.batch * config.bptt
+    return part_of(corpus.held_out, max(MINIMUM, int(between * SHARE)))
+
+
+def part_of(examples: Examples, most: int) -> Examples:
+    """All of them if they have at most so many symbols, else evenly spaced ones, or a beginning."""
+    total = len(examples.ids)
+    if total <= most:
+        return examples
+    every = -(-total // most)
+    if len(examples) < 2 * every:
+        return Examples(examples.ids[:most], np.array([0, most], np.uint32))
+    chosen = [examples.nth(number) for number in range(0, len(examples), every)]
+    starts = np.cumsum([0, *(len(ids) for ids in chosen)]).astype(np.uint32)
+    return Examples(np.concatenate(chosen), starts)
+
+
+def progress(state: TrainState, config: Fitted, symbols: int) -> float:
+    """The share of the run that is done, from 0 to 1, by what was seen or by the time it took."""
+    seen = state.characters / (config.epochs * symbols)
+    used = 0.0 if config.minutes is None else state.minutes / config.minutes
+    return min(1.0, max(seen, used))
+
+
+def ending(state: TrainState, config: Fitted) -> Ending | None:
+    """What has ended the run, if anything has."""
+    if state.epoch >= config.epochs:
+        return "epochs"
+    if config.minutes is not None and state.minutes >= config.minutes:
+        return "minutes"
+    if config.patience is not None and state.best is not None:
+        worse = sum(row["step"] > state.best.step for row in state.history)
+        return "patience" if worse >= config.patience else None
+    return None
+
+
+def dropout_masks(size: Size, config: Fitted, step: int) -> list[Array] | None:
+    """For each layer, which units of each lane are heard above it throughout this window."""
+    if not config.dropout:
+        return None
+    rng = np.random.Generator(np.random.SFC64([config.seed, DROPOUT, step]))
+    kept = round(256 * (1 - config.dropout))
+    bits = rng.integers(0, 256, (size.layers, 1, config.batch, size.hidden), np.uint8)
+    masks: Array = np.multiply(bits < kept, np.float32(256 / kept), dtype=np.float32)
+    return list(masks)
+
+
+def diverged(state: TrainState, config: Fitted) -> DivergedError:
+    """What to say when the loss leaves every bound."""
+    return DivergedError(
+        f"the loss grew out of bounds at step {state.step + 1}",
+        f"try a smaller learning rate, such as --lr {config.lr / 5:.1g}",
+    )
