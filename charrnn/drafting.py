@@ -38,7 +38,7 @@ class Draft:
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """The type that the numbers have outgrown so far."""
+        """The smallest type that holds the numbers given so far."""
         return self._numbers.dtype
 
     def add(self, codes: Codes) -> None:
@@ -54,6 +54,7 @@ class Draft:
         """Turn paragraphs into lines. They hold no blank ones, so no example is empty."""
         if ord("\n") not in self.characters:
             return
+        self._close_piece()
         newline = self._numbers[ord("\n")]
         for piece in self._pieces:
             for block in blocks_of(piece):
