@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final
 
 from charrnn.errors import CorpusError
+from charrnn.shipped import path_of
 
 if TYPE_CHECKING:
     import bz2
@@ -63,6 +64,7 @@ def byte_blocks(source: str) -> Iterator[bytes]:
 def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
     if source == "-":
         return nullcontext(_standard_input())
+    source = path_of(source)
     try:
         mode = os.stat(source).st_mode
         if stat.S_ISDIR(mode):

@@ -1,0 +1,190 @@
+"""What a run will be: sizes that fit the corpus, what they cost, and what there is to beat.
+
+Nothing here looks at a clock but ``characters_per_second``, so the same corpus and options give the
+same plan everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from charrnn.corpus import Corpus
+from charrnn.errors import CorpusError
+from charrnn.markov import Baseline, baselines
+from charrnn.network.parameters import count, shapes_of
+from charrnn.optimizer import MOMENTS
+from charrnn.settings import Fitted, TrainConfig
+from charrnn.training import Step, start, train
+from charrnn.vocabulary import UNKNOWN
+
+CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
+EXAMINED = 10  # symbols trained on for each that is held out, between two check-ups
+LARGEST_EXAMINED = 1 << 14
+ALONE = 45 << 20  # bytes: Python and the packages before anything is read
+TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What suits a corpus of up to so many symbols."""
+
+    symbols: float
+    hidden: int
+    layers: int
+    dropout: float
+    batch: int
+    bptt: int
+    lr: float
+    passes: float  # epochs, for a corpus of exactly that size; a smaller one takes more
+
+
+RECIPES = (
+    Recipe(4_000, 64, 1, 0.4, 4, 16, 0.002, 60),
+    Recipe(60_000, 128, 2, 0.5, 8, 16, 0.002, 60),
+    Recipe(600_000, 256, 2, 0.3, 64, 64, 0.002, 40),
+    Recipe(8_000_000, 256, 2, 0.1, 64, 64, 0.002, 4),
+    Recipe(float("inf"), 512, 2, 0.0, 64, 64, 0.001, 1),
+)
+
+
+def recipe(symbols: int) -> Recipe:
+    """The first that is meant for so large a corpus."""
+    return next(r for r in RECIPES if symbols <= r.symbols)
+
+
+def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
+    """The same settings with every choice made, none larger than the corpus can fill."""
+    symbols = len(corpus.train.ids)
+    usual = recipe(symbols)
+
+    def chosen(name: str) -> Any:
+        given = getattr(config, name)
+        return getattr(usual, name) if given is None else given
+
+    longest = longest_example(corpus)
+    bptt = longest if config.bptt == 0 else min(int(chosen("bptt")), symbols)
+    batch = max(1, min(int(chosen("batch")), symbols // bptt))
+    epochs = config.epochs
+    if epochs is None:
+        epochs = 1 << 40 if config.minutes is not None else usual_epochs(usual, symbols)
+    steps = -(-symbols // (batch * bptt))
+    total = epochs * steps if config.epochs or config.minutes is None else 40 * steps
+    held_out = min(len(corpus.held_out.ids), LARGEST_EXAMINED)
+    at_least = -(-EXAMINED * held_out // (batch * bptt))
+    check_every = config.check_every or max(total // CHECKUPS, at_least, 1)
+    warmup = config.warmup if config.warmup is not None else min(200, total // 20)
+    return Fitted(
+        **(
+            asdict(config)
+            | {name: chosen(name) for name in ("hidden", "layers", "dropout", "lr")}
+            | {"bptt": bptt, "batch": batch, "epochs": epochs}
+            | {"check_every": check_every, "warmup": warmup}
+        )
+    )
+
+
+def usual_epochs(usual: Recipe, symbols: int) -> int:
+    """More passes over a smaller corpus, though not in proportion."""
+    if usual.symbols == float("inf"):
+        return 1
+    return max(1, round(usual.passes * math.sqrt(usual.symbols / symbols)))
+
+
+def longest_example(corpus: Corpus) -> int:
+    """How many symbols the longest example has, its END among them."""
+    starts = corpus.train.starts
+    return int(np.max(starts[1:] - starts[:-1]))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be done."""
+
+    config: Fitted
+    examples: int
+    characters: int
+    symbols: int
+    held_out_examples: int
+    held_out_characters: int
+    examples_are: str
+    parameters: int
+    memory_bytes: int
+    steps_per_epoch: int
+    steps: int | None  # None where the clock decides
+
+
+def plan(config: TrainConfig, corpus: Corpus) -> Plan:
+    """The plan for this corpus."""
+    c = fitted(config, corpus)
+    symbols = len(corpus.train.ids)
+    steps = -(-symbols // (c.batch * c.bptt))
+    timed = config.epochs is None and config.minutes is not None
+    return Plan(
+        c,
+        len(corpus.train),
+        corpus.train.characters,
+        corpus.vocabulary.symbols,
+        len(corpus.held_out),
+        corpus.held_out.characters,
+        corpus.examples_are,
+        parameters(c, corpus.vocabulary.symbols),
+        memory_bytes(c, corpus),
+        steps,
+        None if timed else steps * c.epochs,
+    )
+
+
+def parameters(config: Fitted, symbols: int) -> int:
+    """How many numbers the network learns."""
+    return count(shapes_of(symbols, config.hidden, config.layers))
+
+
+def memory_bytes(config: Fitted, corpus: Corpus) -> int:
+    """About as much memory as training will take."""
+    symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
+    copies = 5 + len(MOMENTS[config.optimizer]) + config.workers
+    numbers = copies * parameters(config, symbols)
+    numbers += rows * config.hidden * config.layers * (3 if config.dropout else 2)
+    numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
+    text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes
+    orders = 2 * corpus.train.starts.nbytes
+    return int(ALONE + 4 * numbers + text + orders)
+
+
+def markov_baselines(corpus: Corpus) -> Iterator[Baseline]:
+    """The held-out loss of models that only count; naming a character never seen included."""
+    ids = corpus.held_out.ids
+    unseen = int((ids == UNKNOWN).sum()) * corpus.vocabulary.unseen_nats / max(1, len(ids))
+    for found in baselines(corpus.train.ids, ids, corpus.vocabulary.symbols):
+        yield replace(found, nats_per_character=found.nats_per_character + unseen)
+
+
+def characters_per_second(config: Fitted, corpus: Corpus) -> float:
+    """How fast this machine trains such a network: a few steps are tried and forgotten."""
+    state = start(corpus, config)
+    events = (e for e in train(state, corpus, config) if isinstance(e, Step))
+    next(events, None)
+    began, seen = time.monotonic(), 0
+    for event in islice(events, 1000):
+        seen += event.characters
+        if time.monotonic() - began > TRIAL:
+            break
+    return seen / max(time.monotonic() - began, 1e-9)
+
+
+def check_memory(config: Fitted, corpus: Corpus, available: int | None) -> None:
+    """Raise CorpusError where the plan needs more memory than there is."""
+    needed = memory_bytes(config, corpus)
+    if available is not None and needed > available:
+        raise CorpusError(
+            f"this run needs about {needed / 2**30:.1f} GiB of memory, and"
+            f" {available / 2**30:.1f} GiB are free",
+            "Try a smaller --hidden, --batch or --bptt.",
+        )
