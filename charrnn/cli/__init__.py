@@ -1,0 +1,1 @@
+"""The terminal: the only room with Typer, Rich, tqdm, stdout, signals and exit statuses."""

@@ -1,0 +1,83 @@
+"""What would steer a terminal is shown; everything else comes out as it is."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from charrnn.cli import safety
+
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+
+
+def steers(character: str) -> bool:
+    """Whether a terminal would obey it, by what Unicode says of it."""
+    if character in "\n\t":
+        return False
+    return character in TURNING or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+
+
+def test_every_character_there_is_steers_or_is_left_alone() -> None:
+    for code in range(0x110000):
+        character = chr(code)
+        if steers(character):
+            assert safety.visible(character).startswith("\\"), hex(code)
+        elif safety.visible(character) != character:
+            pytest.fail(f"{code:#x} was changed")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\x00\x07\x08\x7f", r"\x00\x07\x08\x7f"),
+        ("\x9b31m", r"\x9b31m"),
+        ("a\rb", r"a\rb"),
+        ("abc\u202edef", r"abc\u202edef"),
+        ("a\u2028b", r"a\u2028b"),
+        ("\udcff.txt", r"\udcff.txt"),
+        ("[/b] [red] :smile: \\x1b", "[/b] [red] :smile: \\x1b"),
+        ("Zoë さくら 👩‍👩‍👧 z͑͗a שלום", "Zoë さくら 👩‍👩‍👧 z͑͗a שלום"),
+        ("one\n\ttwo", "one\n\ttwo"),
+    ],
+)
+def test_it_is_shown_as(text: str, shown: str) -> None:
+    assert safety.visible(text) == shown
+
+
+@given(ANY_TEXT)
+def test_a_message_stays_on_its_line(text: str) -> None:
+    line = safety.visible_line(text)
+    assert len(line.splitlines()) <= 1
+    assert not any(steers(character) or character in "\n\t" for character in line)
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_a_stream_may_come_in_any_pieces(first: str, second: str) -> None:
+    assert safety.visible(first + second) == safety.visible(first) + safety.visible(second)
+
+
+@given(ANY_TEXT)
+def test_made_safe_once_is_safe(text: str) -> None:
+    assert safety.visible(safety.visible(text)) == safety.visible(text)
+
+
+@given(ANY_TEXT)
+def test_json_made_safe_means_the_same(text: str) -> None:
+    written = safety.visible_json(json.dumps({"text": text}, ensure_ascii=False))
+    assert json.loads(written) == {"text": text}
+    assert not any(steers(character) for character in written)
+    written.encode("utf-8")
+
+
+@given(ANY_TEXT)
+def test_what_utf_8_cannot_hold_is_replaced_and_nothing_else(text: str) -> None:
+    encoded = safety.encodable(text)
+    encoded.encode("utf-8")
+    replaced = [now for now, before in zip(encoded, text, strict=True) if now != before]
+    assert replaced == ["\ufffd" for character in text if unicodedata.category(character) == "Cs"]
