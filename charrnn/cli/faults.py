@@ -1,0 +1,102 @@
+"""One red line and an exit status for everything that can go wrong and is not a bug.
+
+    0    done                          2    wrong usage, or a value out of range
+    1    a known failure               130  Ctrl-C       143  SIGTERM       129  SIGHUP
+    141  the reader of stdout left (128 + SIGPIPE, as cat and grep end)
+
+A bug is not told here: it keeps its traceback. CHARRNN_DEBUG=1 shows one for the rest too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from charrnn.cli import signals, streams, terminal
+from charrnn.errors import CharrnnError, SettingError
+
+FAILURE = 1
+USAGE = 2
+INTERRUPTED = 130
+READER_LEFT = 141
+
+
+class Fault:
+    """How the program ends: a status, and what to say; nothing is said of an empty one."""
+
+    def __init__(self, status: int, what: str = "", hint: str = "") -> None:
+        self.status = status
+        self.what = what
+        self.hint = hint
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Run the program in here; SystemExit comes out, whatever happens, unless it is a bug."""
+    try:
+        streams.prepare()
+        with signals.ending():
+            yield
+            streams.finish()
+        fault = Fault(0)
+    except BaseException as error:
+        explained = explain(_behind(error))
+        if explained is None:
+            raise
+        fault = explained
+        if os.environ.get("CHARRNN_DEBUG") and not isinstance(error, SystemExit):
+            import traceback
+
+            traceback.print_exception(error)
+    if fault.what:
+        terminal.say(f"charrnn: error: {fault.what}", terminal.RED)
+        if fault.hint:
+            terminal.say(fault.hint)
+    elif fault.status == INTERRUPTED and sys.stderr.isatty():
+        sys.stderr.write("\n")  # the shell's prompt goes below the ^C
+    raise SystemExit(fault.status)
+
+
+def explain(error: BaseException) -> Fault | None:
+    """What a user is told of it; None for a bug."""
+    match error:
+        case CharrnnError():
+            status = USAGE if isinstance(error, SettingError) else FAILURE
+            return Fault(status, error.what, error.hint)
+        case SystemExit():
+            return Fault(error.code if isinstance(error.code, int) else bool(error.code))
+        case signals.Stopped():
+            return Fault(error.status)
+        case KeyboardInterrupt():
+            return Fault(INTERRUPTED)
+        case BrokenPipeError():
+            return Fault(READER_LEFT)
+        case OSError():
+            where = f"{error.filename}: " if error.filename is not None else ""
+            return Fault(FAILURE, f"{where}{error.strerror or error}")
+        case MemoryError():
+            detail = f": {error}" if str(error) else ""
+            return Fault(
+                FAILURE,
+                f"not enough memory{detail}",
+                "Ask for less: a smaller network, a smaller batch, a shorter horizon.",
+            )
+    if "typer" in sys.modules:
+        from charrnn.cli import usage
+
+        return usage.explain(error)
+    return None
+
+
+def _behind(error: BaseException) -> BaseException:
+    """The error itself, or that stdout took no more, where all seemed well."""
+    try:
+        streams.finish()
+    except (BrokenPipeError, CharrnnError) as lost:
+        streams.abandon_stdout()
+        explained = explain(error)
+        if explained is not None and explained.status == 0:
+            return lost
+    return error

@@ -1,0 +1,113 @@
+"""Ctrl-C, SIGTERM and SIGHUP: asked once to stop, at a good place; asked twice, at once.
+
+    with signals.watched(talk) as stop:
+        for event in train(...):
+            ...
+            if stop.requested:
+                break
+    if stop.requested:
+        raise SystemExit(stop.status)
+
+What the parent process had ignored (nohup, a shell's ``&``) stays ignored. Outside of watched()
+each of them ends the program at once, by an exception, so that files are left as they should be.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from charrnn.cli.terminal import Talk
+
+STDERR = 2
+# Windows has no SIGHUP, and the others no SIGBREAK.
+_ALL = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    if hasattr(signal, name)
+)
+_MAY_REPEAT = getattr(signal, "SIGHUP", None)
+
+Handler = Callable[[int, FrameType | None], None]
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal ends the program here and now."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.status = 128 + number
+
+
+class Stop:
+    """Whether a signal has asked for an end, and the exit status that goes with it."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.status = 0
+
+
+@contextmanager
+def watched(talk: Talk) -> Iterator[Stop]:
+    """A Stop that the first signal sets, saying so; the second one raises Stopped."""
+    stop = Stop()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if stop.requested:
+            if number == _MAY_REPEAT:  # a closing terminal tends to send it twice
+                return
+            raise Stopped(number)
+        stop.requested = True
+        stop.status = 128 + number
+        if not talk.quiet:
+            # Not through sys.stderr: the signal may have come while it was being written to.
+            with suppress(OSError):
+                os.write(STDERR, _announcement(number))
+
+    with _handled(handle):
+        yield stop
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Each signal raises Stopped, so that SIGTERM cleans up as well as Ctrl-C does."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        raise Stopped(number)
+
+    with _handled(handle):
+        yield
+
+
+def leave_to_the_system() -> None:
+    """No more handlers: from here to the end, Ctrl-C just ends, without a last traceback."""
+    for number in _ours():
+        signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def _handled(handler: Handler) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in _ours()}
+    try:
+        for number in before:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _ours() -> list[int]:
+    if threading.current_thread() is not threading.main_thread():
+        return []  # Python leaves signals to the main thread
+    return [number for number in _ALL if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+
+
+def _announcement(number: int) -> bytes:
+    who = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
+    line = f"charrnn: {who}finishing this step, then saving; Ctrl-C stops at once\n"
+    return (("\n" if os.isatty(STDERR) else "") + line).encode()  # below the bar and the ^C
