@@ -1,0 +1,34 @@
+"""The program: ``charrnn``, or ``python -m charrnn``."""
+
+from __future__ import annotations
+
+import sys
+
+from charrnn.cli import signals
+from charrnn.cli.faults import told
+
+
+def run() -> None:
+    """Do what the command line says, and leave with the exit status."""
+    try:
+        with told():
+            if sys.argv[1:2] == ["--version"]:
+                say_version()
+            else:
+                from charrnn.cli.app import main  # Typer takes longer than an empty Python
+
+                main(sys.argv[1:])
+    finally:
+        signals.leave_to_the_system()
+
+
+def say_version() -> None:
+    """Write the name and the version."""
+    from charrnn import __version__
+    from charrnn.cli.terminal import write_result
+
+    write_result(f"charrnn {__version__}\n")
+
+
+if __name__ == "__main__":
+    run()

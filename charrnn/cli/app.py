@@ -1,0 +1,168 @@
+"""The commands by name, each loaded when it is called for.
+
+A command is a module beside this one: a function with annotated options, whose docstring is its
+help, and EXAMPLES, lines to copy with comments between them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from charrnn.cli import help as page
+from charrnn.cli import usage
+from charrnn.cli.faults import USAGE
+from charrnn.cli.terminal import write_result
+from charrnn.errors import SettingError
+
+Context = Any  # Click's, which Typer does not let one name in every version
+
+
+class Entry(NamedTuple):
+    """Where a command is found, and what it does in one line: the first of its docstring."""
+
+    where: str
+    line: str
+
+
+COMMANDS = {
+    "train": Entry("charrnn.cli.train:train", "Train a network on a corpus."),
+    "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model."),
+    "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model foretells a text."),
+    "info": Entry("charrnn.cli.info:info", "Show what a model file holds."),
+}
+
+EXAMPLES = """
+# learn the names of dinosaurs, then make up ten of them
+charrnn train dinosaurs
+charrnn sample -n 10
+
+# all there is to say about a command
+charrnn train --help
+
+# let the shell complete commands and options
+charrnn --install-completion
+"""
+
+
+class Command(TyperCommand):
+    """A command whose help is our page, and which shows it where all it needs is missing."""
+
+    def format_help(self, ctx: Context, formatter: Any) -> None:
+        page.write(self, ctx, formatter, {})
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing and any(one.required for one in self.params):
+            show_help(ctx)
+        with usage.placed(ctx):
+            return super().parse_args(ctx, args)
+
+
+class Commands(TyperGroup):
+    """All commands: known by name, imported one by one."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_help(self, ctx: Context, formatter: Any) -> None:
+        page.write(self, ctx, formatter, {name: entry.line for name, entry in COMMANDS.items()})
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            show_help(ctx)
+        with usage.placed(ctx):
+            return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            near = get_close_matches(args[0], COMMANDS)
+            meant = f"Did you mean {' or '.join(near)}? " if near else ""
+            raise SettingError(f"no such command: {args[0]}", f"{meant}Try 'charrnn --help'.")
+        return super().resolve_command(ctx, args)
+
+
+def show_help(ctx: Context) -> NoReturn:
+    """Answer a command line that says nothing: help, and the status of something missing."""
+    write_result(ctx.get_help() + "\n", raw=True)
+    raise typer.Exit(USAGE)
+
+
+def load(name: str) -> Command:
+    """The command of that name, made from its function."""
+    module_name, _, function_name = COMMANDS[name].where.partition(":")
+    module = import_module(module_name)
+    app = _typer()
+    register = app.command(
+        name, cls=Command, epilog=getattr(module, "EXAMPLES", None), context_settings=_settings()
+    )
+    register(getattr(module, function_name))
+    command = typer.main.get_command(app)
+    assert isinstance(command, Command)
+    return command
+
+
+def program() -> Commands:
+    """The whole program, ready for a command line."""
+    app = _typer(with_completion=_completion_is_asked_for())
+    register = app.callback(cls=Commands, epilog=EXAMPLES, context_settings=_settings())
+    register(_charrnn)
+    group = typer.main.get_command(app)
+    assert isinstance(group, Commands)
+    return group
+
+
+def main(args: Sequence[str]) -> None:
+    """Run one command line. What goes wrong comes out as an exception: see faults."""
+    if "_CHARRNN_COMPLETE" in os.environ:
+        program().main(args=list(args), prog_name="charrnn")
+    command: Command | Commands
+    if args and args[0] in COMMANDS:  # straight to it, past the options of the program
+        command, name, rest = load(args[0]), f"charrnn {args[0]}", args[1:]
+    else:
+        command, name, rest = program(), "charrnn", args
+    # Not through main(), which takes errors, Ctrl-C and closed pipes into its own hands.
+    with command.make_context(name, list(rest)) as ctx:
+        command.invoke(ctx)
+
+
+def _charrnn(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+) -> None:
+    """Learn how a text is spelt, character by character, and write more of its kind.
+
+    A recurrent network learns from names, verses, words: a line or a paragraph each. It then
+    makes up new ones, and says how likely any text is.
+    """
+    if version:
+        from charrnn.__main__ import say_version
+
+        say_version()
+        raise typer.Exit
+
+
+def _typer(*, with_completion: bool = False) -> typer.Typer:
+    return typer.Typer(
+        add_completion=with_completion, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+
+
+def _settings() -> dict[str, Any]:
+    return {"help_option_names": ["-h", "--help"], "terminal_width": page.width()}
+
+
+def _completion_is_asked_for() -> bool:
+    """Its options cost an import of seventy milliseconds in some versions of Typer."""
+    import sys
+
+    return "_CHARRNN_COMPLETE" in os.environ or any(
+        arg.startswith(("--install-completion", "--show-completion")) for arg in sys.argv
+    )
