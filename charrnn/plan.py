@@ -39,6 +39,8 @@ class Recipe:
     hidden: int
     layers: int
     dropout: float
+    dropconnect: float
+    blank: float
     batch: int
     bptt: int
     lr: float
@@ -46,12 +48,15 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe(4_000, 64, 1, 0.4, 4, 16, 0.002, 60),
-    Recipe(60_000, 128, 2, 0.5, 8, 16, 0.002, 60),
-    Recipe(600_000, 256, 2, 0.3, 64, 64, 0.002, 40),
-    Recipe(8_000_000, 256, 2, 0.1, 64, 64, 0.002, 4),
-    Recipe(float("inf"), 512, 2, 0.0, 64, 64, 0.001, 1),
+    Recipe(4_000, 64, 1, 0.4, 0.2, 0.1, 4, 16, 0.002, 60),
+    Recipe(60_000, 128, 2, 0.4, 0.3, 0.1, 8, 16, 0.002, 60),
+    Recipe(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 64, 0.002, 40),
+    Recipe(8_000_000, 256, 2, 0.1, 0.0, 0.0, 64, 64, 0.002, 4),
+    Recipe(float("inf"), 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.001, 1),
 )
+
+
+FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
 def recipe(symbols: int) -> Recipe:
@@ -83,7 +88,7 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     return Fitted(
         **(
             asdict(config)
-            | {name: chosen(name) for name in ("hidden", "layers", "dropout", "lr")}
+            | {name: chosen(name) for name in FITTED}
             | {"bptt": bptt, "batch": batch, "epochs": epochs}
             | {"check_every": check_every, "warmup": warmup}
         )

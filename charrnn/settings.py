@@ -17,6 +17,8 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "hidden": (1, LARGEST, f"1 to {LARGEST:,}"),
     "layers": (1, 64, "1 to 64"),
     "dropout": (0, 0.95, "0 to 0.95"),
+    "dropconnect": (0, 0.95, "0 to 0.95"),
+    "blank": (0, 0.95, "0 to 0.95"),
     "bptt": (0, LARGEST, f"0 to {LARGEST:,}, where 0 is the longest example"),
     "batch": (1, LARGEST, f"1 to {LARGEST:,}"),
     "lr": (1e-12, 1e6, "above 0, such as 0.002, and at most 1e6"),
@@ -42,7 +44,9 @@ class TrainConfig:
 
     hidden: int | None = None
     layers: int | None = None
-    dropout: float | None = None
+    dropout: float | None = None  # the share of units hidden from the layer above
+    dropconnect: float | None = None  # the share of recurrent weights hidden
+    blank: float | None = None  # the share of characters read as UNKNOWN
     bptt: int | None = None  # steps in a window; 0: as many as the longest example has
     batch: int | None = None  # lanes
     optimizer: Rule = "adam"
@@ -74,6 +78,8 @@ class Fitted(TrainConfig):
     hidden: int
     layers: int
     dropout: float
+    dropconnect: float
+    blank: float
     bptt: int
     batch: int
     lr: float

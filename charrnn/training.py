@@ -23,12 +23,13 @@ from charrnn.lanes import Epoch
 from charrnn.network.crew import Crew
 from charrnn.network.network import State, Window
 from charrnn.network.parameters import Array, Parameters, Size, initial
+from charrnn.noise import Noise
 from charrnn.optimizer import Moments, Optimizer, clip, initial_moments
 from charrnn.schedule import Stopwatch, rate
 from charrnn.scoring import Score, Scorer
 from charrnn.settings import Ending, Fitted
 
-INITIAL, DROPOUT = 1, 2  # what tells apart the random streams of one seed
+INITIAL = 1  # tells this randomness from other uses of the same seed
 BLOCK = 1 << 22  # symbols counted at a time
 SHARE = 0.1  # symbols examined at a check-up for each one trained on since the last
 MINIMUM = 1 << 14
@@ -144,6 +145,7 @@ class Learner:
         self.state, self.corpus, self.config = state, corpus, config
         self.crew = Crew(p.size, config.bptt, config.batch, config.workers, p.flat.dtype)
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
+        self.noise = Noise(p, config)
         self.gradient = p.like()
         self.watch = Stopwatch()
         self.limit = 4 * entropy(log_frequencies(corpus)) + 10  # nats each: more is divergence
@@ -165,10 +167,16 @@ class Learner:
         self.watch.begin()
         done = progress(state, config, len(self.corpus.train.ids))
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
-        masks = dropout_masks(state.parameters.size, config, state.step)
+        noise = self.noise
+        noise.begin(state.step)
         nats = self.crew.nats_and_gradient(
-            state.parameters, window, gradient, self.crew.share, masks
+            noise.weights(state.parameters),
+            noise.characters(window),
+            gradient,
+            self.crew.share,
+            noise.units(),
         )
+        noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         count = window.y.size - (0 if window.idle is None else int(window.idle.sum()))
         if not (nats < self.limit * count and math.isfinite(norm)):
@@ -252,17 +260,6 @@ def ending(state: TrainState, config: Fitted) -> Ending | None:
         worse = sum(row["step"] > state.best.step for row in state.history)
         return "patience" if worse >= config.patience else None
     return None
-
-
-def dropout_masks(size: Size, config: Fitted, step: int) -> list[Array] | None:
-    """For each layer, which units of each lane are heard above it throughout this window."""
-    if not config.dropout:
-        return None
-    rng = np.random.Generator(np.random.SFC64([config.seed, DROPOUT, step]))
-    kept = round(256 * (1 - config.dropout))
-    bits = rng.integers(0, 256, (size.layers, 1, config.batch, size.hidden), np.uint8)
-    masks: Array = np.multiply(bits < kept, np.float32(256 / kept), dtype=np.float32)
-    return list(masks)
 
 
 def diverged(state: TrainState, config: Fitted) -> DivergedError:

@@ -15,7 +15,17 @@ from charrnn.training import Checkup, Done, Step, start, train
 
 # only for tests
 SMALL = Fitted(
-    hidden=8, layers=2, dropout=0.25, bptt=5, batch=3, lr=0.01, warmup=4, epochs=4, check_every=7
+    hidden=8,
+    layers=2,
+    dropout=0.25,
+    dropconnect=0.25,
+    blank=0.1,
+    bptt=5,
+    batch=3,
+    lr=0.01,
+    warmup=4,
+    epochs=4,
+    check_every=7,
 )
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 3
 
@@ -62,7 +72,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     "changes",
     [
         {},
-        {"dropout": 0.0},
+        {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0},
         {"optimizer": "rmsprop"},
         {"optimizer": "adagrad", "schedule": "linear"},
         {"optimizer": "sgd", "weight_decay": 0.1, "schedule": "constant"},
