@@ -1,3 +1,63 @@
-"""A character-level text generator: the recurrent network of *Deep Learning*, chapter 10.2."""
+"""A character-level text generator: the recurrent network of *Deep Learning*, chapter 10.2.
+
+    import charrnn
+
+    model = charrnn.fit(open("names.txt").read().split())
+    model.sample(count=3, temperature=0.8, seed=1)
+    model.score(["Anna"]).bits_per_character
+
+Importing it is light: numpy comes with the first thing that is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from charrnn.errors import CharrnnError
+    from charrnn.model import Model, load
+    from charrnn.run import Run, fit, train
+    from charrnn.score import Score
+    from charrnn.settings import TrainConfig
+    from charrnn.training import Checkup, Done, Step
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CharrnnError",
+    "Checkup",
+    "Done",
+    "Model",
+    "Run",
+    "Score",
+    "Step",
+    "TrainConfig",
+    "fit",
+    "load",
+    "train",
+]
+
+_ROOMS = {
+    "CharrnnError": "errors",
+    "Checkup": "training",
+    "Done": "training",
+    "Model": "model",
+    "Run": "run",
+    "Score": "score",
+    "Step": "training",
+    "TrainConfig": "settings",
+    "fit": "run",
+    "load": "model",
+    "train": "run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return getattr(import_module(f"charrnn.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -141,6 +141,24 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(book.vocabulary, book.config, book.corpus, state)
 
 
+def trained(run: Checkpoint) -> Trained:
+    """What the run has come to so far, in a place of its own."""
+    state, best = run.state, run.state.best
+    flat = state.parameters.flat if best is None else best.flat
+    return Trained(
+        run.vocabulary,
+        run.config,
+        run.corpus,
+        Parameters(state.parameters.shapes, flat.copy()),
+        None if best is None else best.step,
+        None if best is None else best.nats_per_character,
+        list(state.history),
+        state.step,
+        state.epoch,
+        state.characters,
+    )
+
+
 def load_trained(path: Path) -> Trained:
     """Of the run, what sampling and scoring need."""
     book = _Book()
@@ -166,16 +184,12 @@ def _joined(shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, Array]) 
 
 def _arrays(run: Checkpoint) -> dict[str, Array]:
     state = run.state
-    best = state.parameters if state.best is None else replace_flat(state, state.best.flat)
+    p = state.parameters
+    best = p if state.best is None else Parameters(p.shapes, state.best.flat)
     arrays = {name: best[name] for name in best}
     arrays["last"] = state.parameters.flat
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
     return arrays | {f"lane.{layer}": h for layer, h in enumerate(state.lanes, 1)}
-
-
-def replace_flat(state: TrainState, flat: Array) -> Parameters:
-    """Other numbers of the same shapes."""
-    return Parameters(state.parameters.shapes, flat)
 
 
 def _specs(config: Fitted, vocabulary: Vocabulary) -> dict[str, Spec]:
