@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.corpus import Corpus
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, DivergedError
 from charrnn.markov import Baseline, baselines
 from charrnn.network.parameters import count, shapes_of
 from charrnn.optimizer import MOMENTS
@@ -29,6 +30,7 @@ EXAMINED = 10  # symbols trained on for each that is held out, between two check
 LARGEST_EXAMINED = 1 << 14
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
+FOREVER = 1 << 40  # epochs, where it is the clock that ends a run
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,11 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     batch = max(1, min(int(chosen("batch")), symbols // bptt))
     epochs = config.epochs
     if epochs is None:
-        epochs = 1 << 40 if config.minutes is not None else usual_epochs(usual, symbols)
+        epochs = FOREVER if config.minutes is not None else usual_epochs(usual, symbols)
     steps = -(-symbols // (batch * bptt))
     total = epochs * steps if config.epochs or config.minutes is None else 40 * steps
-    held_out = min(len(corpus.held_out.ids), LARGEST_EXAMINED)
-    at_least = -(-EXAMINED * held_out // (batch * bptt))
-    check_every = config.check_every or max(total // CHECKUPS, at_least, 1)
+    at_least = steps_between(corpus, batch * bptt)
+    check_every = config.check_every or max(total // CHECKUPS, at_least)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     return Fitted(
         **(
@@ -93,6 +94,24 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
             | {"check_every": check_every, "warmup": warmup}
         )
     )
+
+
+def steps_between(corpus: Corpus, places: int) -> int:
+    """How many steps of so many places there must be from check-up to check-up, at least."""
+    held_out = min(len(corpus.held_out.ids), LARGEST_EXAMINED)
+    return max(1, -(-EXAMINED * held_out // places))
+
+
+def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitted:
+    """The same with check-ups to suit a run that the clock ends: as many as others have."""
+    if config.minutes is None:
+        return config
+    places = config.batch * config.bptt
+    steps = int(characters_per_second * 60 * config.minutes / places)
+    usual = max(steps // CHECKUPS, steps_between(corpus, places))
+    if config.epochs != FOREVER:
+        usual = min(usual, config.check_every)
+    return replace(config, check_every=usual)
 
 
 def usual_epochs(usual: Recipe, symbols: int) -> int:
@@ -130,7 +149,6 @@ def plan(config: TrainConfig, corpus: Corpus) -> Plan:
     c = fitted(config, corpus)
     symbols = len(corpus.train.ids)
     steps = -(-symbols // (c.batch * c.bptt))
-    timed = config.epochs is None and config.minutes is not None
     return Plan(
         c,
         len(corpus.train),
@@ -142,7 +160,7 @@ def plan(config: TrainConfig, corpus: Corpus) -> Plan:
         parameters(c, corpus.vocabulary.symbols),
         memory_bytes(c, corpus),
         steps,
-        None if timed else steps * c.epochs,
+        None if c.epochs == FOREVER else steps * c.epochs,
     )
 
 
@@ -174,14 +192,18 @@ def markov_baselines(corpus: Corpus) -> Iterator[Baseline]:
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """How fast this machine trains such a network: a few steps are tried and forgotten."""
     state = start(corpus, config)
-    events = (e for e in train(state, corpus, config) if isinstance(e, Step))
-    next(events, None)
-    began, seen = time.monotonic(), 0
-    for event in islice(events, 1000):
-        seen += event.characters
-        if time.monotonic() - began > TRIAL:
-            break
-    return seen / max(time.monotonic() - began, 1e-9)
+    steps = (event for event in train(state, corpus, config) if isinstance(event, Step))
+    rate, seen, began = 0.0, 0, time.monotonic()
+    with suppress(DivergedError):  # which is for the run itself to tell
+        for number, step in enumerate(islice(steps, 1000)):
+            seen += step.characters
+            seconds = time.monotonic() - began
+            rate = seen / max(seconds, 1e-9)
+            if seconds > TRIAL:
+                break
+            if number == 0:  # it has touched all memory for the first time
+                seen, began = 0, time.monotonic()
+    return rate
 
 
 def check_memory(config: Fitted, corpus: Corpus, available: int | None) -> None:
