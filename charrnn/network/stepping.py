@@ -1,0 +1,79 @@
+"""One step after another, for one lane or many: what is read next depends on what was just drawn.
+
+    a = b + W h + U x                     (10.8)
+    h = tanh a                            (10.9)
+    o = c + V h                           (10.10)
+
+A product adds up in another order for one row than for a thousand, and rounds otherwise; a text
+drawn alone would then, now and again, not be the text drawn among others. So nothing is rounded
+here. Weights and states are put on a grid that is as fine as float32 and coarse enough for
+float64 to hold every sum without an error, in whatever order it is added:
+
+    bits of a weight + bits of a state + bits of how many are added  =  53
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.network.parameters import Array, Integers, Parameters
+
+Array64 = NDArray[np.float64]
+State = list[Array64]  # (B, H) for each layer
+
+
+class Stepper:
+    """A network made ready to go step by step, with buffers for so many lanes."""
+
+    def __init__(self, p: Parameters, lanes: int) -> None:
+        self.size = p.size
+        hidden, layers = p.size.hidden, p.size.layers
+        state_bits = (53 - (hidden - 1).bit_length()) // 2
+        bits = 53 - (hidden - 1).bit_length() - state_bits
+        self._b_and_U_x = p["U1"].astype(float) + p["b1"]  # (K, H)  x one-hot: U x is a row
+        self._U = [on_grid(p[f"U{layer}"], bits).T for layer in range(2, layers + 1)]
+        self._b = [p[f"b{layer}"].astype(float) for layer in range(2, layers + 1)]
+        self._W = [on_grid(p[f"W{layer}"], bits).T for layer in range(1, layers + 1)]
+        self._V = on_grid(p["V"], bits).T
+        self._c = p["c"].astype(float)
+        # A number beside which the last bit is worth one step of the grid.
+        self._large = np.array(1.5 * 2.0 ** (52 - state_bits))
+        self._inputs: Array64 = np.empty((lanes, hidden))
+        self._a: Array64 = np.empty((lanes, hidden))
+        self._o: Array64 = np.empty((lanes, p.size.symbols))
+
+    def zeros(self, lanes: int) -> State:
+        """The state before anything is read."""
+        return [np.zeros((lanes, self.size.hidden)) for _ in range(self.size.layers)]
+
+    def read(self, x: Integers, state: State) -> None:
+        """Move the state on by one symbol a lane: x (B,)."""
+        lanes = len(x)
+        a, inputs = self._a[:lanes], self._inputs[:lanes]
+        self._b_and_U_x.take(x, 0, inputs, "clip")
+        for layer, h in enumerate(state):
+            if layer:
+                np.dot(state[layer - 1], self._U[layer - 1], inputs)
+                np.add(inputs, self._b[layer - 1], inputs)
+            np.dot(h, self._W[layer], a)
+            np.add(a, inputs, a)  # (10.8)
+            np.tanh(a, h)  # (10.9)
+            np.add(h, self._large, h)
+            np.subtract(h, self._large, h)
+
+    def step(self, x: Integers, state: State) -> Array64:
+        """Read x (B,); o (B, K), what comes next, in an array that every step fills anew."""
+        self.read(x, state)
+        o = self._o[: len(x)]
+        np.dot(state[-1], self._V, o)
+        np.add(o, self._c, o)  # (10.10)
+        return o
+
+
+def on_grid(matrix: Array, bits: int) -> Array64:
+    """The matrix rounded to so many bits, counted in each row from its largest number."""
+    rows = matrix.astype(float)
+    _, exponents = np.frexp(np.abs(rows).max(1, keepdims=True))
+    steps = np.ldexp(1.0, exponents - bits)
+    return np.asarray(np.rint(rows / steps) * steps)

@@ -1,0 +1,74 @@
+"""Networks made by hand, of which one knows what they say, and how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from charrnn.network.parameters import Parameters, Size, count, shapes_of
+from charrnn.vocabulary import Vocabulary
+
+END = ""  # as a key among characters
+UNKNOWN = "?"
+
+Odds = Mapping[str, float]  # the chance of each character, of END and of UNKNOWN
+Speaker = tuple[Parameters, Vocabulary]
+
+
+def vocabulary_of(characters: str, novelty: float = 0.01) -> Vocabulary:
+    return Vocabulary("".join(sorted(set(characters))), novelty)
+
+
+def zeros(size: Size, dtype: DTypeLike = np.float32) -> Parameters:
+    shapes = shapes_of(size.symbols, size.hidden, size.layers)
+    return Parameters(shapes, np.zeros(count(shapes), dtype))
+
+
+def log_odds(odds: Odds, characters: str) -> list[float]:
+    chances = [odds.get(key, 0.0) for key in (END, UNKNOWN, *characters)]
+    return [math.log(chance) if chance else -1000.0 for chance in chances]
+
+
+def independent(odds: Odds) -> Speaker:
+    """Zero weights, c = log p: each symbol is drawn as if it were the first."""
+    vocabulary = vocabulary_of("".join(key for key in odds if key not in (END, UNKNOWN)))
+    p = zeros(Size(vocabulary.symbols, 3, 1))
+    p["c"][...] = log_odds(odds, vocabulary.characters)
+    return p, vocabulary
+
+
+def markov(after: Mapping[str, Odds]) -> Speaker:
+    """U = 20 I, W = 0: the state is which symbol was read, and V has what follows it."""
+    vocabulary = vocabulary_of("".join(after))
+    p = zeros(Size(vocabulary.symbols, vocabulary.symbols, 1))
+    p["U1"][...] = 20 * np.eye(vocabulary.symbols)
+    keys = (END, UNKNOWN, *vocabulary.characters)
+    for column, key in enumerate(keys):
+        p["V"][:, column] = log_odds(after.get(key, {END: 1.0}), vocabulary.characters)
+    return p, vocabulary
+
+
+def speller(word: str) -> Speaker:
+    """It says this word, whose letters differ, and nothing else."""
+    return markov({here: {there: 1.0} for here, there in pairwise([END, *word, END])})
+
+
+def babbler(
+    characters: str = "abcdefgh",
+    hidden: int = 12,
+    layers: int = 2,
+    seed: int = 0,
+    dtype: DTypeLike = np.float32,
+) -> Speaker:
+    """Random weights: all of the past matters, and nobody knows how."""
+    vocabulary = vocabulary_of(characters)
+    p = zeros(Size(vocabulary.symbols, hidden, layers), dtype)
+    p.flat[...] = np.random.default_rng(seed).standard_normal(p.flat.shape)
+    for name in p:
+        if p[name].shape == (hidden, hidden):
+            p[name][...] *= hidden**-0.5
+    return p, vocabulary
