@@ -50,11 +50,11 @@ class Recipe:
 
 
 RECIPES = (
-    Recipe(4_000, 64, 1, 0.4, 0.2, 0.1, 4, 16, 0.002, 60),
-    Recipe(60_000, 128, 2, 0.4, 0.3, 0.1, 8, 16, 0.002, 60),
-    Recipe(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 64, 0.002, 40),
-    Recipe(8_000_000, 256, 2, 0.1, 0.0, 0.0, 64, 64, 0.002, 4),
-    Recipe(float("inf"), 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.001, 1),
+    Recipe(4_000, 64, 1, 0.4, 0.3, 0.1, 4, 16, 0.002, 120),
+    Recipe(60_000, 160, 2, 0.4, 0.4, 0.1, 8, 16, 0.002, 80),
+    Recipe(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 26),
+    Recipe(8_000_000, 256, 2, 0.1, 0.0, 0.0, 64, 64, 0.005, 5.3),
+    Recipe(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
 )
 
 
@@ -116,7 +116,7 @@ def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitte
 
 def usual_epochs(usual: Recipe, symbols: int) -> int:
     """More passes over a smaller corpus, though not in proportion."""
-    if usual.symbols == float("inf"):
+    if usual.symbols == math.inf:
         return 1
     return max(1, round(usual.passes * math.sqrt(usual.symbols / symbols)))
 

@@ -1,0 +1,56 @@
+"""What the matrix products of one training step cost with nothing in between.
+
+They are shared by BLAS's own threads, as in a program that leaves it all to BLAS, so they run in a
+process of their own, whose BLAS may have all cores.
+
+    python -m tests.benchmarks.products 65 256 64 64       symbols, hidden, lanes, steps
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.benchmarks.measuring import Work, in_turn
+
+
+def products(symbols: int, hidden: int, lanes: int, steps: int) -> Work:
+    """The products of one step: forward, backward, and the gradients of V, W and U."""
+    rng = np.random.default_rng(0)
+    rows = steps * lanes
+
+    def made(*shape: int) -> NDArray[np.float32]:
+        return (0.01 * rng.standard_normal(shape)).astype(np.float32)
+
+    W, V = made(hidden, hidden), made(hidden, symbols)
+    h, o, x = made(rows, hidden), made(rows, symbols), made(rows, symbols)
+    lane, lane_out = made(lanes, hidden), made(lanes, hidden)
+    o_out, h_out = np.empty_like(o), np.empty_like(h)
+
+    def work() -> None:
+        for _ in range(steps):
+            np.matmul(lane, W, out=lane_out)
+        np.matmul(h, V, out=o_out)
+        np.matmul(o, V.T, out=h_out)
+        for _ in range(steps):
+            np.matmul(lane, W.T, out=lane_out)
+        np.matmul(h.T, o)
+        np.matmul(h.T, h)
+        np.matmul(x.T, h)
+
+    return work
+
+
+def main(symbols: int, hidden: int, lanes: int, steps: int) -> None:
+    """Print the characters a second that the products allow."""
+    seconds = in_turn({"products": products(symbols, hidden, lanes, steps)})["products"]
+    rate = lanes * steps / statistics.median(seconds)
+    print(json.dumps({"library": "products only", "characters_per_second": rate}))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:5]))

@@ -1,0 +1,89 @@
+"""Characters a second of one training step, clipping and Adam included, beside other people's."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from charrnn.network.crew import Crew
+from charrnn.network.network import Window
+from charrnn.network.parameters import Size, initial
+from charrnn.optimizer import Optimizer, clip, initial_moments
+from tests.benchmarks.measuring import Work, in_turn
+
+Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
+
+SHAPES: tuple[Shape, ...] = (
+    (65, 128, 64, 64),
+    (65, 256, 64, 64),
+    (65, 512, 64, 100),
+    (28, 64, 32, 16),
+)
+ROUNDS = 5
+PEERS = Path(__file__).parent / "peers"
+
+
+def step(shape: Shape, workers: int) -> Work:
+    """One step on random symbols."""
+    symbols, hidden, lanes, steps = shape
+    rng = np.random.default_rng(0)
+    size = Size(symbols, hidden, 1)
+    p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
+    gradient, moments = p.like(), initial_moments("adam", p)
+    crew = Crew(size, steps, lanes, workers)
+    optimizer = Optimizer("adam", p)
+    x, y = rng.integers(0, symbols, (2, steps, lanes))
+    window = Window(x, y)
+    count = 0
+
+    def work() -> None:
+        nonlocal count
+        count += 1
+        crew.nats_and_gradient(p, window, gradient, crew.share)
+        clip(gradient.flat, 5.0)
+        optimizer.update(p.flat, gradient.flat, moments, count, 0.001)
+
+    return work
+
+
+def report(against: list[str]) -> None:
+    """Print our rate for each shape, and how many times theirs it is, round by round."""
+    print("| symbols, hidden, lanes, steps | characters/s | of products only | " + "against |")
+    for shape in SHAPES:
+        ours: list[float] = []
+        theirs: dict[str, list[float]] = {}
+        for _ in range(ROUNDS):
+            rate, rivals = one_round(shape, against)
+            ours.append(rate)
+            for name, other in rivals.items():
+                theirs.setdefault(name, []).append(rate / other)
+        ratios = ", ".join(f"{k} {statistics.median(v):.2f}" for k, v in theirs.items())
+        print(f"| {shape} | {statistics.median(ours):,.0f} | {ratios} |", flush=True)
+
+
+def one_round(shape: Shape, against: list[str]) -> tuple[float, dict[str, float]]:
+    """Our characters a second and those of the others, one after the other in the same minute."""
+    rivals = rates([sys.executable, "-m", "tests.benchmarks.products"], shape)
+    for python in against:
+        for peer in sorted(PEERS.glob("with_*.py")):
+            rivals |= rates([python, str(peer)], shape)
+    work = step(shape, len(os.sched_getaffinity(0)))
+    return shape[2] * shape[3] / statistics.median(in_turn({"ours": work})["ours"]), rivals
+
+
+def rates(command: list[str], shape: Shape) -> dict[str, float]:
+    """What a rival prints of itself; nothing where that Python has no such library."""
+    free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [*command, *map(str, shape)], capture_output=True, text=True, env=free, check=False
+    )
+    if done.returncode:
+        return {}
+    found = json.loads(done.stdout)
+    return {found["library"]: found["characters_per_second"]}
