@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from charrnn.errors import CharrnnError
     from charrnn.model import Model, load
     from charrnn.run import Run, fit, train
+    from charrnn.sampling import SampleConfig
     from charrnn.score import Score
     from charrnn.settings import TrainConfig
     from charrnn.training import Checkup, Done, Step
@@ -30,6 +31,7 @@ __all__ = [
     "Done",
     "Model",
     "Run",
+    "SampleConfig",
     "Score",
     "Step",
     "TrainConfig",
@@ -44,6 +46,7 @@ _ROOMS = {
     "Done": "training",
     "Model": "model",
     "Run": "run",
+    "SampleConfig": "sampling",
     "Score": "score",
     "Step": "training",
     "TrainConfig": "settings",
