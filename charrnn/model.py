@@ -7,9 +7,6 @@ model.score(["Tyrannosaurus"]).bits_per_character
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from os import PathLike
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
