@@ -21,7 +21,7 @@ from charrnn.errors import CorpusError
 from charrnn.holdout import split
 from charrnn.reading import Reading, blocks
 from charrnn.shipped import path_of
-from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, codes_of
+from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
 NAME_A_TEXT: Final = "Name a text to score: charrnn eval TEXT"
@@ -92,7 +92,7 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
     if not len(ids):
         raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
-        return _looked_up(ids, codes_of(found.vocabulary.characters))
+        return codes_of_ids(ids, found.vocabulary)
     if facts.valid:
         return codes_in(facts.valid, facts.config.examples, facts.config.reading)
     # Their ids do not tell them apart. They are rare, so we read again, with an alphabet of all.
@@ -101,6 +101,11 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
     draft, _ = draft_of(texts, config.examples)
     characters = np.array(draft.characters, np.uint32)
     return _looked_up(split(draft, config.holdout, config.seed)[1].ids, characters)
+
+
+def codes_of_ids(ids: Ids, vocabulary: Vocabulary) -> Iterator[Codes]:
+    """The code points that these stand for, END_CODE and U+FFFD where there is none."""
+    return _looked_up(ids, codes_of(vocabulary.characters))
 
 
 def _looked_up(ids: Ids, characters: Iterable[int] | Codes) -> Iterator[Codes]:
