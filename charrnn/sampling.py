@@ -87,6 +87,7 @@ class Sampler:
         vocabulary: Vocabulary,
         config: SampleConfig | None = None,
         prime: str = "",
+        workers: int = 1,
     ) -> None:
         self.config = config = config or SampleConfig()
         symbols = vocabulary.symbols
@@ -97,7 +98,7 @@ class Sampler:
         self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
-        self._stepper = Stepper(parameters, lanes)
+        self._stepper = Stepper(parameters, lanes, workers)
         self._lottery = Lottery(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from charrnn.network import stepping
 from charrnn.network.network import Unfolded, Window
 from charrnn.network.stepping import Stepper, on_grid
 from tests.speaking import babbler
@@ -35,6 +36,20 @@ def test_a_lane_does_not_depend_on_its_neighbours(hidden: int) -> None:
         o = stepper.step(x, every).copy()
         np.testing.assert_array_equal(stepper.step(x[9:10], alone)[0], o[9])
         np.testing.assert_array_equal(stepper.step(x[[50, 9, 63]], few)[1], o[9])
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_threads_change_nothing(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stepping, "WORTHWHILE", 0)
+    p, _ = babbler(hidden=37)
+    alone, together = Stepper(p, 64), Stepper(p, 64, workers)
+    state, same = alone.zeros(64), alone.zeros(64)
+    for lanes in (64, 50, 2, 1):
+        x = np.random.default_rng(1).integers(0, p.size.symbols, lanes)
+        state, same = [h[:lanes] for h in state], [h[:lanes] for h in same]
+        np.testing.assert_array_equal(alone.step(x, state), together.step(x, same))
+        for one, other in zip(state, same, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("largest", [1e-30, 1.0, 3e38])

@@ -14,20 +14,34 @@ float64 to hold every sum without an error, in whatever order it is added:
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.parameters import Array, Integers, Parameters
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 Array64 = NDArray[np.float64]
 State = list[Array64]  # (B, H) for each layer
 
+WORTHWHILE = 10_000_000  # multiply-adds for a thread, below which it costs more than it gives
+
 
 class Stepper:
-    """A network made ready to go step by step, with buffers for so many lanes."""
+    """A network made ready to go step by step, with buffers for so many lanes.
 
-    def __init__(self, p: Parameters, lanes: int) -> None:
+    Where there is work enough, the lanes are shared out to so many threads.
+    """
+
+    def __init__(self, p: Parameters, lanes: int, workers: int = 1) -> None:
         self.size = p.size
+        self._pool: ThreadPoolExecutor | None = None
+        self._least = max(1, WORTHWHILE // len(p.flat))  # lanes for a thread
+        self._workers = workers
         hidden, layers = p.size.hidden, p.size.layers
         state_bits = (53 - (hidden - 1).bit_length()) // 2
         bits = 53 - (hidden - 1).bit_length() - state_bits
@@ -49,8 +63,38 @@ class Stepper:
 
     def read(self, x: Integers, state: State) -> None:
         """Move the state on by one symbol a lane: x (B,)."""
+        self._read(x, state, slice(0, len(x)))
+
+    def step(self, x: Integers, state: State) -> Array64:
+        """Read x (B,); o (B, K), what comes next, in an array that every step fills anew."""
         lanes = len(x)
-        a, inputs = self._a[:lanes], self._inputs[:lanes]
+        parts = min(self._workers, lanes // self._least)
+        if parts < 2:
+            self._step(x, state, slice(0, lanes))
+        else:
+            self._step_together(x, state, [lanes * part // parts for part in range(parts + 1)])
+        return self._o[:lanes]
+
+    def _step_together(self, x: Integers, state: State, bounds: list[int]) -> None:
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # half as long to import as numpy
+
+            self._pool = ThreadPoolExecutor(self._workers, "charrnn")
+        jobs = [
+            self._pool.submit(self._step, x[i:j], [h[i:j] for h in state], slice(i, j))
+            for i, j in pairwise(bounds)
+        ]
+        for job in jobs:
+            job.result()
+
+    def _step(self, x: Integers, state: State, lanes: slice) -> None:
+        self._read(x, state, lanes)
+        o = self._o[lanes]
+        np.dot(state[-1], self._V, o)
+        np.add(o, self._c, o)  # (10.10)
+
+    def _read(self, x: Integers, state: State, lanes: slice) -> None:
+        a, inputs = self._a[lanes], self._inputs[lanes]
         self._b_and_U_x.take(x, 0, inputs, "clip")
         for layer, h in enumerate(state):
             if layer:
@@ -61,14 +105,6 @@ class Stepper:
             np.tanh(a, h)  # (10.9)
             np.add(h, self._large, h)
             np.subtract(h, self._large, h)
-
-    def step(self, x: Integers, state: State) -> Array64:
-        """Read x (B,); o (B, K), what comes next, in an array that every step fills anew."""
-        self.read(x, state)
-        o = self._o[: len(x)]
-        np.dot(state[-1], self._V, o)
-        np.add(o, self._c, o)  # (10.10)
-        return o
 
 
 def on_grid(matrix: Array, bits: int) -> Array64:
