@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.parameters import Parameters, Size, count, shapes_of
+from charrnn.run import train
+from charrnn.settings import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
 END = ""  # as a key among characters
@@ -72,3 +77,16 @@ def babbler(
         if p[name].shape == (hidden, hidden):
             p[name][...] *= hidden**-0.5
     return p, vocabulary
+
+
+def saved(speaker: Speaker, path: Path, examples_are: str = "lines", **corpus: Any) -> Path:
+    """A model file of it, as if it had been trained on examples of that kind."""
+    p, vocabulary = speaker
+    config = TrainConfig(hidden=p.size.hidden, layers=p.size.layers, batch=1, bptt=8)
+    run = train([vocabulary.characters], config, holdout=0.0)
+    checkpoint = run.checkpoint
+    checkpoint.vocabulary = vocabulary
+    checkpoint.corpus = replace(checkpoint.corpus, examples_are=examples_are, **corpus)
+    checkpoint.state.parameters.flat[...] = p.flat
+    run.save(path)
+    return path

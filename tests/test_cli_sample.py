@@ -1,0 +1,441 @@
+"""``charrnn sample`` as a user meets it: in a pipe, in a terminal, with every option."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charrnn.cli import app, faults, sample_options
+from charrnn.errors import SettingError
+from charrnn.sampling import SampleConfig, Sampler
+from charrnn.scoring import Scorer
+from tests.speaking import END, Speaker, babbler, independent, markov, saved, speller
+
+HOME = Path(__file__).parent.parent
+PLAIN = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("PYTHON", "CHARRNN", "LC_", "NO_COLOR", "FORCE_COLOR", "COLORTERM"))
+} | {"PYTHONPATH": str(HOME), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+SAMPLE = [sys.executable, "-W", "error", "-m", "charrnn", "sample"]
+Done = subprocess.CompletedProcess[bytes]
+Capture = pytest.CaptureFixture[str]
+posix = pytest.mark.skipif(os.name == "nt", reason="pipes and terminals of POSIX")
+
+
+def run(model: Path, *args: str | bytes, typed: bytes = b"") -> Done:
+    """Run it as a user does, with no stream a terminal."""
+    return subprocess.run(
+        [*SAMPLE, "-m", str(model), *args],
+        input=typed,
+        capture_output=True,
+        env=PLAIN,
+        timeout=60,
+        check=False,
+    )
+
+
+def in_a_terminal(model: Path, *args: str, **env: str) -> str:
+    """What is seen where stdout and stderr are one terminal."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*SAMPLE, "-m", str(model), *args],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env=PLAIN | env,
+    ):
+        os.close(theirs)
+        seen = b""
+        try:
+            while block := os.read(ours, 65536):
+                seen += block
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(ours)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def written(capsys: Capture, model: Path, *args: str) -> tuple[str, str]:
+    """Run it in this process: stdout and stderr."""
+    capsys.readouterr()
+    app.main(["sample", "-m", str(model), *args])
+    seen = capsys.readouterr()
+    return seen.out, seen.err
+
+
+def lines(capsys: Capture, model: Path, *args: str) -> list[dict[str, Any]]:
+    out, _ = written(capsys, model, "--json", *args)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def status_of(*args: str) -> int:
+    """How a command line ends, in this process."""
+    with pytest.raises(SystemExit) as end, faults.told():
+        app.main(["sample", *args])
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+@pytest.fixture
+def abc(tmp_path: Path) -> Path:
+    return saved(speller("abc"), tmp_path / "abc.npz")
+
+
+@pytest.fixture
+def babble(tmp_path: Path) -> Path:
+    return saved(babbler(), tmp_path / "babble.npz")
+
+
+def test_it_draws_until_the_end(abc: Path, capsys: Capture) -> None:
+    assert written(capsys, abc) == ("abc\n", "")
+    assert written(capsys, abc, "-n", "3", "--seed", "7") == ("abc\nabc\nabc\n", "")
+    assert written(capsys, abc, "-t", "0", "--top-k", "1", "--top-p", "0.1") == ("abc\n", "")
+
+
+def test_the_first_of_many_is_that_of_one(babble: Path, capsys: Capture) -> None:
+    many, _ = written(capsys, babble, "-n", "50", "--seed", "1", "--max-chars", "60")
+    for count in (1, 5):
+        few, _ = written(capsys, babble, "-n", str(count), "--seed", "1", "--max-chars", "60")
+        assert few.splitlines() == many.splitlines()[:count]
+    assert written(capsys, babble)[0] != written(capsys, babble)[0]
+
+
+def test_it_goes_on_from_a_prime(abc: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert written(capsys, abc, "-p", "ab", "-n", "2") == ("abc\nabc\n", "")
+    assert written(capsys, abc, "-p", "ab", "--hide-prime") == ("c\n", "")
+    assert written(capsys, abc, "-p", "") == ("abc\n", "")
+    file = tmp_path / "prime.txt"
+    file.write_bytes(b"\xef\xbb\xbfa\r\n")
+    assert written(capsys, abc, "--prime-file", str(file)) == ("abc\n", "")
+    file.write_text("")
+    assert written(capsys, abc, "--prime-file", str(file)) == ("abc\n", "")
+
+
+def test_a_prime_comes_through_standard_input(abc: Path) -> None:
+    assert run(abc, "--prime-file", "-", typed=b"ab\n").stdout == b"abc\n"
+
+
+def test_the_last_newline_of_a_file_counts_where_examples_hold_newlines(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    after = {END: {"a": 1.0}, "a": {"\n": 1.0}, "\n": {"b": 1.0}, "b": {END: 1.0}}
+    model = saved(markov(after), tmp_path / "m.npz", "paragraphs")
+    file = tmp_path / "prime.txt"
+    file.write_text("a\n")
+    hidden = ("--hide-prime", "--prime-file", str(file))
+    assert written(capsys, model, *hidden)[0] == "b\n"
+    file.write_text("a")
+    assert written(capsys, model, *hidden)[0] == "\nb\n"
+
+
+def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, capsys: Capture) -> None:
+    after = {END: {"é": 1.0}, "é": {"a": 1.0}, "a": {END: 1.0}, "\n": {END: 1.0}}
+    composed = saved(markov(after), tmp_path / "nfc.npz", normalize="NFC")
+    assert written(capsys, composed, "-p", "e\u0301") == ("éa\n", "")
+    kept = saved(markov(after), tmp_path / "kept.npz", newlines="keep")
+    _, err = written(capsys, kept, "-p", "a\re\u0301\n")
+    assert err == (
+        r"never seen in training, and read as unknown: \r (U+000D) e (U+0065) " + "\u0301"
+        " (U+0301)\n"
+    )
+    assert written(capsys, composed, "-p", "a\r\n") == ("a\n\n", "")
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("é".encode("latin-1"))
+    args = ("--prime-file", str(latin), "--encoding", "latin-1")
+    assert written(capsys, composed, *args) == ("éa\n", "")
+
+
+def test_what_was_never_seen_is_named_and_taken(abc: Path, capsys: Capture) -> None:
+    out, err = written(capsys, abc, "-p", "aЖ中aЖ")
+    assert out == "aЖ中aЖ\n"
+    assert err == "never seen in training, and read as unknown: Ж (U+0416) 中 (U+4E2D)\n"
+    _, err = written(capsys, abc, "-p", "".join(map(chr, range(0x400, 0x420))))
+    assert err.endswith("and 20 more\n")
+    assert written(capsys, abc, "-q", "-p", "Ж")[1] == ""
+
+
+@posix
+def test_a_prime_that_is_not_utf_8_is_no_crash(abc: Path) -> None:
+    done = run(abc, "-p", b"a\xff")
+    assert done.returncode == 0
+    assert done.stdout == "a\ufffd\n".encode()
+    assert rb"\udcff (U+DCFF)" in done.stderr
+    assert json.loads(run(abc, "--json", "-p", b"\xff").stdout)["text"] == "\ufffd"
+
+
+def test_a_long_prime_is_read_from_where_it_matters(
+    abc: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "prime.txt"
+    file.write_text("abcabcab" * 30_000)
+    out, err = written(capsys, abc, "--prime-file", str(file))
+    assert len(out) == 240_002
+    assert "its last 131,072 characters are read" in err
+
+
+def test_a_blank_line_stands_between_samples_that_hold_newlines(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    after = {END: {"a": 1.0}, "a": {"\n": 1.0}, "\n": {"b": 1.0}, "b": {END: 1.0}}
+    model = saved(markov(after), tmp_path / "m.npz", "paragraphs")
+    assert written(capsys, model, "-n", "2") == ("a\nb\n\na\nb\n", "")
+    assert written(capsys, model, "-n", "2", "-0") == ("a\nb\0a\nb\0", "")
+    assert written(capsys, model) == ("a\nb\n", "")
+
+
+def test_samples_may_end_in_nul(abc: Path, capsys: Capture) -> None:
+    assert written(capsys, abc, "-n", "2", "--null", "-p", "a") == ("abc\0abc\0", "")
+
+
+def test_a_sample_that_was_cut_off_is_said_so(tmp_path: Path, capsys: Capture) -> None:
+    model = saved(independent({"a": 1.0}), tmp_path / "m.npz")
+    out, err = written(capsys, model, "--max-chars", "7", "-n", "3", "-p", "aa")
+    assert out == "aaaaaaaaa\n" * 3
+    assert err == "3 of 3 samples reached --max-chars 7 before the end\n"
+    assert written(capsys, model, "--max-chars", "7", "-q")[1] == ""
+    assert len(written(capsys, model)[0]) == 2001
+
+
+def expected(speaker: Speaker, text: str, ended: bool) -> float:
+    p, vocabulary = speaker
+    end = vocabulary.encode("")[:0].dtype.type(0)
+    ids = [*vocabulary.encode(text), *([end] if ended else [])]
+    import numpy as np
+
+    return float(Scorer(p, vocabulary).read(np.array(ids, vocabulary.dtype))[0].sum())
+
+
+@pytest.mark.parametrize("prime", ["", "ab", "aЖb"])
+def test_json_tells_what_the_model_says_of_the_text(
+    prime: str, babble: Path, capsys: Capture
+) -> None:
+    args = ("-n", "12", "--seed", "1", "--max-chars", "40", "-t", "0.7", "--top-k", "7")
+    found = lines(capsys, babble, *args, "-p", prime)
+    hidden = lines(capsys, babble, *args, "-p", prime, "--hide-prime")
+    text, _ = written(capsys, babble, *args, "-p", prime)
+    assert [line["text"] for line in found] == text.splitlines()
+    assert "limit" in {line["ended"] for line in found}
+    prime_nats = expected(babbler(), prime, ended=False)
+    for line, drawn in zip(found, hidden, strict=True):
+        assert list(line) == [
+            *("schema", "text", "characters", "nats", "nats_per_character", "ended")
+        ]
+        assert line["schema"] == "charrnn.sample/1"
+        assert line["characters"] == len(line["text"])
+        ended = line["ended"] == "end"
+        assert line["nats"] == pytest.approx(expected(babbler(), line["text"], ended), rel=1e-4)
+        symbols = line["characters"] + ended
+        assert line["nats_per_character"] == pytest.approx(line["nats"] / symbols)
+        assert prime + drawn["text"] == line["text"]
+        assert drawn["characters"] == len(drawn["text"])
+        assert drawn["nats"] + prime_nats == pytest.approx(line["nats"], rel=1e-4)
+
+
+@pytest.mark.skipif(find_spec("charrnn.cli.eval") is None, reason="there is no such command yet")
+def test_nats_are_those_of_eval(babble: Path, tmp_path: Path, capsys: Capture) -> None:
+    found = lines(capsys, babble, "-n", "30", "--seed", "1")
+    ended = [line for line in found if line["ended"] == "end" and line["text"]]
+    text = tmp_path / "drawn.txt"
+    text.write_text("".join(line["text"] + "\n" for line in ended), "utf-8")
+    capsys.readouterr()
+    app.main(["eval", "-m", str(babble), "--examples", "lines", "--json", str(text)])
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["nats"] == pytest.approx(sum(line["nats"] for line in ended), rel=1e-4)
+    assert whole["characters"] == sum(line["characters"] for line in ended)
+
+
+def test_json_of_a_sample_with_nothing_in_it(tmp_path: Path, capsys: Capture) -> None:
+    model = saved(independent({"a": 1e-9, END: 1.0}), tmp_path / "m.npz")
+    (line,) = lines(capsys, model)
+    assert (line["text"], line["characters"], line["ended"]) == ("", 0, "end")
+    assert math.isfinite(line["nats_per_character"])
+
+
+def test_what_stands_in_a_corpus_is_not_written(tmp_path: Path, capsys: Capture) -> None:
+    model = saved(independent({"a": 0.3, "b": 0.3, END: 0.4}), tmp_path / "m.npz")
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("a\nb\nab\nba\r\naa\nbb\n")
+    more = tmp_path / "more.txt"
+    more.write_text("aab")
+    refused = {"a", "b", "ab", "ba", "aa", "bb", "aab"}
+    args = ("-n", "200", "--seed", "1", "--novel", str(corpus), "--novel", str(more))
+    out, err = written(capsys, model, *args)
+    assert len(out.splitlines()) == 200
+    assert not refused & set(out.splitlines())
+    assert err == ""
+    primed, _ = written(capsys, model, *args, "-p", "a")
+    assert not refused & set(primed.splitlines())
+    hidden, _ = written(capsys, model, *args, "-p", "a", "--hide-prime")
+    assert ["a" + text for text in hidden.splitlines()] == primed.splitlines()
+    assert [line["text"] for line in lines(capsys, model, *args)] == out.splitlines()
+
+
+def test_no_sample_is_written_twice(tmp_path: Path, capsys: Capture) -> None:
+    model = saved(independent({"a": 0.3, "b": 0.3, END: 0.4}), tmp_path / "m.npz")
+    out, err = written(capsys, model, "-n", "100", "--seed", "1", "--unique")
+    assert len(set(out.splitlines())) == len(out.splitlines()) == 100
+    assert err == ""
+
+
+def test_what_cannot_be_drawn_is_given_up_and_said(abc: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("abc\n")
+    done = run(abc, "--novel", str(corpus), "-n", "50")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == (
+        b"charrnn: warning: gave up 50 of 50 samples: 101 draws brought nothing novel\n"
+    )
+    done = run(abc, "--unique", "--json", "-n", "3")
+    assert len(done.stdout.splitlines()) == 1
+    assert b"gave up 2 of 3 samples: 101 draws brought nothing unique" in done.stderr
+
+
+def test_a_pipe_gets_the_exact_characters(tmp_path: Path) -> None:
+    for text in ("\x1b[31m", "[/b]", ":smile", "a\u202eb", "e\u0301👩\u200d👧", "\r\x00\x9b"):
+        model = saved(speller(text), tmp_path / f"{len(text)}{ord(text[0])}.npz")
+        done = run(model, "--surprise", "--seed", "1")
+        assert done.stdout == text.encode() + b"\n"
+        assert done.stderr == b""
+
+
+@posix
+def test_a_terminal_is_shown_what_it_shall_not_obey(tmp_path: Path) -> None:
+    model = saved(speller("\x1b[2J\x9b\u202e\tx"), tmp_path / "m.npz")
+    assert in_a_terminal(model) == "\\x1b[2J\\x9b\\u202e\tx\n"
+    assert in_a_terminal(model, "--raw") == "\x1b[2J\x9b\u202e\tx\n"
+    assert in_a_terminal(model, "-0").startswith("\\x1b[2J")
+    assert "\\u001b[2J" in in_a_terminal(model, "--json")
+
+
+@posix
+def test_surprise_is_coloured_in_a_terminal(tmp_path: Path) -> None:
+    after = {END: {"a": 0.999, "b": 0.001}, "a": {END: 1.0}, "b": {"e": 1.0}, "e": {"\u0301": 1.0}}
+    speaker = markov({**after, "\u0301": {"a": 1.0}})
+    model = saved(speaker, tmp_path / "m.npz")
+    seen = in_a_terminal(model, "--surprise", "-p", "b")
+    legend, text = seen.splitlines()
+    assert legend.startswith("bits: ")
+    assert "\x1b[" in legend
+    assert text == "be\u0301a"  # as expected as can be
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", in_a_terminal(model, "--surprise", "-t", "1e6"))
+    assert plain.count("\n") == 2
+    marks = independent({"a": 0.998, "e": 0.001, "\u0301": 0.001})
+    bold = ("--surprise", "-t", "4", "--max-chars", "60", "--seed", "4")
+    seen = in_a_terminal(saved(marks, tmp_path / "marks.npz"), *bold)
+    assert "\x1b[" in seen.splitlines()[1]
+    assert "\u0301" in seen
+    assert not re.search("m\u0301", seen[seen.index("\n") + 1 :].replace("\x1b[0m", ""))
+    assert "\x1b" not in in_a_terminal(model, "--surprise", NO_COLOR="1")
+    assert len(in_a_terminal(model, "--surprise", "-q").splitlines()) == 1
+
+
+@posix
+def test_a_reader_who_leaves_ends_it_at_once(tmp_path: Path) -> None:
+    model = saved(independent({"a": 1.0}), tmp_path / "m.npz")
+    for args in ([], ["-n", "3"], ["-n", "100000000", "--max-chars", "5"]):
+        with subprocess.Popen(
+            [*SAMPLE, "-m", str(model), "--max-chars", "1000000000000", *args],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=PLAIN,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.read(10).strip(b"\n")[:5] == b"aaaaa"  # before it has ended
+            process.stdout.close()
+            assert process.wait(20) == faults.READER_LEFT
+            assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("args", "allowed"),
+    [
+        (["--temp", "-1"], "a number from 0 to 1e+06"),
+        (["--temp", "nan"], "a number from 0 to 1e+06"),
+        (["--temp", "inf"], "a number from 0 to 1e+06"),
+        (["--temp", "1e300"], "a number from 0 to 1e+06"),
+        (["--top-k", "0"], "a whole number from 1 to"),
+        (["--top-k", "6"], "1 to 5"),
+        (["--top-p", "0"], "a number above 0 up to 1"),
+        (["--top-p", "1.5"], "a number above 0 up to 1"),
+        (["--max-chars", "0"], "a whole number from 1 to"),
+        (["--max-chars", "-1"], "a whole number from 1 to"),
+        (["--count", "0"], "a whole number from 1 to"),
+        (["--seed", "-1"], "from 0 to 18446744073709551615"),
+        (["--seed", "18446744073709551616"], "from 0 to 18446744073709551615"),
+        (["-p", "a", "--prime-file", "x"], "exclude each other"),
+        (["--novel", "-", "--prime-file", "-"], "can be read only once"),
+        (["--encoding", "nonsense"], "is not an encoding"),
+    ],
+)
+def test_wrong_options_are_refused_with_what_is_allowed(
+    args: list[str], allowed: str, abc: Path, capsys: Capture
+) -> None:
+    assert status_of("-m", str(abc), *args) == 2
+    assert allowed in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("temp", ["1e-300", "0", "1e6"])
+def test_the_ends_of_the_ranges_are_allowed(temp: str, abc: Path, capsys: Capture) -> None:
+    args = ("--temp", temp, "--top-k", "5", "--top-p", "1", "--seed", str(2**64 - 1))
+    assert set(written(capsys, abc, *args, "--max-chars", "5")[0]) <= set("abc\n")
+
+
+def test_the_limits_are_those_of_the_library() -> None:
+    options = {
+        "temperature": (sample_options.Temp, 1e6, 1.1e6),
+        "top_k": (sample_options.TopK, 1, 0),
+        "top_p": (sample_options.TopP, 1, 1.1),
+        "max_characters": (sample_options.MaxChars, 1, 0),
+        "seed": (sample_options.Seed, 2**64 - 1, 2**64),
+    }
+    for name, (option, inside, outside) in options.items():
+        parse = option.__metadata__[0].parser  # type: ignore[attr-defined]
+        assert getattr(SampleConfig(**{name: parse(str(inside))}), name) == inside
+        with pytest.raises(SettingError):
+            SampleConfig(**{name: outside})  # type: ignore[arg-type]
+        with pytest.raises(Exception, match="is not a"):
+            parse(str(outside))
+
+
+def test_a_missing_file_is_told(abc: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert status_of("-m", str(tmp_path / "none.npz")) == 1
+    assert "there is no model" in capsys.readouterr().err
+    for option in ("--prime-file", "--novel"):
+        assert status_of("-m", str(abc), option, str(tmp_path / "none.txt")) == 1
+        assert "does not exist" in capsys.readouterr().err
+
+
+def test_what_is_not_needed_is_not_imported(abc: Path) -> None:
+    timed = run(abc, "-n", "2", "-p", "a").stderr
+    assert timed == b""
+    code = f"""
+import sys
+from charrnn.cli import app
+app.main(["sample", "-m", {str(abc)!r}, "-n", "2", "-p", "a"])
+print(*sorted(sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN, check=True
+    )
+    modules = set(done.stdout.split())
+    assert "charrnn.sampling" in modules
+    assert not {"rich", "tqdm", "charrnn.redrawing", "charrnn.cli.heat"} & modules
+
+
+def test_the_command_says_what_the_library_says(babble: Path, capsys: Capture) -> None:
+    out, _ = written(capsys, babble, "-n", "20", "--seed", "5", "--max-chars", "50", "-p", "cab")
+    sampler = Sampler(*babbler(), SampleConfig(seed=5, max_characters=50), "cab")
+    assert out.splitlines() == ["cab" + sample.text for sample in sampler.samples(range(20))]
