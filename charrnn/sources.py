@@ -64,6 +64,8 @@ def byte_blocks(source: str) -> Iterator[bytes]:
 def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
     if source == "-":
         return nullcontext(_standard_input())
+    if not source:
+        raise CorpusError("a name is empty", "Look whether a variable of the shell was never set.")
     source = path_of(source)
     try:
         mode = os.stat(source).st_mode

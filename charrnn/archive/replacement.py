@@ -32,6 +32,8 @@ _HINTS = {
     errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
     errno.ENOENT: "Make the folder first, or name a file elsewhere with -m.",
 }
+# No file could be there, however small.
+_OF_PLACES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
 _HINT = "Name a file with -m in a folder that can be written to."
 
 
@@ -188,7 +190,8 @@ def _sync_folder(folder: str) -> None:
 
 
 def _refusal(path: str | os.PathLike[str], size: int, error: OSError) -> SaveError:
+    needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
     return SaveError(
-        f"{os.fspath(path)} cannot be saved: {error.strerror or error} ({size:,} bytes are needed)",
+        f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
         _HINTS.get(error.errno or 0, _HINT),
     )
