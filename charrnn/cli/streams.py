@@ -77,9 +77,9 @@ def prepare() -> None:
         except OSError:  # closed: the next file opened would take its place, and our messages
             os.open(os.devnull, os.O_RDWR)
     if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if not isinstance(sys.stderr, Forgiving):
         sys.stderr = cast(TextIO, Forgiving(sys.stderr))
     if sys.stdout is None:
