@@ -204,6 +204,8 @@ def test_a_sample_that_was_cut_off_is_said_so(tmp_path: Path, capsys: Capture) -
     out, err = written(capsys, model, "--max-chars", "7", "-n", "3", "-p", "aa")
     assert out == "aaaaaaaaa\n" * 3
     assert err == "3 of 3 samples reached --max-chars 7 before the end\n"
+    one = written(capsys, model, "--max-chars", "7")[1]
+    assert one == "the sample reached --max-chars 7 before the end\n"
     assert written(capsys, model, "--max-chars", "7", "-q")[1] == ""
     assert len(written(capsys, model)[0]) == 2001
 

@@ -172,8 +172,9 @@ def write_text(pieces: Iterable[Piece], prime: str, asked: Asked, model: Model, 
 def say_what_is_missing(tally: Tally, asked: Asked, config: SampleConfig, talk: Talk) -> None:
     """Say which samples are not what was asked for."""
     if tally.limited:
+        many = f"{tally.limited:,} of {asked.count:,} samples"
         talk.note(
-            f"{tally.limited:,} of {asked.count:,} samples reached --max-chars"
+            f"{many if asked.count > 1 else 'the sample'} reached --max-chars"
             f" {config.max_characters} before the end"
         )
     if tally.told < asked.count:
