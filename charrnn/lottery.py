@@ -35,6 +35,7 @@ class Lottery:
         self.top_p = None if top_p is None or top_p >= 1 else top_p
         self._y_hat: Array64 = np.empty((lanes, symbols))  # but for a factor a lane
         self._tickets: Array64 = np.empty((lanes, symbols))  # of this symbol and those before it
+        self._has_filters = self.top_k is not None or self.top_p is not None
         self._every = np.arange(lanes)
         self._o = self._log_sums = self._y_hat  # of the step in hand
 
@@ -47,14 +48,13 @@ class Lottery:
         most = np.maximum.reduce(o, 1)
         np.subtract(o, most[:, None], o)  # the softmax does not notice, and exp cannot overflow
         np.exp(o, y_hat)
+        np.add.accumulate(y_hat, 1, None, tickets)
         self._o = o
-        self._log_sums = np.logaddexp(np.log(np.add.reduce(y_hat, 1)), unknown - most)
-        weights = y_hat
-        if self.temperature != 1:
-            weights = self._tempered(o, tickets)
-        if self.top_k is not None or self.top_p is not None:
-            weights = self._only_the_top(weights)
-        np.add.accumulate(weights, 1, None, tickets)
+        self._log_sums = np.logaddexp(np.log(tickets[:, -1]), unknown - most)
+        if self.temperature != 1 or self._has_filters:
+            weights = y_hat if self.temperature == 1 else self._tempered(o, y_hat)
+            weights = self._only_the_top(weights) if self._has_filters else weights
+            np.add.accumulate(weights, 1, None, tickets)
 
     def draw(
         self, chances: Array64, lane: Integers | None = None
