@@ -7,35 +7,63 @@ control characters made visible, coloured by surprisal if that was asked for.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from charrnn.cli import graphemes
+from charrnn.cli import graphemes, safety
 from charrnn.cli.terminal import write_result
 
 if TYPE_CHECKING:
     from charrnn.cli.heat import Painter
     from charrnn.sampling import Piece
 
+SOON: Final = 0.01  # seconds until what is written is there: no eye sees more than a hundred steps
+
+
+class Pen:
+    """Writes at once if it has been a while, else soon: handing over takes as long as drawing."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._handed_over = float("-inf")
+
+    def write(self, text: str) -> None:
+        """Let the text be there soon, at the latest with the next one that is a while away."""
+        self._texts.append(text)
+        if time.monotonic() - self._handed_over >= SOON:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Let everything be there now."""
+        text = "".join(self._texts)
+        self._texts.clear()
+        if text:
+            write_result(text, raw=True)
+        self._handed_over = time.monotonic()
+
 
 class Voice(Protocol):
     """Something that takes text, and the nats of each of its characters."""
 
-    def say(self, text: str, nats: Sequence[float]) -> None: ...
-    def pause(self) -> None:
-        """Keep nothing back."""
+    def say(self, text: str, nats: Sequence[float]) -> str:
+        """What of it, and of what was held back, is to be written."""
+        ...
+
+    def pause(self) -> str:
+        """What was held back."""
+        ...
 
 
 class Plain:
     """Text as it is."""
 
-    def say(self, text: str, nats: Sequence[float]) -> None:
-        if text:
-            write_result(text, raw=True)
+    def say(self, text: str, nats: Sequence[float]) -> str:
+        return text
 
-    def pause(self) -> None:
-        pass
+    def pause(self) -> str:
+        return ""
 
 
 class Careful:
@@ -46,26 +74,19 @@ class Careful:
         self._held = ""
         self._nats = 0.0
 
-    def say(self, text: str, nats: Sequence[float]) -> None:
+    def say(self, text: str, nats: Sequence[float]) -> str:
         ready = []
         for character, surprisal in zip(text, nats, strict=False):  # END has nats and no character
             if not graphemes.goes_on(self._held, character):
-                ready.append(self._release())
+                ready.append(self.pause())
             self._held += character
             self._nats += surprisal
-        self._write("".join(ready))
+        return "".join(ready)
 
-    def pause(self) -> None:
-        self._write(self._release())
-
-    def _release(self) -> str:
+    def pause(self) -> str:
         held, nats = self._held, self._nats
         self._held, self._nats = "", 0.0
-        return held if self.painter is None else self.painter.paint(held, nats)
-
-    def _write(self, text: str) -> None:
-        if text:
-            write_result(text, raw=self.painter is not None)
+        return safety.visible(held) if self.painter is None else self.painter.paint(held, nats)
 
 
 @dataclass(frozen=True)
@@ -86,15 +107,18 @@ def voice_for(*, raw: bool, painter: Painter | None) -> Voice:
 
 def tell(pieces: Iterable[Piece], voice: Voice, frame: Frame) -> None:
     """Say all of it as it comes."""
+    pen = Pen()
     begun = False
     opening = frame.before
-    for piece in pieces:
-        if not begun:
-            begun = True
-            voice.say(opening, [0.0] * len(opening))
-            opening = frame.between + frame.before
-        voice.say(piece.text, piece.nats)
-        if piece.ended:
-            voice.pause()
-            write_result(frame.after, raw=True)
-            begun = False
+    try:
+        for piece in pieces:
+            if not begun:
+                begun = True
+                pen.write(voice.say(opening, [0.0] * len(opening)))
+                opening = frame.between + frame.before
+            pen.write(voice.say(piece.text, piece.nats))
+            if piece.ended:
+                pen.write(voice.pause() + frame.after)
+                begun = False
+    finally:
+        pen.hand_over()
