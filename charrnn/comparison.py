@@ -32,12 +32,15 @@ class Heard:
         self._codes: list[Codes] = []
         self._left = TEXT
 
-    def add(self, piece: Piece) -> None:
+    def hear(self, piece: Piece) -> None:
         """Remember one more piece."""
         self._ids.append(piece.ids)
         if self._left:
             self._codes.append(piece.codes[: self._left])
             self._left -= len(self._codes[-1])
+
+    def finish(self) -> None:
+        """That was all."""
 
     @property
     def ids(self) -> Ids:

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from charrnn.cutting import END_CODE, NEWLINE
+from charrnn.cutting import END_CODE
 from charrnn.surprisal import text_of
 from charrnn.vocabulary import Codes
 
@@ -65,6 +65,6 @@ def packed_size(name: str, data: bytes) -> int:
 
 def written(codes: Codes, newlines: int) -> bytes:
     """Examples as a file would hold them, each ended by so many newlines."""
-    ends = codes == END_CODE
-    spelt = np.where(ends, NEWLINE, codes).repeat(np.where(ends, newlines, 1))
-    return text_of(spelt).encode("utf-8", "replace")
+    return text_of(codes.repeat(np.where(codes == END_CODE, newlines, 1))).encode(
+        "utf-8", "replace"
+    )

@@ -11,7 +11,9 @@ ground, on a light one, and without telling red from green.
 from __future__ import annotations
 
 import math
+import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -19,9 +21,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from charrnn.vocabulary import Codes
+
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band begins
 BANDS: Final = len(BOUNDS) + 1
 BITS: Final = 1 / math.log(2)  # in a nat
+JOINER: Final = 0x200D
+SKINS: Final = range(0x1F3FB, 0x1F400)
+LAST: Final = 0x10FFFF
 
 
 def band_of(nats: float) -> int:
@@ -34,6 +41,33 @@ def bands_of(nats: NDArray[np.floating]) -> NDArray[np.intp]:
     import numpy as np
 
     return np.searchsorted(BOUNDS, nats * BITS, side="right")
+
+
+def bands_of_text(codes: Codes, nats: NDArray[np.floating]) -> NDArray[np.intp]:
+    """The band of each character. A mark has that of the letter on which it stands."""
+    import numpy as np
+
+    found, places = np.unique(codes, return_inverse=True)
+    joined = np.array([_is_mark(code) for code in found.tolist()], np.bool_)[places]
+    joined[1:] |= codes[:-1] == JOINER
+    joined[:1] = False
+    letters = np.maximum.accumulate(np.where(joined, 0, np.arange(len(codes))))
+    return bands_of(nats)[letters]
+
+
+def _is_mark(code: int) -> bool:
+    if not 0x300 <= code <= LAST:
+        return False
+    return code == JOINER or code in SKINS or unicodedata.category(chr(code)).startswith("M")
+
+
+def runs(bands: NDArray[np.intp], alone: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """From where to where there is one band; those that stand alone are a run each."""
+    import numpy as np
+
+    begins = np.ones(len(bands), np.bool_)
+    begins[1:] = (bands[1:] != bands[:-1]) | alone[1:] | alone[:-1]
+    return pairwise([*np.flatnonzero(begins).tolist(), len(bands)])
 
 
 def names() -> list[str]:

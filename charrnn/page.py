@@ -8,8 +8,7 @@ file, and is shown at the top.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Final
 
@@ -40,8 +39,6 @@ DARK: Final = (
 )
 NAMES: Final = "abcdefg"  # a class for each band
 
-JOINER: Final = 0x200D
-SKINS: Final = range(0x1F3FB, 0x1F400)
 SHEET: Final = 4000  # characters: a browser lays out only those sheets that are on the screen
 STEERING: Final = re.compile(  # controls but tab and newline, marks that turn the writing around
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]"
@@ -73,14 +70,16 @@ s { text-decoration: none; opacity: .45; user-select: none; }
 """
 
 
-def page(title: str, pieces: Iterable[Piece], sums: Mapping[str, str]) -> Iterator[bytes]:
-    """The file, bit by bit. ``sums`` is looked at when all pieces have been."""
+def page(
+    title: str, pieces: Iterable[Piece], sums: Callable[[], Mapping[str, str]], gap: str = ""
+) -> Iterator[bytes]:
+    """The file, bit by bit. The sums are asked for when all pieces have been."""
     yield _head(title).encode()
     for piece in pieces:
-        yield body(piece.codes, piece.nats).encode()
+        yield body(piece.codes, piece.nats, gap).encode()
     facts = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-        for name, value in sums.items()
+        f"<div><dt>{escape(name)}</dt><dd>{escape(visible(value))}</dd></div>"
+        for name, value in sums().items()
     )
     yield f"</pre>\n<dl>{facts}</dl>\n</body>\n</html>\n".encode()
 
@@ -113,25 +112,20 @@ def _style() -> str:
     return STYLE % {"light": light, "dark": dark, "bands": bands}
 
 
-def body(codes: Codes, nats: NDArray[np.floating]) -> str:
-    """The HTML of some text."""
-    bands = heat.bands_of(nats)
+def body(codes: Codes, nats: NDArray[np.floating], gap: str = "") -> str:
+    """The HTML of some text; the gap stands between examples."""
+    bands = heat.bands_of_text(codes, nats)
     breaks = (codes == NEWLINE) | (codes == END_CODE)
-    joined = _joined(codes) & ~breaks
-    joined[:1] = False
-    bands = bands[np.maximum.accumulate(np.where(joined, 0, np.arange(len(codes))))]
-    begins = np.ones(len(codes), np.bool_)
-    begins[1:] = (bands[1:] != bands[:-1]) | breaks[1:] | breaks[:-1]
-    starts = np.flatnonzero(begins).tolist()
     bits = nats * heat.BITS
     parts = []
     sheet = 0
-    for start, stop in zip(starts, [*starts[1:], len(codes)], strict=True):
+    for start, stop in heat.runs(bands, breaks):
         if breaks[start]:
-            shown = "<s>■</s>" if codes[start] == END_CODE else "<s>↵</s>"
-            after = "\n"
+            is_end = codes[start] == END_CODE
+            shown = "<s>■</s>" if is_end else "<s>↵</s>"
+            after = "\n" + (gap if is_end else "")
             if stop - sheet > SHEET:
-                after, sheet = "\n</pre>\n<pre>", stop
+                after, sheet = after + "</pre>\n<pre>", stop
         else:
             shown, after = escape(visible(text_of(codes[start:stop])), quote=False), ""
         if bands[start]:
@@ -140,21 +134,6 @@ def body(codes: Codes, nats: NDArray[np.floating]) -> str:
             shown = f"<i class={NAMES[bands[start]]} title={tip}>{shown}</i>"
         parts.append(shown + after)
     return "".join(parts)
-
-
-def _joined(codes: Codes) -> NDArray[np.bool_]:
-    """Which characters melt into the one before: a colour between them would part them."""
-    found, places = np.unique(codes, return_inverse=True)
-    marks = np.array([_is_mark(code) for code in found.tolist()], np.bool_)
-    joined = marks[places]
-    joined[1:] |= codes[:-1] == JOINER
-    return joined
-
-
-def _is_mark(code: int) -> bool:
-    if code < 0x300 or code == END_CODE:
-        return False
-    return code == JOINER or code in SKINS or unicodedata.category(chr(code)).startswith("M")
 
 
 def visible(text: str) -> str:

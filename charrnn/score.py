@@ -36,14 +36,16 @@ class Mean:
         """Among how many equally likely symbols one would be as unsure."""
         return math.exp(min(self.nats_per_character, LARGEST))
 
-    def figures(self) -> dict[str, float]:
-        """All of it by name."""
+    def per_character(self) -> dict[str, float]:
+        """The mean by name."""
         return {
-            "nats": self.nats,
             "nats_per_character": self.nats_per_character,
             "bits_per_character": self.bits_per_character,
-            "perplexity": self.perplexity,
         }
+
+    def figures(self) -> dict[str, float]:
+        """All of it by name."""
+        return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
 
 
 @dataclass(frozen=True)

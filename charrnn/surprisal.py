@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.cutting import END_CODE
+from charrnn.cutting import END_CODE, NEWLINE
 from charrnn.score import Score, tally
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
 Ranks = NDArray[np.integer[Any]]
 
-AT_ONCE: Final = 1 << 20  # symbols read together: enough for long stretches, little for memory
+AT_ONCE: Final = 1 << 19  # symbols read together: enough for long stretches, little for memory
 AS_THEY_COME: Final = 1  # for whoever waits at the other end of a pipe
 
 
@@ -73,20 +74,20 @@ def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
 class Rows:
     """Whole examples, and what each of them cost."""
 
-    codes: Codes  # (S,)  END_CODE after each example
-    stops: NDArray[np.int64]  # (n,)  where each ends: the place of its END_CODE
+    spelt: str  # all of them, with one character more after each
+    stops: NDArray[np.int64]  # (n,)  where each ends
     nats: Floats  # (n,)  END counted
     unknown: NDArray[np.int64]  # (n,)  characters never seen
 
     def __len__(self) -> int:
         return len(self.stops)
 
-    @property
+    @cached_property
     def characters(self) -> NDArray[np.int64]:
         """(n,)  their lengths, END not counted."""
         return np.diff(self.stops, prepend=-1) - 1
 
-    @property
+    @cached_property
     def nats_per_character(self) -> Floats:
         """(n,)  over characters and END."""
         means: Floats = self.nats / (self.characters + 1)
@@ -94,27 +95,32 @@ class Rows:
 
     def text(self, i: int) -> str:
         """The characters of one of them."""
-        start = int(self.stops[i - 1]) + 1 if i else 0
-        return text_of(self.codes[start : self.stops[i]])
+        stop = int(self.stops[i])
+        return self.spelt[stop - int(self.characters[i]) : stop]
 
 
 def text_of(codes: Codes) -> str:
-    """The text of code points; an END prints nothing."""
-    plain = codes[codes != END_CODE] if len(codes) else codes
-    return plain.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    """The text of code points; an END looks like a newline."""
+    spelt = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4")
+    return spelt.tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def examples(pieces: Iterable[Piece]) -> Iterator[Rows]:
-    """The same text by whole examples: at each piece those that end in it."""
-    begun: list[Piece] = []  # what there is of an example whose END is yet to come
-    for piece in pieces:
+class Gatherer:
+    """Makes whole examples of pieces that are cut anywhere."""
+
+    def __init__(self) -> None:
+        self._begun: list[Piece] = []  # what there is of an example whose END is yet to come
+
+    def add(self, piece: Piece) -> Rows | None:
+        """The examples that end in this piece, if any do."""
         ends = np.flatnonzero(piece.ids == END)
         if not len(ends):
-            begun.append(piece)
-            continue
-        rows, rest = _split(piece, int(ends[-1]) + 1)
-        yield _rows([*begun, rows])
-        begun = [rest] if len(rest.ids) else []
+            self._begun.append(piece)
+            return None
+        whole, rest = _split(piece, int(ends[-1]) + 1)
+        rows = _rows([*self._begun, whole])
+        self._begun = [rest] if len(rest.ids) else []
+        return rows
 
 
 def _split(piece: Piece, at: int) -> tuple[Piece, Piece]:
@@ -131,7 +137,7 @@ def _rows(parts: list[Piece]) -> Rows:
     starts = np.concatenate([[0], stops[:-1] + 1])
     nats = np.concatenate([part.nats for part in parts])
     return Rows(
-        np.concatenate([part.codes for part in parts]),
+        text_of(np.concatenate([part.codes for part in parts])),
         stops,
         np.add.reduceat(nats, starts),
         np.add.reduceat(ids == UNKNOWN, starts, dtype=np.int64),

@@ -61,8 +61,29 @@ def _cut_of(text: str) -> Cut:
     return "paragraphs" if ends > 1 else "lines"
 
 
-def rebuilt(facts: Facts) -> Corpus:
+def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     """The corpus of a run, or CorpusError: it has moved, or it has changed."""
+    check_there(facts)
+    names = ", ".join(facts.sources + facts.valid)
+    try:
+        found = corpus.load(facts.sources, facts.config, facts.valid)
+    except CorpusError as error:
+        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
+    if found.fingerprint != facts.fingerprint:
+        raise CorpusError(
+            f"the corpus has changed since the model was trained: {names}",
+            f"Bring the old one back. {NAME_A_TEXT}",
+        )
+    if found.vocabulary != vocabulary:  # by other lots, something else is held out
+        raise CorpusError(
+            "the corpus is no longer cut as it was when the model was trained",
+            f"Use the NumPy that it was trained with. {NAME_A_TEXT}",
+        )
+    return found
+
+
+def check_there(facts: Facts) -> None:
+    """Raise CorpusError where the files of a corpus are not where they were."""
     sources = facts.sources + facts.valid
     if not sources:
         raise CorpusError("the model was trained on texts that no file holds", NAME_A_TEXT)
@@ -74,16 +95,6 @@ def rebuilt(facts: Facts) -> Corpus:
                 f"the corpus has moved: {source} is not there",
                 f"Go to the folder where it was trained, or bring it back. {NAME_A_TEXT}",
             )
-    try:
-        found = corpus.load(facts.sources, facts.config, facts.valid)
-    except CorpusError as error:
-        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
-    if found.fingerprint != facts.fingerprint:
-        raise CorpusError(
-            f"the corpus has changed since the model was trained: {', '.join(sources)}",
-            f"Bring the old one back. {NAME_A_TEXT}",
-        )
-    return found
 
 
 def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:

@@ -17,7 +17,7 @@ from charrnn.examples import Examples, encode_examples
 from charrnn.network.parameters import Parameters, Size, count, initial, shapes_of
 from charrnn.score import Score, bytes_of
 from charrnn.scoring import Scorer
-from charrnn.surprisal import Floats, examples, pieces
+from charrnn.surprisal import Floats, Gatherer, pieces
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
 
 ABC = Vocabulary("abc", novelty=0.01)
@@ -245,7 +245,9 @@ def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) 
     lines = lines if lines[-1] else lines[:-1]
     scorer = Scorer(network(Size(5, 8, 1)), ABC)
     codes = list(cut(blocks, "lines", keep_blank=True))
-    rows = list(examples(pieces(scorer, codes, symbols)))
+    gatherer = Gatherer()
+    found = [gatherer.add(piece) for piece in pieces(scorer, codes, symbols)]
+    rows = [batch for batch in found if batch is not None]
     assert [batch.text(i) for batch in rows for i in range(len(batch))] == lines
     nats = [float(n) for batch in rows for n in batch.nats]
     expected = [scorer.score_texts([line]).nats for line in lines]
