@@ -1,0 +1,161 @@
+"""A line for each step and each check-up: none missing, none twice, and nothing else is harmed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from charrnn.cli.metrics import Metrics
+from charrnn.errors import CharrnnError
+from charrnn.network.parameters import Parameters, shapes_of
+from charrnn.score import Score
+from charrnn.training import Checkup, Done, Event, Step, TrainState
+
+
+def state_at(step: int, examined: bool = False) -> TrainState:
+    """The state of a run that has come so far; only its counters matter here."""
+    shapes = shapes_of(3, 1, 1)
+    size = sum(int(np.prod(shape)) for shape in shapes.values())
+    history: list[dict[str, float]] = [{"step": step}] if examined else []
+    parameters = Parameters(shapes, np.zeros(size, np.float32))
+    return TrainState(parameters, {}, [], step=step, history=history)
+
+
+def events(first: int, last: int, every: int = 3) -> Iterable[Event]:
+    """The events of the steps from first to last, a check-up after every third."""
+    for step in range(first, last + 1):
+        yield Step(step, 8, 2.0, 0.5, 0.01)
+        if step % every == 0:
+            yield Checkup(step, Score(characters=4, nats=8.0), 2.5, True)
+
+
+def write(path: Path, state: TrainState, more: Iterable[Event]) -> None:
+    """Go on with the file from this state."""
+    with closing(Metrics(path, state)) as metrics:
+        for event in more:
+            metrics.note(event)
+        metrics.sync()
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """What stands in the file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture
+def straight(tmp_path: Path) -> bytes:
+    """What a run of ten steps writes."""
+    whole = tmp_path / "straight.jsonl"
+    write(whole, state_at(0), events(1, 10))
+    return whole.read_bytes()
+
+
+def test_each_event_has_its_line(path: Path) -> None:
+    write(path, state_at(0), [*events(1, 3), Done("epochs")])
+    assert [(line["schema"], line["step"]) for line in lines(path)] == [
+        *(("charrnn.step/1", step) for step in (1, 2, 3)),
+        ("charrnn.checkup/1", 3),
+    ]
+    assert lines(path)[0] == {
+        "schema": "charrnn.step/1",
+        "step": 1,
+        "characters": 8,
+        "nats_per_character": 2.0,
+        "gradient_norm": 0.5,
+        "lr": 0.01,
+    }
+    assert lines(path)[-1]["held_out_nats_per_character"] == 2.0
+    assert lines(path)[-1]["best"] is True
+
+
+def test_where_nothing_is_held_out_there_is_nothing_to_say_of_it(path: Path) -> None:
+    write(path, state_at(0), [Checkup(1, None, 2.5, True)])
+    assert lines(path)[0]["held_out_nats_per_character"] is None
+
+
+def test_each_line_is_there_at_once(path: Path) -> None:
+    with closing(Metrics(path, state_at(0))) as metrics:
+        for number, event in enumerate(events(1, 2), 1):
+            metrics.note(event)
+            assert len(lines(path)) == number
+
+
+@given(killed=st.integers(0, 3000), saved=st.integers(1, 10), examined=st.booleans())
+def test_a_resumed_run_writes_what_an_undisturbed_one_does(
+    tmp_path_factory: pytest.TempPathFactory, killed: int, saved: int, examined: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("metrics")
+    write(folder / "straight", state_at(0), events(1, 10))
+    whole = (folder / "straight").read_bytes()
+    examined = examined and saved % 3 == 0
+    needed = state_at(saved, examined)
+    write(folder / "least", state_at(0), events(1, saved))
+    least = (folder / "least").read_bytes()
+    if not examined and saved % 3 == 0:
+        least = b"".join(least.splitlines(keepends=True)[:-1])
+    broken = folder / "broken"  # at least what was saved, cut anywhere after it
+    broken.write_bytes(whole[: max(killed, len(least))])
+    rest = list(events(saved + 1, 10))
+    if not examined and saved % 3 == 0:
+        rest.insert(0, Checkup(saved, Score(characters=4, nats=8.0), 2.5, True))
+    write(broken, needed, rest)
+    assert broken.read_bytes() == whole
+
+
+def test_another_run_goes_below(path: Path, straight: bytes) -> None:
+    path.write_bytes(straight)
+    write(path, state_at(0), events(1, 10))
+    assert path.read_bytes() == straight * 2
+
+
+def test_what_is_cut_belongs_to_the_last_run(path: Path, straight: bytes) -> None:
+    path.write_bytes(straight * 2)
+    write(path, state_at(4), events(5, 10))
+    assert path.read_bytes() == straight * 2
+
+
+def test_a_run_that_had_none_so_far_leaves_those_of_others(path: Path, straight: bytes) -> None:
+    path.write_bytes(straight)
+    write(path, state_at(20), events(21, 22))
+    assert path.read_bytes().startswith(straight)
+    assert [line["step"] for line in lines(path)][-3:] == [21, 21, 22]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"no JSON\n", b"no newline either", b"[1]\n", b'{"step": 1}\n', b"\x00\xff\n", b"\n"],
+)
+def test_other_files_are_left_alone(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(CharrnnError, match=r"run\.jsonl holds something else"):
+        Metrics(path, state_at(0))
+    assert path.read_bytes() == content
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CharrnnError, match="cannot be written"):
+        Metrics(tmp_path / "no" / "run.jsonl", state_at(0))
+    with pytest.raises(CharrnnError, match="cannot be written"):
+        Metrics(tmp_path, state_at(0))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_told() -> None:
+    with (
+        closing(Metrics(Path("/dev/full"), state_at(0))) as metrics,
+        pytest.raises(CharrnnError, match="/dev/full cannot be written: No space left"),
+    ):
+        metrics.note(Step(1, 8, 2.0, 0.5, 0.01))
