@@ -1,0 +1,180 @@
+"""The learning curve as a small picture: held-out loss, training loss, and the line to beat.
+
+    3.04 |*
+         | **
+         |  .***
+         |    ..*****
+    1.63 |--------.--****************  markov-7
+         +--------------------------
+         354             14,160 steps
+
+In dots of Braille, eight to a character, or in ASCII where a terminal has nothing finer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from charrnn.cli.columns import BLUE, GREEN, YELLOW
+
+HEIGHT = 10  # lines
+LABEL = 6  # columns before the picture
+MARGIN = 0.04  # of the height that stays free above and below
+
+Point = tuple[float, float]
+Paint = Callable[[str, str], str]
+
+
+class Pen(NamedTuple):
+    """How one line is drawn."""
+
+    name: str
+    style: str  # of the terminal
+    letter: str  # where there are no dots
+    dash: int  # drawn dots before a gap as long as one; 0: no gaps
+
+
+BASELINE = Pen("baseline", YELLOW, "-", 2)
+TRAIN = Pen("train", BLUE, ".", 1)
+HELD_OUT = Pen("held-out", GREEN, "*", 0)
+DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a Braille cell
+
+
+class Canvas:
+    """A grid of cells that lines are drawn on; the last one drawn gives a cell its colour."""
+
+    def __init__(self, width: int, height: int, *, plain: bool) -> None:
+        self.plain = plain
+        self.across, self.down = (1, 1) if plain else (2, 4)  # dots in a cell
+        self.width, self.height = width * self.across, height * self.down
+        self._dots: dict[tuple[int, int], int] = {}
+        self._pens: dict[tuple[int, int], Pen] = {}
+
+    def draw(self, points: Sequence[Point], pen: Pen) -> None:
+        """A line through points, each from 0 to 1 both ways; up is less y, as screens have it."""
+        places = [(x * (self.width - 1), y * (self.height - 1)) for x, y in points]
+        for (x0, y0), (x1, y1) in zip(places, places[1:] or places, strict=False):
+            steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
+            for step in range(steps + 1):
+                at = step / steps
+                self._dot(round(x0 + at * (x1 - x0)), round(y0 + at * (y1 - y0)), pen)
+
+    def lines(self, paint: Paint) -> Iterator[str]:
+        """What was drawn, top line first."""
+        for row in range(self.height // self.down):
+            cells = [(row, column) for column in range(self.width // self.across)]
+            yield "".join(self._cell(cell, paint) for cell in cells).rstrip()
+
+    def _dot(self, x: int, y: int, pen: Pen) -> None:
+        if pen.dash and x // (pen.dash if not self.plain else 1) % 2:
+            return
+        cell = y // self.down, x // self.across
+        bit = DOTS[y % self.down][x % self.across] if not self.plain else 1
+        self._dots[cell] = self._dots.get(cell, 0) | bit
+        self._pens[cell] = pen
+
+    def _cell(self, cell: tuple[int, int], paint: Paint) -> str:
+        if cell not in self._dots:
+            return " "
+        pen = self._pens[cell]
+        return paint(pen.letter if self.plain else chr(0x2800 + self._dots[cell]), pen.style)
+
+
+def picture(
+    history: Sequence[Mapping[str, float]],
+    baseline: tuple[str, float] | None,
+    width: int,
+    paint: Paint,
+    *,
+    plain: bool,
+) -> list[str]:
+    """The lines of the picture; none where there are not two check-ups to join."""
+    wide = width - LABEL - 2
+    steps = [row["step"] for row in history]
+    if len(history) < 2 or wide < 10:
+        return []
+    curves = {TRAIN: [row["train"] for row in history]}
+    if "held_out" in history[0]:
+        curves[HELD_OUT] = [row["held_out"] for row in history]
+    low, high = _range(curves, baseline)
+    canvas = Canvas(wide, HEIGHT, plain=plain)
+    if baseline is not None:
+        y = _height(baseline[1], low, high)
+        canvas.draw([(0.0, y), (1.0, y)], BASELINE)
+    for pen, values in curves.items():
+        xs = [(step - steps[0]) / (steps[-1] - steps[0]) for step in steps]
+        ys = [_height(value, low, high) for value in values]
+        canvas.draw(_thinned(list(zip(xs, ys, strict=True)), canvas.width), pen)
+    labels = _labels(low, high, baseline)
+    bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
+    rows = [
+        f"{labels.get(row, ''):>{LABEL - 1}} {bar}{line}"
+        for row, line in enumerate(canvas.lines(paint))
+    ]
+    first, last = f"{steps[0]:,.0f}", f"{steps[-1]:,.0f} steps"
+    return [
+        *rows,
+        " " * LABEL + corner + floor * wide,
+        " " * (LABEL + 1) + first + " " * max(1, wide - len(first) - len(last)) + last,
+        *_legend(curves, baseline, wide, paint, plain=plain),
+    ]
+
+
+def _range(
+    curves: Mapping[Pen, Sequence[float]], baseline: tuple[str, float] | None
+) -> tuple[float, float]:
+    """The lowest and the highest loss to show. Training begins high up, which is left out."""
+    shown = list(curves.get(HELD_OUT, curves[TRAIN]))
+    shown += [baseline[1]] if baseline is not None else []
+    low = min(*shown, curves[TRAIN][-1])
+    high = max(*shown, low + 0.01)
+    free = MARGIN * (high - low)
+    return low - free, high + free
+
+
+def _height(value: float, low: float, high: float) -> float:
+    return min(1.0, max(0.0, (high - value) / (high - low)))
+
+
+def _thinned(points: list[Point], columns: int) -> list[Point]:
+    """At most a point a column: the mean of those that fall there."""
+    if len(points) <= columns:
+        return points
+    piles: dict[int, list[Point]] = {}
+    for point in points:
+        piles.setdefault(round(point[0] * (columns - 1)), []).append(point)
+    return [
+        (sum(x for x, _ in pile) / len(pile), sum(y for _, y in pile) / len(pile))
+        for pile in piles.values()
+    ]
+
+
+def _labels(low: float, high: float, baseline: tuple[str, float] | None) -> dict[int, str]:
+    """What is written beside which line."""
+    labels = {0: f"{high:.2f}", HEIGHT - 1: f"{low:.2f}"}
+    if baseline is not None:
+        labels[round(_height(baseline[1], low, high) * (HEIGHT - 1))] = f"{baseline[1]:.2f}"
+    return labels
+
+
+def _legend(
+    curves: Mapping[Pen, Sequence[float]],
+    baseline: tuple[str, float] | None,
+    wide: int,
+    paint: Paint,
+    *,
+    plain: bool,
+) -> list[str]:
+    """Which line is which."""
+    names = {pen: pen.name for pen in (HELD_OUT, TRAIN) if pen in curves}
+    if baseline is not None:
+        names[BASELINE] = baseline[0]
+    samples = {HELD_OUT: "⠒⠒", TRAIN: "⠂⠂", BASELINE: "⠤⠤"}
+    entries = [
+        f"{paint(pen.letter * 2 if plain else samples[pen], pen.style)} {name}"
+        for pen, name in names.items()
+    ]
+    gap = "   " if sum(len(name) + 6 for name in names.values()) <= wide else "\n"
+    return [" " * (LABEL + 1) + line for line in gap.join(entries).split("\n")]

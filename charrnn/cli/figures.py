@@ -1,0 +1,54 @@
+"""Numbers in words: how long, how many, how much."""
+
+from __future__ import annotations
+
+import math
+
+
+def clock(seconds: float) -> str:
+    """A duration: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
+    if not math.isfinite(seconds):
+        return "?"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 60:
+        return f"{minutes}:{whole % 60:02} min"
+    return f"{hours}:{minutes % 60:02} h" if days < 3 else f"{days} days"
+
+
+def counted(number: float) -> str:
+    """A rate or a size, to three figures: 950, 58.2k, 1.25M."""
+    units = iter(("", "k", "M"))
+    unit = next(units)
+    while number >= 999.5 and unit != "M":
+        number /= 1000
+        unit = next(units)
+    digits = 0 if not unit or number >= 99.95 else 1 if number >= 9.995 else 2
+    return f"{number:.{digits}f}{unit}"
+
+
+def bytes_in_words(number: float) -> str:
+    """An amount of memory."""
+    if number < 1 << 30:
+        return f"{math.ceil(number / (1 << 20)):,} MiB"
+    return f"{number / (1 << 30):,.1f} GiB"
+
+
+def count(number: int, what: str, are: str = "") -> str:
+    """1 layer, 2 layers; where examples are lines, 1 line, 2 lines."""
+    word = are.removesuffix("s") if are else what
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def bits(nats: float) -> float:
+    """The same in bits."""
+    return nats / math.log(2)
+
+
+def of_bits(nats: float) -> str:
+    """A loss in both units."""
+    return f"{nats:.3f} nats or {bits(nats):.3f} bits"
