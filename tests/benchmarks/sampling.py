@@ -1,14 +1,11 @@
-"""Characters a second of one stream and of a thousand, and how long the first character takes."""
+"""Characters a second of one stream, and of a thousand side by side."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import statistics
 import time
 from collections.abc import Iterable
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +13,7 @@ from charrnn.network.parameters import Size, initial
 from charrnn.sampling import Piece, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
+ROUNDS = 5
 TEXT = Size(symbols=65, hidden=256, layers=1)
 NAMES = Size(symbols=28, hidden=256, layers=2)
 
@@ -57,28 +55,16 @@ def a_thousand_names(workers: int = 1) -> float:
     return rate(source.pieces(range(1000)), characters=1 << 30)
 
 
-def seconds_to_the_first_character(model: Path) -> float:
-    """From the start of the command to the first byte of what it writes."""
-    start = time.perf_counter()
-    command = [sys.executable, "-m", "charrnn", "sample", "-m", str(model)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=_environment()) as process:
-        assert process.stdout is not None
-        process.stdout.read(1)
-        seconds = time.perf_counter() - start
-        process.stdout.close()
-        process.wait()
-    return seconds
-
-
-def seconds_of_an_empty_python() -> float:
-    """What every program in Python costs."""
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "pass"], check=True, env=_environment())
-    return time.perf_counter() - start
-
-
-def _environment() -> dict[str, str]:
-    """Bytecode is kept from one start to the next, as it is for a user."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {
-        "PYTHONPATH": str(Path(__file__).parents[2])
+def report() -> None:
+    """Print characters a second, and how many times one stream a thousand are."""
+    found = {
+        "one stream, 1 x 256": one_stream,
+        "one stream of names, 2 x 256": one_stream_of_names,
+        "a thousand names side by side": a_thousand_names,
     }
+    rounds = [{name: work() for name, work in found.items()} for _ in range(ROUNDS)]
+    for name in found:
+        print(f"| {name} | {statistics.median(r[name] for r in rounds):,.0f} |")
+    one, many = list(found)[1:]
+    ratio = statistics.median(r[many] / r[one] for r in rounds)
+    print(f"| a thousand in times of one | {ratio:.1f} |")
