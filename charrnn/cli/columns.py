@@ -46,11 +46,21 @@ def paint(text: str, style: str, stream: TextIO) -> str:
 
 def rows(facts: Iterable[Fact], stream: TextIO) -> Iterator[str]:
     """The lines for these facts. A fact without a name goes on with the one before."""
+    indent = indentation(stream)
     for name, text in facts:
-        lead = paint(f"{name:{INDENT}}", CYAN, stream)
-        for line in wrap(text, width(stream) - INDENT):
+        lead = " " * indent
+        if name and indent < INDENT:
+            yield paint(name, CYAN, stream)
+        elif name:
+            lead = paint(f"{name:{INDENT}}", CYAN, stream)
+        for line in wrap(text, width(stream) - indent):
             yield lead + line
-            lead = " " * INDENT
+            lead = " " * indent
+
+
+def indentation(stream: TextIO) -> int:
+    """The columns before what is said; in a narrow window the name stands on a line above."""
+    return INDENT if width(stream) >= 3 * INDENT else 2
 
 
 def say(facts: Iterable[Fact], stream: TextIO) -> None:
@@ -71,14 +81,16 @@ class Growing:
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self._stream = stream
-        self._left = self._room = width(stream) - INDENT
-        self._write(paint(f"{name:{INDENT}}", CYAN, stream))
+        self._indent = " " * indentation(stream)
+        self._left = self._room = width(stream) - len(self._indent)
+        lead = paint(f"{name:{INDENT}}", CYAN, stream)
+        self._write(lead if len(self._indent) == INDENT else f"{lead}\n{self._indent}")
 
     def add(self, piece: str) -> None:
         """Show one more, on a line of its own if there is no room beside the last."""
         gap = "" if self._left == self._room else "   "
         if len(gap) + len(piece) > self._left:
-            self._write("\n" + " " * INDENT)
+            self._write("\n" + self._indent)
             gap, self._left = "", self._room
         self._write(gap + piece)
         self._left -= len(gap) + len(piece)

@@ -53,7 +53,7 @@ class Canvas:
         self._pens: dict[tuple[int, int], Pen] = {}
 
     def draw(self, points: Sequence[Point], pen: Pen) -> None:
-        """A line through points, each from 0 to 1 both ways; up is less y, as screens have it."""
+        """A line through points, from 0 to 1 both ways, y downwards; beyond that it is not seen."""
         places = [(x * (self.width - 1), y * (self.height - 1)) for x, y in points]
         for (x0, y0), (x1, y1) in zip(places, places[1:] or places, strict=False):
             steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
@@ -68,6 +68,8 @@ class Canvas:
             yield "".join(self._cell(cell, paint) for cell in cells).rstrip()
 
     def _dot(self, x: int, y: int, pen: Pen) -> None:
+        if not 0 <= y < self.height:
+            return
         if pen.dash and x // (pen.dash if not self.plain else 1) % 2:
             return
         cell = y // self.down, x // self.across
@@ -113,7 +115,8 @@ def picture(
         f"{labels.get(row, ''):>{LABEL - 1}} {bar}{line}"
         for row, line in enumerate(canvas.lines(paint))
     ]
-    first, last = f"{steps[0]:,.0f}", f"{steps[-1]:,.0f} steps"
+    first, last = f"{steps[0]:,.0f}", f"{steps[-1]:,.0f}"
+    last += " steps" if len(first) + len(last) + 7 <= wide else ""
     return [
         *rows,
         " " * LABEL + corner + floor * wide,
@@ -128,14 +131,16 @@ def _range(
     """The lowest and the highest loss to show. Training begins high up, which is left out."""
     shown = list(curves.get(HELD_OUT, curves[TRAIN]))
     shown += [baseline[1]] if baseline is not None else []
-    low = min(*shown, curves[TRAIN][-1])
+    shown.append(curves[TRAIN][-1])
+    low = min(shown)
     high = max(*shown, low + 0.01)
     free = MARGIN * (high - low)
     return low - free, high + free
 
 
 def _height(value: float, low: float, high: float) -> float:
-    return min(1.0, max(0.0, (high - value) / (high - low)))
+    """How far down a loss is: 0 at the top."""
+    return (high - value) / (high - low)
 
 
 def _thinned(points: list[Point], columns: int) -> list[Point]:

@@ -12,6 +12,7 @@ second, and a sample is drawn only for a row that is shown.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from types import TracebackType
@@ -47,7 +48,8 @@ class Progress:
         self.talk = talk
         self.samples = samples
         self.pace = Pace()
-        self.rows = Rows(bool(run.corpus.held_out_characters), run.corpus.baselines)
+        best = math.inf if run.state.best is None else run.state.best.nats_per_character
+        self.rows = Rows(bool(run.corpus.held_out_characters), run.corpus.baselines, best)
         self.bar: tqdm[NoReturn] | None = None
         self._animated = talk.animated and columns.window(sys.stderr) >= NARROWEST
         self._steps_before = run.state.step

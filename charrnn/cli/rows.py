@@ -43,10 +43,13 @@ WITHOUT_HELD_OUT = ("step", "epoch", "train")
 class Rows:
     """The rows of one run, of which not every one has to be shown."""
 
-    def __init__(self, is_held_out: bool, baselines: Mapping[str, float]) -> None:
+    def __init__(
+        self, is_held_out: bool, baselines: Mapping[str, float], best: float = math.inf
+    ) -> None:
+        """best is the one of an earlier part of the run."""
         self.columns = [c for c in COLUMNS if is_held_out or c.name in WITHOUT_HELD_OUT]
         self.baselines = dict(baselines)
-        self._best = math.inf  # of those that were shown
+        self._best = best  # of those that were shown
         self._has_head = False
 
     def lines(self, event: Checkup, epoch: float, stream: TextIO) -> Iterator[str]:

@@ -1,0 +1,249 @@
+"""What is seen of a run: enough, not too much, and nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from charrnn.cli import columns, figures, letters, memory
+from charrnn.cli.pace import Pace
+from charrnn.cli.preview import preview
+from charrnn.cli.rows import Rows
+from charrnn.corpus import CorpusConfig, from_texts
+from charrnn.plan import fitted
+from charrnn.score import Score
+from charrnn.settings import TrainConfig
+from charrnn.training import Checkup, start
+from tests.running import on_a_terminal
+from tests.test_cli_train import BRIEF, NAMES
+
+posix = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
+BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
+
+
+def checkup(step: int, nats: float, *, is_best: bool = True, train: float = 2.0) -> Checkup:
+    """A check-up at which the held-out text had that loss."""
+    return Checkup(step, Score(characters=1, nats=nats), train, is_best)
+
+
+class Window(io.StringIO):
+    """A terminal of so many columns, without colours."""
+
+    def __init__(self, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        monkeypatch.setenv("COLUMNS", str(wide))
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    def isatty(self) -> bool:
+        return True
+
+
+# Rows
+
+
+def test_a_row_has_the_figures_of_its_check_up() -> None:
+    head, row = Rows(True, {}).lines(checkup(1200, math.log(8), train=2.0), 1.5, io.StringIO())
+    assert head.split() == ["step", "epoch", "train", "held-out", "bits", "gap"]
+    assert row.split() == ["1,200", "1.50", "2.000", "2.079", "3.000", "+0.079", "*"]
+
+
+def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
+    rows, file = Rows(True, BASELINES), io.StringIO()
+    ends = []
+    for step, nats in enumerate([3.0, 3.1, 2.4, 1.9, 1.9]):
+        line = [*rows.lines(checkup(step, nats), 1, file)][-1]
+        ends.append("".join(line.partition("*")[1:]))
+    assert ends == ["*  past uniform", "", "*  past markov-2", "*  past markov-3", ""]
+
+
+def test_a_run_that_goes_on_knows_what_it_had_passed() -> None:
+    rows, file = Rows(True, BASELINES, best=2.2), io.StringIO()
+    assert not [*rows.lines(checkup(1, 2.3), 1, file)][-1].endswith("*")
+    assert [*rows.lines(checkup(2, 2.1), 1, file)][-1].endswith("*")
+
+
+def test_without_anything_held_out_there_is_less_to_say() -> None:
+    head, row = Rows(False, {}).lines(Checkup(7, None, 2.0, True), 1, io.StringIO())
+    assert (head.split(), row.split()) == (["step", "epoch", "train"], ["7", "1.00", "2.000"])
+
+
+@pytest.mark.parametrize("wide", range(1, 101, 3))
+def test_rows_fit_the_window(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = Window(wide, monkeypatch)
+    rows = Rows(True, BASELINES)
+    for line in rows.lines(checkup(123_456, 1.9), 10, window):
+        assert len(line) <= max(wide, columns.NARROW)
+    assert rows.indent(window) < max(wide, columns.NARROW) - 4
+
+
+# Samples
+
+
+def test_a_preview_fits_and_steers_nothing() -> None:
+    corpus = from_texts(["\x1b[31m\r\n\t" * 30] * 9, CorpusConfig(holdout=0))
+    config = fitted(TrainConfig(hidden=4), corpus)
+    parameters = start(corpus, config).parameters
+    for wide in (1, 20, 60, 200):
+        shown = list(preview(parameters, corpus.vocabulary, 9, 0, wide))
+        assert len(shown) == 9
+        assert all(text.isprintable() and len(text) <= max(4, min(wide, 60)) for text in shown)
+    again = list(preview(parameters, corpus.vocabulary, 9, 0, 200))
+    assert again == shown
+    assert list(preview(parameters, corpus.vocabulary, 9, 1, 200)) != shown
+
+
+# Time
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands where the list says."""
+    now = [1000.0]
+    monkeypatch.setattr("charrnn.cli.pace.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_speed_and_time_left_are_those_of_late(clock: list[float]) -> None:
+    run = Pace()
+    for second in range(1, 51):
+        clock[0] += 1
+        run.update(100, second / 100)
+    assert run.seconds == pytest.approx(50)
+    assert run.characters_per_second == pytest.approx(100)
+    assert run.seconds_left == pytest.approx(50)
+    for second in range(50):
+        clock[0] += 1
+        run.update(10, 0.5 + second / 1000)
+    assert run.characters_per_second == pytest.approx(10, rel=0.2)
+    assert run.average == pytest.approx(55)
+
+
+def test_time_spent_suspended_is_nobodys(clock: list[float]) -> None:
+    run = Pace()
+    for gap in (1, 1, 3600, 1):
+        clock[0] += gap
+        run.update(100, 0.1)
+    assert run.seconds == pytest.approx(4)
+
+
+def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
+    run = Pace()
+    assert (run.characters_per_second, run.average, run.seconds_left) == (0, 0, math.inf)
+    run.update(0, 0.0)
+    assert run.seconds_left == math.inf
+
+
+# Figures
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        *((0, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
+        *((185, "3:05 min"), (3600, "1:00 h"), (7380, "2:03 h"), (864000, "10 days")),
+        *((math.inf, "?"), (math.nan, "?")),
+    ],
+)
+def test_durations(seconds: float, shown: str) -> None:
+    assert figures.clock(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        *((0, "0"), (999.4, "999"), (999.6, "1.00k"), (9_994, "9.99k"), (58_234, "58.2k")),
+        *((999_499, "999k"), (999_600, "1.00M"), (123_456_789, "123M"), (5e9, "5000M")),
+    ],
+)
+def test_rates(number: float, shown: str) -> None:
+    assert figures.counted(number) == shown
+
+
+def test_counts_have_their_plural() -> None:
+    assert figures.count(1, "layer") == "1 layer"
+    assert figures.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
+    assert figures.bytes_in_words(1) == "1 MiB"
+    assert figures.bytes_in_words(3 << 30) == "3.0 GiB"
+
+
+def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
+    found = memory.available()
+    assert found is None or 1 << 20 < found < 1 << 50
+
+
+# Columns
+
+
+def test_facts_are_wrapped_below_each_other() -> None:
+    told = [("name", "word " * 30), ("", f"an --option{columns.TOGETHER}7")]
+    lines = list(columns.rows(told, io.StringIO()))
+    assert lines[0].startswith("name       word")
+    assert all(line.startswith(" " * columns.INDENT) for line in lines[1:])
+    assert lines[-1].endswith("--option 7")
+    assert max(map(len, lines)) < 80
+
+
+def test_a_name_that_would_steer_is_shown() -> None:
+    (line,) = columns.rows([("model", "a\x1b[2J\nb")], io.StringIO())
+    assert line == r"model      a\x1b[2J\nb"
+
+
+def test_letters_are_plain_where_no_others_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.setenv("LANG", "en_GB.UTF-8")
+    monkeypatch.setenv("TERM", "xterm")
+    utf8 = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    assert not letters.are_plain(utf8)
+    assert letters.are_plain(io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    for name, value in (("LC_ALL", "C"), ("TERM", "linux"), ("TERM", "dumb")):
+        with monkeypatch.context() as inner:
+            inner.setenv(name, value)
+            assert letters.are_plain(utf8)
+
+
+# On a terminal
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "names.txt"
+    file.write_text("\n".join(NAMES * 40) + "\n")
+    return file
+
+
+@posix
+def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(corpus: Path) -> None:
+    status, seen = on_a_terminal("train", "names.txt", *BRIEF, "--epochs", "12")
+    assert status == 0
+    assert re.search(r"\rstep [\d,]+   \d\.\d{3} nats   .*left +\d+% \|", seen)
+    assert "\x1b[36m" in seen
+    last = [line.rpartition("\r")[2] for line in seen.split("\n")]
+    assert not [line for line in last if "% |" in line], "the bar is gone in the end"
+
+
+@posix
+@pytest.mark.parametrize("wide", [1, 20, 40])
+def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> None:
+    status, seen = on_a_terminal(
+        "train", "names.txt", *BRIEF, columns=wide, env={"NO_COLOR": "1", "LC_ALL": "C"}
+    )
+    assert status == 0
+    assert "\x1b[3" not in seen
+    body = seen.partition("next:")[0]  # commands to copy stay whole
+    shown = [part for line in body.split("\n") for part in line.split("\r")]
+    assert max(len(part.removesuffix("\x1b[A")) for part in shown) <= max(wide, columns.NARROW)
+    assert ("\r" in body) == (wide >= columns.NARROW)
+
+
+@posix
+def test_a_dumb_terminal_gets_plain_lines(corpus: Path) -> None:
+    status, seen = on_a_terminal("train", "names.txt", *BRIEF, env={"TERM": "dumb"})
+    assert status == 0
+    assert not re.search(r"[\r\x1b]", seen)
+    assert "⠤" not in seen
