@@ -33,6 +33,8 @@ INITIAL = 1  # tells this randomness from other uses of the same seed
 BLOCK = 1 << 22  # symbols counted at a time
 SHARE = 0.1  # symbols examined at a check-up for each one trained on since the last
 MINIMUM = 1 << 14
+FAMILIAR = 1 << 9  # symbols of the training text that show at a check-up whether all is well
+USUAL_LR = 0.002
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,11 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     """Go on from this state until the run is over, changing the state in place."""
     learner = Learner(state, corpus, config)
     scorer = Scorer(state.parameters, corpus.vocabulary, config.carry, config.workers)
-    held_out = examined(corpus, config)
+    held_out, familiar = examined(corpus, config), part_of(corpus.train, FAMILIAR)
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
+            learner.check_bounds(float(scorer.nats_in_stretches(familiar).mean()))
             yield check_up(state, scorer, held_out)
         if why := ending(state, config):
             yield Done(why)
@@ -179,8 +182,7 @@ class Learner:
         noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         count = window.y.size - (0 if window.idle is None else int(window.idle.sum()))
-        if not (nats < self.limit * count and math.isfinite(norm)):
-            raise diverged(state, config)
+        self.check_bounds(nats / count if math.isfinite(norm) else norm)
         state.step += 1
         self.optimizer.update(state.parameters.flat, gradient.flat, state.moments, state.step, lr)
         state.characters += count
@@ -190,6 +192,15 @@ class Learner:
         if config.minutes is not None:
             state.minutes += self.watch.minutes()
         return Step(state.step, count, nats / count, norm, lr)
+
+    def check_bounds(self, nats_per_character: float) -> None:
+        """Raise DivergedError where learning has made it far worse than knowing nothing.
+
+        A step sees what the one before it did. A check-up has to look for itself, or what it keeps
+        and has saved could be ruins.
+        """
+        if not nats_per_character < self.limit:  # nor if it is NaN
+            raise diverged(self.state, self.config)
 
     def _move_on(self) -> None:
         state = self.state
@@ -265,6 +276,6 @@ def ending(state: TrainState, config: Fitted) -> Ending | None:
 def diverged(state: TrainState, config: Fitted) -> DivergedError:
     """What to say when the loss leaves every bound."""
     return DivergedError(
-        f"the loss grew out of bounds at step {state.step + 1}",
-        f"try a smaller learning rate, such as --lr {config.lr / 5:.1g}",
+        f"the loss grew out of bounds at step {state.step:,}",
+        f"try a smaller learning rate, such as --lr {min(config.lr / 5, USUAL_LR):.1g}",
     )
