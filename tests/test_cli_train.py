@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from charrnn import checkpoint, plan, settings
 from charrnn.checkpoint import Checkpoint
-from charrnn.cli import threads, values
+from charrnn.cli import opening, progress, threads, values
 from tests.running import Here, in_a_child
 
 NAMES = (
@@ -394,6 +396,24 @@ def test_samples_are_shown_at_check_ups(here: Here, count: int) -> None:
     row = next(at for at, line in enumerate(lines) if line.startswith("      step")) + 1
     after = lines[row + 1 : lines.index("", row) if "" in lines[row:] else lines.index("next:")]
     assert len([line for line in after if line.startswith("            ")]) == count
+
+
+def test_a_log_file_gets_plain_lines_and_a_sign_of_life(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0.0)
+    monkeypatch.setattr(progress, "HEARTBEAT", 0.0)
+    ran = here("train", "names.txt", *BRIEF, "--check-every", "1000000")
+    assert re.search(r"^step \d+   \d\.\d+ nats   .* chars/s   .* left   \d+%$", ran.err, re.M)
+    assert not re.search(r"[\r\x1b]", ran.err)
+
+
+def test_the_history_is_within_the_room_that_is_asked_for(here: Here) -> None:
+    trained(here, "--epochs", "40", "--check-every", "1")
+    whole = checkpoint.load("model.npz")
+    needed = checkpoint.room_needed(replace(whole, state=replace(whole.state, history=[])))
+    room = needed + opening.CHECKUP * whole.state.step
+    assert needed < Path("model.npz").stat().st_size < room
 
 
 # Corpora of every size

@@ -97,6 +97,13 @@ def test_a_preview_fits_and_steers_nothing() -> None:
     assert list(preview(parameters, corpus.vocabulary, 9, 1, 200)) != shown
 
 
+def test_wide_characters_take_two_columns() -> None:
+    corpus = from_texts(["\u5f20\u4e09\u674e\u56db" * 9] * 9, CorpusConfig(holdout=0))
+    parameters = start(corpus, fitted(TrainConfig(hidden=4), corpus)).parameters
+    for text in preview(parameters, corpus.vocabulary, 9, 0, 20):
+        assert len(text.removesuffix("...")) <= (8 if text.endswith("...") else 10)
+
+
 # Time
 
 
@@ -144,7 +151,7 @@ def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        *((0, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
+        *((0, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
         *((185, "3:05 min"), (3600, "1:00 h"), (7380, "2:03 h"), (864000, "10 days")),
         *((math.inf, "?"), (math.nan, "?")),
     ],

@@ -96,7 +96,7 @@ def stopped(outcome: Outcome) -> str:
     c = outcome.run.config
     match outcome.stopped:
         case "epochs":
-            return f"all {count(c.epochs, 'epoch')} are done"
+            return f"all {c.epochs:,} epochs are done" if c.epochs > 1 else "the epoch is done"
         case "minutes":
             return f"the {c.minutes or 0:g} minutes are over"
         case "patience":

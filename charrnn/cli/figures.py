@@ -6,11 +6,11 @@ import math
 
 
 def clock(seconds: float) -> str:
-    """A duration: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
+    """A duration, at least a moment: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
     if not math.isfinite(seconds):
         return "?"
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{max(seconds, 0.1):.1f} s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -34,7 +34,8 @@ from charrnn.settings import Fitted, TrainConfig
 from charrnn.training import ending, start
 
 SMALLEST = 1 << 12  # bytes: no model has fewer
-HISTORY = 1 << 20  # bytes that a file may grow by, from check-up to check-up
+CHECKUP = 160  # bytes of history, at most
+TIMED = 100  # check-ups where the clock ends the run, more or less
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,15 @@ def opened(asked: Asked, threads: int, talk: Talk) -> Opened:
     """The run, its plan told; a file that is too large for the disk is refused."""
     run = resumed(asked, talk) if asked.resume else begun(asked, threads, talk)
     if not asked.dry_run:
-        archive.check_writable(asked.model, checkpoint.room_needed(run.checkpoint) + HISTORY)
+        archive.check_writable(asked.model, room_needed(run))
     return run
+
+
+def room_needed(run: Opened) -> int:
+    """The bytes that the file will have once its history is as long as it gets."""
+    steps = run.plan.steps
+    checkups = TIMED if steps is None else steps // run.checkpoint.config.check_every + 1
+    return checkpoint.room_needed(run.checkpoint) + CHECKUP * checkups
 
 
 def begun(asked: Asked, threads: int, talk: Talk) -> Opened:

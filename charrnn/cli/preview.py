@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.cells import cell_len, set_cell_size
+
 from charrnn.cli import safety
 from charrnn.network.parameters import Parameters
 from charrnn.sampling import SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
-LONGEST = 60  # characters
+LONGEST = 60  # columns: a Chinese character takes two
 
 
 def preview(
@@ -20,4 +22,5 @@ def preview(
     config = SampleConfig(seed=seed, max_characters=longest + 1)
     for sample in Sampler(parameters, vocabulary, config).samples(range(count)):
         text = safety.visible_line(sample.text)
-        yield text if len(text) <= longest else text[: longest - 3] + "..."
+        fits = cell_len(text) <= longest
+        yield text if fits else set_cell_size(text, longest - 3).rstrip() + "..."
