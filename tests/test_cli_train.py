@@ -15,7 +15,9 @@ import pytest
 
 from charrnn import checkpoint, plan, settings
 from charrnn.checkpoint import Checkpoint
-from charrnn.cli import opening, progress, threads, values
+from charrnn.cli import app, beating, opening, progress, threads, values
+from charrnn.corpus import CorpusConfig, from_texts
+from charrnn.markov import Baseline
 from tests.running import Here, in_a_child
 
 NAMES = (
@@ -439,6 +441,13 @@ def test_a_network_that_memory_cannot_hold_is_refused(here: Here) -> None:
     assert "GiB of memory" in ran.err
 
 
+def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
+    corpus = from_texts(["abcdefgh"] * 100, CorpusConfig(holdout=0.5))
+    whole, part = (Baseline("unigram", 2.0, "none", size, size) for size in (450, 45))
+    assert beating.part_in_words(whole, corpus) == ""
+    assert beating.part_in_words(part, corpus).startswith("counted on 10.0% of what is learned")
+
+
 # Wrong usage
 
 
@@ -481,6 +490,15 @@ def test_the_limits_are_those_of_the_library(here: Here, name: str) -> None:
     for value in inside:
         ran = here("train", "no.txt", option, str(value))
         assert "no.txt does not exist" in ran.err, value
+
+
+def test_every_option_is_tried_somewhere() -> None:
+    tests = [Path(__file__), Path(__file__).with_name("test_cli_train_resume.py")]
+    text = "".join(file.read_text(encoding="utf-8") for file in tests)
+    for parameter in app.load("train").params:
+        names = [*parameter.opts, *parameter.secondary_opts]
+        long = [name for name in names if name.startswith("--")]
+        assert not long or any(f'"{name}"' in text for name in names), names
 
 
 def test_a_share_to_hold_out_is_less_than_all() -> None:

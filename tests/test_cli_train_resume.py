@@ -166,6 +166,16 @@ def test_a_second_signal_stops_at_once_and_the_last_save_is_whole(here: Here) ->
         checkpoint.load("model.npz")
 
 
+@posix
+def test_before_the_first_check_up_there_is_no_best(here: Here, stopped_after: list[int]) -> None:
+    stopped_after.append(1)
+    ran = here(*BRIEF, "--json")
+    assert ran.status == 143
+    assert ran.json["steps"] == 1
+    assert set(ran.json["best"].values()) == {None}
+    assert here("train", "--resume", "--json").json["best"]["step"] > 1
+
+
 # Going on
 
 
