@@ -7,66 +7,32 @@
     charrnn.json              vocabulary, settings, corpus, history, place in the data
 
 No times of day and no durations, so that a run that was stopped and resumed ends in the same bytes
-as one that was not. The facts of a file may come from a stranger: each is checked before it is
-believed, and which arrays there must be follows from them.
+as one that was not. Which arrays there must be follows from the text, once that is believed.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from os import PathLike
-from typing import Any, TypeVar
 
 import numpy as np
 
 from charrnn import archive
 from charrnn.archive import JSON, Spec
+from charrnn.claims import COUNTERS, Claims, CorpusFacts, believed
 from charrnn.corpus import Corpus, CorpusConfig
 from charrnn.errors import DamagedModelError, SettingError
 from charrnn.network.parameters import Array, Parameters, count, shapes_of
-from charrnn.optimizer import MOMENTS
-from charrnn.reading import Reading
+from charrnn.optimizer import MOMENTS, Moments
 from charrnn.settings import Fitted
 from charrnn.training import Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
 Path = str | PathLike[str]
-Record = TypeVar("Record")
 
-COUNTERS = ("step", "epoch", "window", "characters", "nats", "since", "minutes")
-
-
-@dataclass(frozen=True)
-class CorpusFacts:
-    """What a run learned from: enough to find it again and to know that it is the same."""
-
-    sources: tuple[str, ...]
-    valid: tuple[str, ...]
-    fingerprint: str
-    examples_are: str
-    holdout: float
-    seed: int
-    encoding: str
-    newlines: str
-    normalize: str
-    examples: int
-    characters: int
-    held_out_examples: int
-    held_out_characters: int
-    baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
-
-    @property
-    def reading(self) -> Reading:
-        """How the texts were read."""
-        return Reading(self.encoding, self.newlines, self.normalize)  # type: ignore[arg-type]
-
-    @property
-    def config(self) -> CorpusConfig:
-        """What makes the same corpus of the same files."""
-        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
-        return CorpusConfig(kind, self.holdout, self.seed, self.reading)
+LARGEST = 1e9  # of a weight; learning that leads there has long been stopped
 
 
 @dataclass
@@ -125,20 +91,20 @@ def room_needed(run: Checkpoint) -> int:
 
 def load(path: Path) -> Checkpoint:
     """The run as it was saved."""
-    book = _Book()
+    book = _Book(path)
     arrays = archive.load(path, book.expected).arrays
-    p = Parameters(book.shapes, arrays["last"])
-    rule = book.config.optimizer
+    claims, p = book.claims, Parameters(book.shapes, arrays["last"])
     state = TrainState(
         p,
-        {name: arrays[f"{rule}.{name}"] for name in MOMENTS[rule]},
+        book.moments(arrays),
         [arrays[f"lane.{layer}"] for layer in range(1, p.size.layers + 1)],
-        history=book.history,
-        **{name: book.run[name] for name in COUNTERS},
+        history=claims.history,
+        **claims.run,
     )
-    if book.best is not None:
-        state.best = Best(*book.best, _joined(book.shapes, arrays))
-    return Checkpoint(book.vocabulary, book.config, book.corpus, state)
+    best = book.best(arrays).flat
+    if claims.best is not None:
+        state.best = Best(*claims.best, best)
+    return Checkpoint(claims.vocabulary, claims.config, claims.corpus, state)
 
 
 def trained(run: Checkpoint) -> Trained:
@@ -161,25 +127,22 @@ def trained(run: Checkpoint) -> Trained:
 
 def load_trained(path: Path) -> Trained:
     """Of the run, what sampling and scoring need."""
-    book = _Book()
+    book = _Book(path)
     arrays = archive.load(path, book.expected, lambda name: name in book.shapes).arrays
-    best_step, best_nats = book.best or (None, None)
+    claims = book.claims
+    best_step, best_nats = claims.best or (None, None)
     return Trained(
-        book.vocabulary,
-        book.config,
-        book.corpus,
-        Parameters(book.shapes, _joined(book.shapes, arrays)),
+        claims.vocabulary,
+        claims.config,
+        claims.corpus,
+        book.best(arrays),
         best_step,
         best_nats,
-        book.history,
-        book.run["step"],
-        book.run["epoch"],
-        book.run["characters"],
+        claims.history,
+        claims.run["step"],
+        claims.run["epoch"],
+        claims.run["characters"],
     )
-
-
-def _joined(shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, Array]) -> Array:
-    return np.concatenate([arrays[name].reshape(-1) for name in shapes])
 
 
 def _arrays(run: Checkpoint) -> dict[str, Array]:
@@ -216,84 +179,45 @@ def _facts(run: Checkpoint) -> dict[str, JSON]:
 
 
 class _Book:
-    """The facts of a file, each read with suspicion."""
+    """The facts of a file, once they are known, and what follows from them."""
 
-    vocabulary: Vocabulary
-    config: Fitted
-    corpus: CorpusFacts
-    run: dict[str, Any]
-    best: tuple[int, float] | None
-    history: list[dict[str, float]]
+    claims: Claims
     shapes: dict[str, tuple[int, ...]]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def expected(self, facts: dict[str, JSON]) -> Mapping[str, Spec]:
         """The arrays that go with these facts; DamagedModelError where they make no sense."""
         try:
-            self._read(facts)
-        except (KeyError, TypeError, ValueError, OverflowError, SettingError) as error:
-            raise DamagedModelError(
-                f"the model is damaged: its facts make no sense ({error})",
-                "Restore it from a copy, or train again.",
-            ) from error
-        return _specs(self.config, self.vocabulary)
+            self.claims = claims = believed(facts)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise self.damaged(f"its facts make no sense ({error})") from error
+        except SettingError as error:
+            raise self.damaged(f"its facts make no sense ({error.what})") from error
+        config, vocabulary = claims.config, claims.vocabulary
+        self.shapes = shapes_of(vocabulary.symbols, config.hidden, config.layers)
+        return _specs(config, vocabulary)
 
-    def _read(self, facts: dict[str, Any]) -> None:
-        self.vocabulary = _made(Vocabulary, facts["vocabulary"])
-        self.config = _made(Fitted, facts["settings"])
-        corpus = _made(CorpusFacts, facts["corpus"])
-        self.corpus = replace(
-            corpus,
-            sources=tuple(_each(str, corpus.sources)),
-            valid=tuple(_each(str, corpus.valid)),
+    def best(self, arrays: Mapping[str, Array]) -> Parameters:
+        """The best parameters among these arrays."""
+        for name in self.shapes:
+            if np.abs(arrays[name]).max(initial=0) > LARGEST:
+                raise self.damaged(f"{name} holds a number to which no training leads")
+        return Parameters(
+            self.shapes, np.concatenate([arrays[name].reshape(-1) for name in self.shapes])
         )
-        _ = self.corpus.config  # refuses what cannot be
-        for name, nats in corpus.baselines.items():
-            _number(name, nats)
-        self.run = {name: _number(name, facts["run"][name]) for name in COUNTERS}
-        best = facts["best"]
-        self.best = None if best is None else (int(best[0]), float(_number("best", best[1])))
-        self.history = [
-            {str(name): _number(name, value) for name, value in row.items()}
-            for row in facts["history"]
-        ]
-        self.shapes = shapes_of(self.vocabulary.symbols, self.config.hidden, self.config.layers)
 
+    def moments(self, arrays: Mapping[str, Array]) -> Moments:
+        """What the optimiser remembers."""
+        rule = self.claims.config.optimizer
+        moments = {name: arrays[f"{rule}.{name}"] for name in MOMENTS[rule]}
+        if "v" in moments and (moments["v"] < 0).any():
+            raise self.damaged(f"{rule}.v is a sum of squares, and less than 0")
+        return moments
 
-def _made(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
-    """A record of exactly these fields, none of another type than it declares."""
-    declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
-    if set(facts) != set(declared):
-        raise ValueError(f"the fields are not those of {kind.__name__}")
-    for name, value in facts.items():
-        if type(value).__name__ not in _types_of(declared[name]):
-            raise ValueError(f"{name} is {type(value).__name__}, not {declared[name]}")
-    return kind(**facts)
-
-
-def _types_of(declared: str) -> set[str]:
-    """The JSON types that a field declared so may have."""
-    words = {word.split("[")[0].strip() for word in declared.split("|")}
-    return {
-        json
-        for word in words
-        for json in {
-            "None": {"NoneType"},
-            "tuple": {"list"},
-            "float": {"float", "int"},
-            "Rule": {"str"},
-            "Schedule": {"str"},
-        }.get(word, {word})
-    }
-
-
-def _each(kind: type, values: Any) -> list[Any]:
-    if not all(isinstance(value, kind) for value in values):
-        raise ValueError(f"not all of them are {kind.__name__}")
-    return list(values)
-
-
-def _number(name: str, value: Any) -> Any:
-    """The value, if it is a number that counts or measures something."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{name} is no number")
-    return value
+    def damaged(self, why: str) -> DamagedModelError:
+        return DamagedModelError(
+            f"{os.fspath(self.path)} is damaged: {why}",
+            "Restore it from a copy, or train it again: charrnn train CORPUS --force",
+        )

@@ -14,7 +14,8 @@ from os import PathLike
 import numpy as np
 
 from charrnn import checkpoint
-from charrnn.checkpoint import CorpusFacts, Trained
+from charrnn.checkpoint import Trained
+from charrnn.claims import CorpusFacts
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepping import Stepper
 from charrnn.reading import Reading

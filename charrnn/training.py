@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from charrnn.corpus import Corpus, Examples
-from charrnn.errors import DivergedError
+from charrnn.errors import DivergedError, ResumeError
 from charrnn.lanes import Epoch
 from charrnn.network.crew import Crew
 from charrnn.network.network import State, Window
@@ -161,6 +161,11 @@ class Learner:
             self.corpus.train, config.batch, config.bptt, config.seed, state.epoch, config.carry
         )
         self.windows = epoch.windows
+        if state.window >= self.windows:
+            raise ResumeError(
+                f"the run stands at window {state.window:,} of an epoch of {self.windows:,}",
+                "It was not saved by this program; train anew.",
+            )
         self.crew.start_from(state.lanes)
         return epoch.starting_from(state.window)
 

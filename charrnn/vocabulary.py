@@ -46,6 +46,8 @@ class Vocabulary:
         codes = codes_of(self.characters)
         if bool((codes[1:] <= codes[:-1]).any()) or bool(is_surrogate(codes).any()):
             raise ValueError("the characters of a vocabulary are distinct and in order")
+        if not 0 <= self.novelty < 1:
+            raise ValueError(f"a chance of {self.novelty!r:.40}")
 
     @classmethod
     def counted(cls, counts: Mapping[str, int], symbols: int) -> Vocabulary:

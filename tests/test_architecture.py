@@ -34,8 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "markov": set(),
     "lock": set(),
     "archive": {"lock"},
+    "claims": {"corpus", "reading", "settings", "vocabulary"},
     "checkpoint": {
-        *("archive", "corpus", "network", "optimizer", "reading"),
+        *("archive", "claims", "corpus", "network", "optimizer"),
         *("settings", "training", "vocabulary"),
     },
     "plan": {"corpus", "markov", "network", "optimizer", "settings", "training", "vocabulary"},

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from charrnn import corpus, texts
-from charrnn.checkpoint import CorpusFacts, facts_of
+from charrnn.checkpoint import facts_of
+from charrnn.claims import CorpusFacts
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.errors import CorpusError
 from charrnn.reading import Reading

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from charrnn.checkpoint import CorpusFacts
+from charrnn.claims import CorpusFacts
 from charrnn.cli import columns
 from charrnn.cli.asked import Asked
 from charrnn.cli.columns import TOGETHER, Fact

@@ -12,7 +12,8 @@ import os
 from dataclasses import asdict, replace
 from typing import Any
 
-from charrnn.checkpoint import Checkpoint, CorpusFacts
+from charrnn.checkpoint import Checkpoint
+from charrnn.claims import CorpusFacts
 from charrnn.cli.asked import Asked
 from charrnn.corpus import Corpus, load
 from charrnn.errors import CorpusError, ResumeError
