@@ -459,7 +459,7 @@ def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
         ("x --valid y --holdout 0.5", "--valid and --holdout exclude each other"),
         ("- --valid -", "standard input can be read only once"),
         ("x -m a.npz --metrics a.npz", "--metrics would write into a.npz"),
-        ("x --metrics x", "--metrics would write into x"),
+        ("x --metrics ./x", "--metrics would write into x"),
         ("x --encoding klingon", "'klingon' is not an encoding"),
     ],
 )
