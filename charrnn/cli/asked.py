@@ -44,7 +44,7 @@ class Asked:
         named = [*self.sources, *self.valid]
         if named.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
-        taken = [os.path.realpath(path) for path in (self.model, *named)]
+        taken = [os.path.realpath(path) for path in (str(self.model), *named)]
         if self.metrics is not None and os.path.realpath(self.metrics) in taken:
             raise SettingError(
                 f"--metrics would write into {self.metrics}", "Name a file of its own."
