@@ -93,24 +93,26 @@ def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
 @pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_a_run_that_is_struck_at_random_ends_in_the_same_bytes(here: Here, name: str) -> None:
     chance = random.Random(name)
-    line = (*SLOW, "--epochs", "25", "--check-every", "20", "-q")
+    line = (*SLOW, "--epochs", "40", "--check-every", "20", "-q")
     assert in_a_child(*line, "-m", "straight.npz", "--metrics", "straight.jsonl").status == 0
     metrics = ("--metrics", "broken.jsonl", "-m", "broken.npz")
-    for _ in range(4):
-        again = ("--resume",) if Path("broken.npz").exists() else ()
-        if not again:
-            Path("broken.jsonl").unlink(missing_ok=True)
-        with going(*line, *metrics, *again) as child, suppress(subprocess.TimeoutExpired):
-            child.wait(chance.uniform(0.4, 1.2))
-            break
-        with going(*line, *metrics, *again) as child:
-            time.sleep(chance.uniform(0.4, 1.2))
+    for _ in range(5):
+        with going(*line, *metrics, *as_far_as_it_came()) as child:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(chance.uniform(0.4, 1.0))
             child.send_signal(signal.Signals[name])
-            child.wait()
-    again = ("--resume",) if Path("broken.npz").exists() else ()
-    assert in_a_child(*line, *metrics, *again).status == 0
+            child.communicate(timeout=30)
+    assert in_a_child(*line, *metrics, *as_far_as_it_came()).status == 0
     assert Path("broken.npz").read_bytes() == Path("straight.npz").read_bytes()
     assert Path("broken.jsonl").read_bytes() == Path("straight.jsonl").read_bytes()
+
+
+def as_far_as_it_came() -> tuple[str, ...]:
+    """How to go on with a run that may have been struck before its first save."""
+    if Path("broken.npz").exists():
+        return ("--resume",)
+    Path("broken.jsonl").unlink(missing_ok=True)
+    return ()
 
 
 def test_what_is_drawn_saved_and_said_changes_nothing(
