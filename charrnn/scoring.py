@@ -23,7 +23,7 @@ from charrnn.drafting import ended_codes
 from charrnn.examples import Examples
 from charrnn.network.parameters import Parameters
 from charrnn.score import Score, tally
-from charrnn.strands import LANES, Strands, Text, zeros
+from charrnn.strands import Strands, Text, zeros
 from charrnn.stretches import cut
 from charrnn.surprisal import Floats, Ranks, pieces
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
@@ -66,7 +66,7 @@ class Scorer:
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         text = Text(ids, self._before, np.zeros(len(ids)), ranks)
         if len(ids):
-            stretches = cut(ids, LANES[-1], WARM_UP, self.carry)
+            stretches = cut(ids, self._strands.most, WARM_UP, self.carry)
             self._state = self._strands.read(text, stretches, self._state)
             self._before = int(ids[-1])
         add_novelty(self.vocabulary, ids, text.nats, ranks)
@@ -94,7 +94,7 @@ class Scorer:
         ids = examples.ids
         text = Text(ids, END, np.zeros(len(ids)), None)
         if len(ids):
-            stretches = cut(ids, LANES[-1], CHECKUP_WARM_UP, self.carry)
+            stretches = cut(ids, self._checkup.most, CHECKUP_WARM_UP, self.carry)
             self._checkup.pass_over(text, stretches, zeros(self.p, len(stretches)))
         add_novelty(self.vocabulary, ids, text.nats, None)
         return text.nats

@@ -18,10 +18,13 @@ from charrnn.network.crew import Crew
 from charrnn.network.foresight import Foresight
 from charrnn.network.network import State
 from charrnn.network.parameters import Array, Parameters
+from charrnn.network.products import SMALL
 from charrnn.stretches import STEPS, Places, Stretches, windows
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
-LANES: Final = (4, 16, 64)  # never one alone: BLAS rounds a single row in another way
+FEW: Final = (4, 16)  # lanes; never one alone, for BLAS rounds a single row in another way
+PANEL: Final = 32  # columns of a product in pieces that is still quick
+WORTHWHILE: Final = 1 << 20  # multiply-adds a step and thread: a step is short, without gradient
 SEAM: Final = 1e-5  # how far apart two states may be, where stretches meet
 
 
@@ -43,7 +46,9 @@ class Strands:
     ) -> None:
         self.p = p
         self.carry = carry
-        self.workers = workers
+        lanes = lanes_for(p.size.hidden)
+        self.workers = max(1, min(workers, lanes * p.size.hidden**2 // WORTHWHILE))
+        self.most = lanes * self.workers  # stretches that are of use
         self.exact = exact
         self.ranking = ranking
         self._crews: dict[int, Crew] = {}
@@ -70,7 +75,7 @@ class Strands:
         where it ended.
         """
         count = len(stretches)
-        lanes = next(lanes for lanes in LANES if lanes >= count)
+        lanes = next((few for few in FEW if few >= count), self.most)
         crew = self._crew(lanes)
         stretches = stretches.padded(lanes)
         begun = zeros(self.p, lanes)
@@ -117,12 +122,19 @@ class Strands:
 
     def _crew(self, lanes: int) -> Crew:
         if lanes not in self._crews:
-            crew = Crew(self.p.size, STEPS, lanes, self.workers, self.p.flat.dtype)
+            workers = self.workers if lanes == self.most else 1
+            crew = Crew(self.p.size, STEPS, lanes, workers, self.p.flat.dtype)
             for part in crew.parts if self.exact else []:
                 rows = STEPS * part.layers[0].h.shape[1]
                 part.readout = Foresight(rows, self.p.size, UNKNOWN if self.ranking else None)
             self._crews[lanes] = crew
         return self._crews[lanes]
+
+
+def lanes_for(hidden: int) -> int:
+    """As many for each thread as a product in pieces can take; if too few, enough for a whole."""
+    lanes = min(64, SMALL // (PANEL * hidden) // 8 * 8)
+    return lanes if lanes >= 32 else 128
 
 
 def zeros(p: Parameters, lanes: int) -> State:

@@ -17,7 +17,7 @@ from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 Floats = NDArray[np.float64]
 Ranks = NDArray[np.integer[Any]]
 
-AT_ONCE: Final = 1 << 19  # symbols read together: enough for long stretches, little for memory
+AT_ONCE: Final = 1 << 20  # symbols read together: enough for long stretches, little for memory
 AS_THEY_COME: Final = 1  # for whoever waits at the other end of a pipe
 
 

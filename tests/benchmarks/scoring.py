@@ -1,0 +1,119 @@
+"""How many times as many characters a second scoring has as training, and what memory it takes."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from charrnn.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.examples import Examples
+from charrnn.plan import fitted
+from charrnn.scoring import Scorer
+from charrnn.settings import TrainConfig
+from charrnn.training import part_of, start, train
+from tests.benchmarks.measuring import Work, in_turn, median_ratio
+
+MEGABYTE = 1 << 20
+STEPS = 12  # of training in a round
+SCORED = 1 << 18  # symbols in a round
+ROUNDS = 7
+SIZES = ((256, 2), (128, 2), (512, 1))  # units, layers
+
+CHILD = """
+import resource, sys
+from charrnn.cli import app
+app.main(["eval", sys.argv[1], "-m", sys.argv[2], "--examples", sys.argv[3], "-q", "--json"])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+
+
+def names() -> Corpus:
+    """Short examples, many of them."""
+    rng = np.random.default_rng(0)
+    letters = rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 400_000)
+    bounds = np.cumsum(rng.integers(3, 12, 50_000))
+    texts = ["".join(part) for part in np.split(letters, bounds[bounds < len(letters)])]
+    return from_texts(texts, CorpusConfig(holdout=0.0))
+
+
+def book() -> Corpus:
+    """One example, a long one."""
+    letters = np.random.default_rng(0).choice([chr(32 + i) for i in range(63)], 400_000)
+    return from_texts(["".join(letters)], CorpusConfig(holdout=0.0))
+
+
+def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[str, Work], int]:
+    """A stretch of training and one of scoring with the same network; what a step learns from."""
+    settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, workers=workers)
+    config = fitted(settings, corpus)
+    state = start(corpus, config)
+    events = train(state, corpus, config)
+    scorer = Scorer(state.parameters, corpus.vocabulary, workers=workers)
+    text: Examples = part_of(corpus.train, SCORED)
+
+    def learn() -> None:
+        for _ in islice(events, STEPS):
+            pass
+
+    return {"training": learn, "scoring": lambda: scorer.nats(text)}, config.batch * config.bptt
+
+
+def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float, float, float]:
+    """Characters a second of training, of scoring, and how many times as many these are."""
+    both, size = works(corpus, hidden, layers, workers)
+    seconds = in_turn(both, ROUNDS)
+    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED).ids)
+    times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned
+    return (
+        learned / statistics.median(seconds["training"]),
+        scored / statistics.median(seconds["scoring"]),
+        times,
+    )
+
+
+def peak_megabytes(text: Path, model: Path, kind: str) -> float:
+    """The most memory that ``charrnn eval`` has at any time."""
+    command = [sys.executable, "-c", CHILD, str(text), str(model), kind]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=os.getcwd())
+    return int(done.stderr.split()[-1]) / 1024
+
+
+def memory(megabytes: Sequence[int] = (1, 10, 100)) -> None:
+    """Print the peak of memory for texts of several sizes, in lines and in one piece."""
+    print("| text | lines | one example |")
+    with tempfile.TemporaryDirectory() as folder:
+        model, text = Path(folder) / "model.npz", Path(folder) / "text.txt"
+        small = ["--hidden", "32", "--layers", "1", "--epochs", "1", "-q", "-m", str(model)]
+        charrnn = [sys.executable, "-m", "charrnn"]
+        subprocess.run([*charrnn, "train", "dinosaurs", *small], check=True, stdout=-3)
+        for size in megabytes:
+            with text.open("wb") as file:
+                while file.tell() < size * MEGABYTE:
+                    file.write(b"Tyrannosaurus\nTriceratops\n" * 4096)
+            peaks = [peak_megabytes(text, model, kind) for kind in ("lines", "files")]
+            print(f"| {size} MB | {peaks[0]:,.0f} MB | {peaks[1]:,.0f} MB |", flush=True)
+
+
+def report() -> None:
+    """Print how fast scoring is beside training, and how little memory it takes."""
+    workers = len(os.sched_getaffinity(0))
+    print("| corpus | units, layers | threads | training, characters/s | scoring | times |")
+    for name, corpus in (("names", names()), ("book", book())):
+        for hidden, layers in SIZES:
+            for threads in sorted({1, workers}):
+                learned, scored, times = ratio(corpus, hidden, layers, threads)
+                print(
+                    f"| {name} | {hidden}, {layers} | {threads} | {learned:,.0f} "
+                    f"| {scored:,.0f} | {times:.2f} |",
+                    flush=True,
+                )
+    print()
+    memory()
