@@ -1,0 +1,165 @@
+"""``charrnn info``: a model file from all sides, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from charrnn.cli import alphabet, portrait, threads
+from charrnn.vocabulary import Vocabulary
+from tests.running import Here, in_a_child, on_a_terminal
+from tests.speaking import babbler, saved
+
+SMALL = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--threads", "1")
+KEYS = [
+    *("schema", "model", "bytes", "parameters", "hidden", "layers", "symbols", "vocabulary"),
+    *("novelty", "settings", "corpus", "steps", "epochs", "characters_seen", "best"),
+    *("baselines", "history", "resume"),
+]
+
+
+@pytest.fixture
+def here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Here:
+    """Command lines run in a folder of their own, with a model and its corpus in it."""
+    for name in threads.BLAS:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("anna bob\nclara\ndora\nemil é\n" * 8, "utf-8")
+    run = Here(capsys)
+    trained = run("train", "names.txt", *SMALL, "--epochs", "4", "-q", "--check-every", "5")
+    assert trained.status == 0
+    return run
+
+
+def test_json_tells_all(here: Here) -> None:
+    ran = here("info", "--json")
+    assert (ran.status, ran.err) == (0, "")
+    found = ran.json
+    assert list(found) == KEYS
+    assert found["schema"] == "charrnn.info/1"
+    assert found["bytes"] == Path("model.npz").stat().st_size
+    assert (found["hidden"], found["layers"], found["epochs"]) == (6, 1, 4)
+    assert found["symbols"] == len(found["vocabulary"]) + 2
+    assert "".join(found["vocabulary"]) == "".join(sorted(set("annabob claradoraemilé")))
+    assert found["settings"]["bptt"] == 6
+    assert found["corpus"]["sources"] == ["names.txt"]
+    assert found["corpus"]["examples"] + found["corpus"]["held_out_examples"] == 32
+    steps = [row["step"] for row in found["history"]]
+    assert steps == sorted(steps)
+    assert found["best"]["step"] in steps
+    assert found["best"]["nats_per_character"] == min(row["held_out"] for row in found["history"])
+    assert "markov-2" in found["baselines"]
+
+
+def test_people_are_told_the_same(here: Here) -> None:
+    found, told = here("info", "--json").json, here("info").out
+    for fact in (
+        "model.npz",
+        "1 layer of 6 units",
+        f"{found['parameters']:,} parameters",
+        f"{found['symbols']} symbols",
+        "space  a-e  i  l-o  r  é",
+        "names.txt",
+        "--bptt 6 --batch 4",
+        f"at step {found['best']['step']:,}",
+        f"{found['best']['bits_per_character']:.3f} bits",
+        "possible: the corpus is there, unchanged",
+        "held-out",
+    ):
+        assert fact in told
+    assert max(len(line) for line in told.splitlines()) <= 80
+
+
+def test_the_curve_is_drawn_with_what_there_is(here: Here) -> None:
+    dots = {chr(code) for code in range(0x2801, 0x2900)}
+    assert dots & set(here("info").out)
+    plain = in_a_child("info", cwd=Path.cwd(), env={"LC_ALL": "C"}).out
+    assert not dots & set(plain)
+    assert "**" in plain
+    status, seen = on_a_terminal("info", env={"TERM": "dumb"})
+    assert status == 0
+    assert not dots & set(seen)
+    assert "\x1b" not in seen
+
+
+def test_whether_it_can_go_on_depends_on_the_corpus(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here("info", "--json").json["resume"] == {
+        "is_possible": True,
+        "why": "the corpus is there, unchanged; after 4 epochs only with --epochs N",
+    }
+    names = Path("names.txt")
+    names.write_text("something else\nof two lines\n")
+    changed = here("info", "--json").json["resume"]
+    assert not changed["is_possible"]
+    assert "has changed since the model was trained" in changed["why"]
+    monkeypatch.setattr(portrait, "COMPARED", 1)
+    assert "not compared" in here("info").out
+    names.unlink()
+    moved = here("info")
+    assert (moved.status, moved.err) == (0, "")
+    assert "not possible: the corpus has moved: names.txt is not there" in moved.out
+
+
+def test_a_model_without_a_history_is_shown_too(here: Here) -> None:
+    saved(babbler("ab[/b]\x1b\u202e"), Path("odd.npz"))
+    ran = here("info", "-m", "odd.npz")
+    assert ran.status == 0
+    assert "texts that Python gave it" in ran.out
+    assert "\x1b" not in ran.out
+    assert "\u202e" not in ran.out
+    assert here("info", "-m", "odd.npz", "--json").json["best"] is None
+
+
+def test_a_file_that_is_no_model_is_told(here: Here) -> None:
+    for name in ("names.txt", "missing.npz", "."):
+        ran = here("info", "-m", name)
+        assert (ran.status, ran.out) == (1, "")
+        assert ran.err.startswith("charrnn: error: ")
+
+
+def test_json_of_any_vocabulary_is_one_line(here: Here) -> None:
+    saved(babbler('"\\\x1b\u2028\u202e\x7fé𝒳'), Path("odd.npz"))
+    out = here("info", "-m", "odd.npz", "--json").out
+    assert len(out.splitlines()) == 1
+    assert "".join(json.loads(out)["vocabulary"]) == "".join(sorted('"\\\x1b\u2028\u202e\x7fé𝒳'))
+
+
+@pytest.mark.parametrize(
+    ("characters", "shown"),
+    [
+        ("\t\n !'", "tab  newline  space  !  '"),
+        ("0123456789", "0-9"),
+        ("abxyz", "a  b  x-z"),
+        ("AYZabc", "A  Y  Z  a-c"),
+        ("-./", "-  .  /"),
+        ("\x1b\xa0é\u0301\u200d", "U+001B  no-break-space  é  \u25cc\u0301  zero-width-joiner"),
+        ("", ""),
+    ],
+)
+def test_a_vocabulary_is_made_visible(characters: str, shown: str) -> None:
+    assert alphabet.shown(characters) == shown
+
+
+def test_a_large_vocabulary_is_cut_short() -> None:
+    assert alphabet.shown("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith("and 4,036 more")
+
+
+@given(st.sets(st.characters(exclude_categories=["Cs"]), max_size=80))
+def test_no_character_is_lost_from_a_vocabulary(characters: set[str]) -> None:
+    text = Vocabulary("".join(sorted(characters))).characters
+    found = [*alphabet.ranges(text)]
+    assert sum(count for _, _, count in found) == len(text)
+    assert (
+        "".join(c for first, last, _ in found for c in map(chr, range(ord(first), ord(last) + 1)))
+        == text
+    )
+    assert not any(unicodedata.category(c) in ("Cc", "Cf") for c in alphabet.shown(text))
