@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from charrnn.model import Model, load
     from charrnn.run import Run, fit, train
     from charrnn.sampling import SampleConfig
-    from charrnn.score import Score
+    from charrnn.scoring.score import Score
     from charrnn.settings import TrainConfig
     from charrnn.training import Checkup, Done, Step
 
@@ -47,7 +47,7 @@ _ROOMS = {
     "Model": "model",
     "Run": "run",
     "SampleConfig": "sampling",
-    "Score": "score",
+    "Score": "scoring.score",
     "Step": "training",
     "TrainConfig": "settings",
     "fit": "run",

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from charrnn.corpus import CorpusConfig
-from charrnn.reading import Reading
+from charrnn.corpus.reading import Reading
 from charrnn.settings import Fitted
 from charrnn.vocabulary import Vocabulary
 
@@ -90,14 +90,14 @@ def believed(facts: Mapping[str, Any]) -> Claims:
     if best is not None:
         step, nats = best
         best = _number("best", step, int, run["step"]), _number("best", nats, float)
-    return Claims(
-        _made(Vocabulary, facts["vocabulary"]),
-        _made(Fitted, facts["settings"]),
-        _corpus(facts["corpus"]),
-        run,
-        best,
-        _history(facts["history"], run["step"]),
-    )
+    config = _made(Fitted, facts["settings"])
+    _number("bptt", config.bptt - 1, int)  # 0 is what a user may ask for, and never what is done
+    history = _history(facts["history"], run["step"])
+    examined = history[-1]["step"] if history else 0
+    if (run["since"] == 0) != (run["step"] == examined):
+        raise ValueError("what was seen since the last check-up does not go with the history")
+    vocabulary, corpus = _made(Vocabulary, facts["vocabulary"]), _corpus(facts["corpus"])
+    return Claims(vocabulary, config, corpus, run, best, history)
 
 
 def _corpus(facts: dict[str, Any]) -> CorpusFacts:

@@ -16,12 +16,12 @@ import numpy as np
 from charrnn import checkpoint
 from charrnn.checkpoint import Trained
 from charrnn.claims import CorpusFacts
+from charrnn.corpus.reading import Reading
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepping import Stepper
-from charrnn.reading import Reading
 from charrnn.sampling import SampleConfig, Sampler
-from charrnn.score import Score
 from charrnn.scoring import Scorer
+from charrnn.scoring.score import Score
 from charrnn.settings import Fitted
 from charrnn.vocabulary import END, Vocabulary
 

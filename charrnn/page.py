@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn import heat
-from charrnn.cutting import END_CODE, NEWLINE
-from charrnn.surprisal import Piece, text_of
+from charrnn.corpus.cutting import END_CODE, NEWLINE
+from charrnn.scoring.surprisal import Piece, text_of
 from charrnn.vocabulary import Codes
 
 # The ink and the ground of each band but the lowest, which is plain.

@@ -1,10 +1,10 @@
 """A run from Python: iterate it for its events, look at its model, save it, go on with it.
 
-    run = charrnn.train(["anna", "bob", ...], TrainConfig(hidden=64))
-    for event in run:
-        print(event)
-    run.model.sample()
-    run.save("names.npz")
+run = charrnn.train(["anna", "bob", ...], TrainConfig(hidden=64))
+for event in run:
+    print(event)
+run.model.sample()
+run.save("names.npz")
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ def train(
     return Run(from_texts(texts, corpus_config), config, corpus_config)
 
 
-def fit(
-    texts: Iterable[str], config: TrainConfig | None = None, *, holdout: float = 0.1
-) -> Model:
+def fit(texts: Iterable[str], config: TrainConfig | None = None, *, holdout: float = 0.1) -> Model:
     """The model that a whole run on these texts comes to."""
     run = train(texts, config, holdout=holdout)
     for _ in run:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.chance import keys, uniform
+from charrnn.sampling.chance import keys, uniform
 
 SAMPLES, STEPS = 400, 500
 Numbers = NDArray[np.float64]

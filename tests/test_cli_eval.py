@@ -18,14 +18,15 @@ import pytest
 
 from charrnn import checkpoint, corpus
 from charrnn.checkpoint import Checkpoint, facts_of
-from charrnn.cli import reading_bar, threads
-from charrnn.cli.reading_bar import ReadingBar
+from charrnn.cli import threads
+from charrnn.cli.scoring import reading_bar
+from charrnn.cli.scoring.reading_bar import ReadingBar
 from charrnn.cli.terminal import Talk
 from charrnn.corpus import CorpusConfig
 from charrnn.model import Model, load
 from charrnn.plan import fitted
+from charrnn.scoring.surprisal import Piece
 from charrnn.settings import TrainConfig
-from charrnn.surprisal import Piece
 from charrnn.training import start, train
 from tests.running import CHARRNN, PLAIN, Here, in_a_child, on_a_terminal
 from tests.speaking import babbler, independent, saved

@@ -434,7 +434,7 @@ print(*sorted(sys.modules))
     )
     modules = set(done.stdout.split())
     assert "charrnn.sampling" in modules
-    assert not {"rich", "tqdm", "charrnn.redrawing", "charrnn.cli.heat"} & modules
+    assert not {"rich", "tqdm", "charrnn.sampling.redrawing", "charrnn.cli.heat"} & modules
 
 
 def test_the_command_says_what_the_library_says(babble: Path, capsys: Capture) -> None:

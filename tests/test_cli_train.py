@@ -15,7 +15,8 @@ import pytest
 
 from charrnn import checkpoint, plan, settings
 from charrnn.checkpoint import Checkpoint
-from charrnn.cli import app, beating, opening, progress, threads, values
+from charrnn.cli import app, threads, values
+from charrnn.cli.training import beating, opening, progress
 from charrnn.corpus import CorpusConfig, from_texts
 from charrnn.markov import Baseline
 from tests.running import Here, in_a_child

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from charrnn import checkpoint, plan
-from charrnn.cli import saving, threads
-from charrnn.cli.progress import Progress
+from charrnn.cli import threads
+from charrnn.cli.training import saving
+from charrnn.cli.training.progress import Progress
 from charrnn.errors import SaveError
 from charrnn.training import Event
 from tests.running import PLAIN, Here, going, in_a_child, wait_for

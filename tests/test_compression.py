@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from charrnn.comparison import Heard, comparisons
-from charrnn.compression import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.cutting import cut
-from charrnn.surprisal import Piece
+from charrnn.corpus.cutting import cut
+from charrnn.scoring.comparison import Heard, comparisons
+from charrnn.scoring.compression import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
+from charrnn.scoring.surprisal import Piece
 from charrnn.vocabulary import END, SCALARS
 
 NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(2, 8)), "xz", "bzip2"]

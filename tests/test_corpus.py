@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn import drafting, sources
-from charrnn.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
+from charrnn.corpus import Corpus, CorpusConfig, Examples, Kind, drafting, from_texts, load, sources
+from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import Reading
 
 WHOLE = CorpusConfig(holdout=0)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cutting import END_CODE, Cut, cut, is_space
+from charrnn.corpus.cutting import END_CODE, Cut, cut, is_space
 
 TEXTS = st.text("ab \t\n\n\n\u3000\u2028é")
 

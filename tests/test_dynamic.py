@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.dynamic import STEPS, DynamicScorer
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.network import Unfolded, Window
 from charrnn.network.parameters import Parameters, Size, initial
 from charrnn.scoring import Scorer
+from charrnn.scoring.dynamic import STEPS, DynamicScorer
 from charrnn.vocabulary import END, Ids, Vocabulary
 
 ABC = Vocabulary("abc", novelty=0.01)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.drafting import Kind
-from charrnn.examples import Examples, encode_examples, example_batches
+from charrnn.corpus.drafting import Kind
+from charrnn.corpus.examples import Examples, encode_examples, example_batches
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 ABC = Vocabulary(" abc")

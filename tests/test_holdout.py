@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn import drafting, holdout
-from charrnn.drafting import Draft, draft_of, ended_codes
-from charrnn.examples import Examples
-from charrnn.holdout import draw, split
+from charrnn.corpus import drafting, holdout
+from charrnn.corpus.drafting import Draft, draft_of, ended_codes
+from charrnn.corpus.examples import Examples
+from charrnn.corpus.holdout import draw, split
 
 
 def drafted(texts: list[str]) -> Draft:

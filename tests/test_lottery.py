@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.chance import keys, uniform
-from charrnn.lottery import Lottery
+from charrnn.sampling.chance import keys, uniform
+from charrnn.sampling.lottery import Lottery
 from charrnn.vocabulary import UNKNOWN
 
 DRAWS = 20_000

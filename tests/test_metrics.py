@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli.metrics import Metrics
+from charrnn.cli.training.metrics import Metrics
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Parameters, shapes_of
-from charrnn.score import Score
+from charrnn.scoring.score import Score
 from charrnn.training import Checkup, Done, Event, Step, TrainState
 
 

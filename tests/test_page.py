@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn import heat
-from charrnn.cutting import cut
+from charrnn.corpus.cutting import cut
 from charrnn.page import body, page, visible
-from charrnn.surprisal import Floats, Piece, text_of
+from charrnn.scoring.surprisal import Floats, Piece, text_of
 from charrnn.vocabulary import Codes, Vocabulary
 
 NATS = np.array([0.1, 1.0, 1.8, 3.0, 4.0, 6.0, 9.0])  # one of each band

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli import columns, figures, letters, memory
-from charrnn.cli.pace import Pace
-from charrnn.cli.preview import preview
-from charrnn.cli.rows import Rows
+from charrnn.cli import columns, figures, letters
+from charrnn.cli.training import memory
+from charrnn.cli.training.pace import Pace
+from charrnn.cli.training.preview import preview
+from charrnn.cli.training.rows import Rows
 from charrnn.corpus import CorpusConfig, from_texts
 from charrnn.plan import fitted
-from charrnn.score import Score
+from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
 from charrnn.training import Checkup, start
 from tests.running import on_a_terminal
@@ -111,7 +112,7 @@ def test_wide_characters_take_two_columns() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says."""
     now = [1000.0]
-    monkeypatch.setattr("charrnn.cli.pace.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("charrnn.cli.training.pace.time.monotonic", lambda: now[0])
     return now
 
 

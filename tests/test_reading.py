@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn import sources
+from charrnn.corpus import sources
+from charrnn.corpus.reading import Reading, blocks, joins_nothing
 from charrnn.errors import CorpusError, SettingError
-from charrnn.reading import Reading, blocks, joins_nothing
 
 FORMS: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
 # what melts into what stands before it: accents, jamo, voicing marks, vowel signs

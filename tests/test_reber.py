@@ -17,9 +17,9 @@ from charrnn.corpus import CorpusConfig
 from charrnn.network.parameters import Parameters
 from charrnn.plan import fitted
 from charrnn.scoring import Scorer
+from charrnn.scoring.surprisal import Floats
 from charrnn.settings import TrainConfig
 from charrnn.shipped import path_of
-from charrnn.surprisal import Floats
 from charrnn.training import start, train
 
 

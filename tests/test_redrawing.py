@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from charrnn.cutting import Cut, cut
-from charrnn.redrawing import ATTEMPTS, IN_VAIN, Known, growing_groups, redrawn
+from charrnn.corpus.cutting import Cut, cut
 from charrnn.sampling import Sample, SampleConfig, Sampler
+from charrnn.sampling.redrawing import ATTEMPTS, IN_VAIN, Known, growing_groups, redrawn
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)

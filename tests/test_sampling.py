@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from charrnn import sampling
+from charrnn.corpus.examples import Examples, encode_examples
 from charrnn.errors import SettingError
-from charrnn.examples import Examples, encode_examples
 from charrnn.sampling import Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring import Scorer
 from tests.speaking import END, UNKNOWN, Speaker, babbler, independent, markov, speller

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.corpus import CorpusConfig, from_texts
-from charrnn.examples import Examples, encode_examples
+from charrnn.corpus.examples import Examples, encode_examples
 from charrnn.network.parameters import Parameters, Size, count, initial, shapes_of
-from charrnn.score import Score, bytes_of
 from charrnn.scoring import Scorer
-from charrnn.surprisal import Floats, Gatherer, pieces
+from charrnn.scoring.score import Score, bytes_of
+from charrnn.scoring.surprisal import Floats, Gatherer, pieces
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
 
 ABC = Vocabulary("abc", novelty=0.01)
@@ -239,7 +239,7 @@ def test_scores_add_up() -> None:
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.text("abcd\n", max_size=30), max_size=20), st.integers(1, 60))
 def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) -> None:
-    from charrnn.cutting import cut
+    from charrnn.corpus.cutting import cut
 
     lines = "".join(blocks).split("\n")
     lines = lines if lines[-1] else lines[:-1]

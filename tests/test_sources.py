@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import sources
+from charrnn.corpus import sources
+from charrnn.corpus.sources import byte_blocks
 from charrnn.errors import CorpusError
-from charrnn.sources import byte_blocks
 
 needs_fifo = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -186,7 +186,7 @@ def test_a_pipe_of_the_shell_may_take_its_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 ECHO = (
-    "import sys; from charrnn.sources import byte_blocks;"
+    "import sys; from charrnn.corpus.sources import byte_blocks;"
     "sys.stdout.buffer.writelines(byte_blocks('-'))"
 )
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn import corpus, texts
+from charrnn import corpus
 from charrnn.checkpoint import facts_of
 from charrnn.claims import CorpusFacts
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError
-from charrnn.reading import Reading
-from charrnn.surprisal import text_of
+from charrnn.scoring import texts
+from charrnn.scoring.surprisal import text_of
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from charrnn.cli import eval_options as own
 from charrnn.cli import options, threads
-from charrnn.cli.eval_asked import Asked
 from charrnn.cli.options import MODEL, given
+from charrnn.cli.scoring.eval_asked import Asked
 from charrnn.cli.terminal import Talk
 
 EXAMPLES = """
@@ -54,7 +54,7 @@ def evaluate(
     """
     useful = threads.prepare(workers)
 
-    from charrnn.cli import evaluating  # numpy comes with it, and must find the threads set
+    from charrnn.cli.scoring import evaluating  # numpy comes with it, and must find the threads set
 
     evaluating.run(
         Asked(

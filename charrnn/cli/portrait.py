@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn import texts
 from charrnn.cli import alphabet, columns, curve, letters
-from charrnn.cli.beating import best_of
 from charrnn.cli.columns import Fact
 from charrnn.cli.figures import bytes_in_words, count, of_bits
 from charrnn.cli.terminal import write_json
+from charrnn.cli.training.beating import best_of
 from charrnn.errors import CorpusError
 from charrnn.model import Model, load
 from charrnn.plan import FOREVER
-from charrnn.score import Mean
+from charrnn.scoring import texts
+from charrnn.scoring.score import Mean
 from charrnn.shipped import path_of
 
 COMPARED = 1 << 26  # bytes of a corpus that are read to see whether it is the same

@@ -61,7 +61,7 @@ def sample(
     """
     useful = threads.prepare(workers)
 
-    from charrnn.cli import drawing  # numpy comes with it, and must find the threads set
+    from charrnn.cli.sampling import drawing  # numpy comes with it, and must find the threads set
 
     drawing.draw(
         drawing.Asked(

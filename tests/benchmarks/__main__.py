@@ -9,35 +9,25 @@ from __future__ import annotations
 
 import argparse
 import os
+from importlib import import_module
 
-WORKERS = min(2, os.cpu_count() or 1)
+from charrnn.cli.threads import prepare
+
+SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora")
 
 
 def main() -> None:
     """Run what was asked for."""
-    from charrnn.cli.threads import prepare
-
-    prepare()  # before numpy: BLAS gets one thread, as in the program
-    from tests.benchmarks import corpora, loop, sampling, scoring, startup, step
-
-    sections = {
-        "step": step.report,
-        "loop": loop.report,
-        "scoring": scoring.report,
-        "sampling": sampling.report,
-        "startup": startup.report,
-        "corpora": corpora.report,
-    }
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     options = parser.parse_args()
-    print(f"{os.cpu_count()} cores\n")
-    for name, report in sections.items():
-        if not options.sections or name in options.sections:
-            print(f"## {name}\n")
-            report(options.against) if name == "step" else report()
-            print()
+    prepare()  # before numpy: BLAS gets one thread, as in the program
+    print(f"{os.cpu_count()} cores")
+    for name in options.sections or SECTIONS:
+        print(f"\n## {name}\n", flush=True)
+        section = import_module(f"tests.benchmarks.{name}")
+        section.report(*[options.against] if name == "step" else [])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.examples import Examples
+from charrnn.corpus.examples import Examples
 from charrnn.plan import fitted
 from charrnn.scoring import Scorer
 from charrnn.settings import TrainConfig

@@ -1,0 +1,1 @@
+"""What ``charrnn sample`` shows and does around the drawing itself."""

@@ -1,0 +1,1 @@
+"""What ``charrnn eval`` shows and does around the scoring itself."""

@@ -1,0 +1,1 @@
+"""What ``charrnn train`` shows and does around the learning itself."""

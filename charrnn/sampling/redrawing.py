@@ -1,0 +1,139 @@
+"""Drawing again what is not wanted: what stands in the corpus, or was said before.
+
+A sample that is refused is drawn again, as another attempt, with other chances. What is refused
+depends on the corpus and on the samples before it in number, never on how many come after.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import chain
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.corpus.cutting import END_CODE
+from charrnn.sampling import Sample, Sampler
+from charrnn.vocabulary import Codes, codes_of
+
+ATTEMPTS: Final = 101  # the first and a hundred more
+IN_VAIN: Final = 10  # samples given up one after the other before the whole is
+PENDING: Final = 1 << 20  # marks collected before repeated ones are thrown out
+
+
+class Known:
+    """The texts of a corpus, eight bytes for each that is not like another.
+
+    They are told apart by hashes of 64 bits: among a million texts, one drawn text in 10^13 is
+    taken for one of them and is not.
+    """
+
+    def __init__(self, codes: Iterable[Codes]) -> None:
+        """``codes`` is what ``cut`` gives: code points, END_CODE after each text."""
+        self._marks: NDArray[np.uint64] = np.empty(0, np.uint64)
+        pending = array("Q")
+        for mark in _marks_of(codes):
+            pending.append(mark)
+            if len(pending) >= max(PENDING, len(self._marks)):
+                self._add(pending)
+                pending = array("Q")
+        self._add(pending)
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+    def __contains__(self, text: str) -> bool:
+        mark = np.uint64(mark_of(text))
+        at = int(self._marks.searchsorted(mark))
+        return at < len(self._marks) and bool(self._marks[at] == mark)
+
+    def _add(self, pending: array[int]) -> None:
+        self._marks = np.union1d(self._marks, np.frombuffer(pending, np.uint64))
+
+
+def mark_of(text: str) -> int:
+    """64 bits by which a text is known again."""
+    return _number(_hash(codes_of(text).tobytes()))
+
+
+def _marks_of(codes: Iterable[Codes]) -> Iterator[int]:
+    unfinished = _hash()
+    for block in codes:
+        start = 0
+        for end in np.flatnonzero(block == END_CODE).tolist():
+            unfinished.update(block[start:end].astype("<u4").tobytes())
+            yield _number(unfinished)
+            unfinished = _hash()
+            start = end + 1
+        unfinished.update(block[start:].astype("<u4").tobytes())
+
+
+def _hash(data: bytes = b"") -> blake2b:
+    return blake2b(data, digest_size=8)
+
+
+def _number(digest: blake2b) -> int:
+    return int.from_bytes(digest.digest(), "little")
+
+
+def redrawn(
+    sampler: Sampler, count: int, whole: Callable[[Sample], str], known: Known | None, unique: bool
+) -> Iterator[Sample | None]:
+    """The samples, each drawn until it is wanted; None for one that was given up.
+
+    ``whole`` is the text that a sample stands for, its prime included. A sample may not be
+    ``known``; nor, where they are to be ``unique``, what one before it is. After IN_VAIN samples
+    given up in a row there is no next.
+    """
+    said: set[int] = set()
+    in_vain = 0
+
+    def is_refused(sample: Sample) -> bool:
+        text = whole(sample)
+        return (unique and mark_of(text) in said) or (known is not None and text in known)
+
+    for numbers in growing_groups(count, sampler.group):
+        for number, attempts in _tried_at_once(sampler, numbers, is_refused).items():
+            later = (
+                sample
+                for attempt in range(len(attempts), ATTEMPTS)
+                for sample in sampler.samples([number], attempt)
+            )
+            wanted = (sample for sample in chain(attempts, later) if not is_refused(sample))
+            sample = next(wanted, None)
+            yield sample
+            if sample is not None and unique:
+                said.add(mark_of(whole(sample)))
+            in_vain = 0 if sample is not None else in_vain + 1
+            if in_vain == IN_VAIN:
+                return
+
+
+def growing_groups(count: int, most: int) -> Iterator[range]:
+    """The numbers below count, few at first, so that a hopeless case is soon known as one."""
+    at, size = 0, IN_VAIN
+    while at < count:
+        yield range(at, min(at + size, count))
+        at, size = at + size, min(2 * size, most)
+
+
+def _tried_at_once(
+    sampler: Sampler, numbers: range, is_refused: Callable[[Sample], bool]
+) -> dict[int, list[Sample]]:
+    """The attempts of each sample up to one that is wanted, as far as can be told beforehand.
+
+    Not what the group itself repeats: that depends on what becomes of those before.
+    """
+    tried: dict[int, list[Sample]] = {number: [] for number in numbers}
+    refused = list(numbers)
+    for attempt in range(ATTEMPTS):
+        drawn = list(sampler.samples(refused, attempt))
+        for sample in drawn:
+            tried[sample.number].append(sample)
+        refused = [sample.number for sample in drawn if is_refused(sample)]
+        if not refused:
+            break
+    return tried

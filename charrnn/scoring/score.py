@@ -1,0 +1,133 @@
+"""Sums over a text, in nats and in counts: added like numbers, and divided only at the very end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.corpus.cutting import END_CODE
+from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
+
+NATS_IN_A_BIT: Final = math.log(2)
+LARGEST: Final = 709.0  # nats whose perplexity is still a float
+
+
+@dataclass(frozen=True)
+class Mean:
+    """So many nats over so many symbols. Nothing at all costs nothing."""
+
+    nats: float
+    count: int
+
+    @property
+    def nats_per_character(self) -> float:
+        return self.nats / self.count if self.count else 0.0
+
+    @property
+    def bits_per_character(self) -> float:
+        return self.nats_per_character / NATS_IN_A_BIT
+
+    @property
+    def perplexity(self) -> float:
+        """Among how many equally likely symbols one would be as unsure."""
+        return math.exp(min(self.nats_per_character, LARGEST))
+
+    def per_character(self) -> dict[str, float]:
+        """The mean by name."""
+        return {
+            "nats_per_character": self.nats_per_character,
+            "bits_per_character": self.bits_per_character,
+        }
+
+    def figures(self) -> dict[str, float]:
+        """All of it by name."""
+        return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a text cost."""
+
+    characters: int = 0
+    ends: int = 0
+    unknown: int = 0  # of the characters: those that the model had never seen
+    nats: float = 0.0
+    nats_of_ends: float = 0.0
+    nats_of_unknown: float = 0.0
+    bytes: int = 0  # of the characters in UTF-8; 0 where only their ids were at hand
+
+    def __add__(self, other: Score) -> Score:
+        return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def overall(self) -> Mean:
+        """Over characters and ENDs: the headline."""
+        return Mean(self.nats, self.characters + self.ends)
+
+    @property
+    def without_end(self) -> Mean:
+        """Over the characters alone."""
+        return Mean(self.nats - self.nats_of_ends, self.characters)
+
+    @property
+    def without_unknown(self) -> Mean:
+        """Over characters and ENDs, but for those never seen before."""
+        count = self.characters + self.ends - self.unknown
+        return Mean(self.nats - self.nats_of_unknown, count)
+
+    @property
+    def nats_per_character(self) -> float:
+        return self.overall.nats_per_character
+
+    @property
+    def bits_per_character(self) -> float:
+        return self.overall.bits_per_character
+
+    @property
+    def perplexity(self) -> float:
+        return self.overall.perplexity
+
+    @property
+    def bits_per_byte(self) -> float:
+        """All bits, for each byte that the characters have in UTF-8."""
+        return self.nats / NATS_IN_A_BIT / self.bytes if self.bytes else 0.0
+
+    def figures(self) -> dict[str, object]:
+        """All of it by name, for programs to read."""
+        return {
+            "characters": self.characters,
+            "ends": self.ends,
+            "unknown": self.unknown,
+            "bytes": self.bytes,
+            **self.overall.figures(),
+            "without_end": self.without_end.figures(),
+            "without_unknown": self.without_unknown.figures(),
+            "bits_per_byte": self.bits_per_byte,
+        }
+
+
+def tally(ids: Ids, nats: NDArray[np.floating], codes: Codes | None = None) -> Score:
+    """The sums over symbols whose nats are known; bytes, if their code points are known too."""
+    ends, unknown = ids == END, ids == UNKNOWN
+    count = int(np.count_nonzero(ends))
+    return Score(
+        characters=len(ids) - count,
+        ends=count,
+        unknown=int(np.count_nonzero(unknown)),
+        nats=float(nats.sum(dtype=np.float64)),
+        nats_of_ends=float(nats[ends].sum(dtype=np.float64)),
+        nats_of_unknown=float(nats[unknown].sum(dtype=np.float64)),
+        bytes=0 if codes is None else bytes_of(codes),
+    )
+
+
+def bytes_of(codes: Codes) -> int:
+    """How many bytes the characters have in UTF-8, their ENDs left out."""
+    size = int(np.count_nonzero(codes != END_CODE))
+    for more in (0x80, 0x800, 0x10000):
+        size += int(np.count_nonzero((codes >= more) & (codes != END_CODE)))
+    return size

@@ -1,0 +1,124 @@
+"""Texts to score: files cut into examples as they stream by, or what a run had held out.
+
+A model file does not keep its corpus. It knows where that was, its fingerprint, and the seed of the
+lots that were drawn: enough to hold out the same examples again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from charrnn import corpus
+from charrnn.corpus import Corpus, CorpusConfig
+from charrnn.corpus.cutting import END_CODE, Cut, cut
+from charrnn.corpus.drafting import Kind, draft_of
+from charrnn.corpus.holdout import split
+from charrnn.corpus.reading import Reading, blocks
+from charrnn.errors import CorpusError
+from charrnn.shipped import path_of
+from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
+
+BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
+NAME_A_TEXT: Final = "Name a text to score: charrnn eval TEXT"
+
+
+class Facts(Protocol):
+    """What a model file says of its corpus."""
+
+    @property
+    def sources(self) -> tuple[str, ...]: ...
+    @property
+    def valid(self) -> tuple[str, ...]: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def config(self) -> CorpusConfig: ...
+
+
+def codes_in(
+    sources: Sequence[str], kind: Kind, reading: Reading, keep_blank: bool = False
+) -> Iterator[Codes]:
+    """The code points of some files, END_CODE after each example; "-" is standard input.
+
+    A stream is not read twice, so auto looks at the first block of each file only.
+    """
+    for source in sources:
+        texts = blocks(source, reading)
+        how: Any = kind
+        if kind == "auto":
+            first = next(texts, "")
+            texts, how = chain([first], texts), _cut_of(first)
+        yield from cut(texts, how, keep_blank and how == "lines")
+
+
+def _cut_of(text: str) -> Cut:
+    ends = sum(int(np.count_nonzero(codes == END_CODE)) for codes in cut([text], "paragraphs"))
+    return "paragraphs" if ends > 1 else "lines"
+
+
+def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
+    """The corpus of a run, or CorpusError: it has moved, or it has changed."""
+    check_there(facts)
+    names = ", ".join(facts.sources + facts.valid)
+    try:
+        found = corpus.load(facts.sources, facts.config, facts.valid)
+    except CorpusError as error:
+        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
+    if found.fingerprint != facts.fingerprint:
+        raise CorpusError(
+            f"the corpus has changed since the model was trained: {names}",
+            f"Bring the old one back. {NAME_A_TEXT}",
+        )
+    if found.vocabulary != vocabulary:  # by other lots, something else is held out
+        raise CorpusError(
+            "the corpus is no longer cut as it was when the model was trained",
+            f"Use the NumPy that it was trained with. {NAME_A_TEXT}",
+        )
+    return found
+
+
+def check_there(facts: Facts) -> None:
+    """Raise CorpusError where the files of a corpus are not where they were."""
+    sources = facts.sources + facts.valid
+    if not sources:
+        raise CorpusError("the model was trained on texts that no file holds", NAME_A_TEXT)
+    if "-" in sources:
+        raise CorpusError("the model was trained on standard input, which is gone", NAME_A_TEXT)
+    for source in sources:
+        if not os.path.exists(path_of(source)):
+            raise CorpusError(
+                f"the corpus has moved: {source} is not there",
+                f"Go to the folder where it was trained, or bring it back. {NAME_A_TEXT}",
+            )
+
+
+def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
+    """The code points of what was held out, also of characters that training has never seen."""
+    ids = found.held_out.ids
+    if not len(ids):
+        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
+    if not (ids == UNKNOWN).any():
+        return codes_of_ids(ids, found.vocabulary)
+    if facts.valid:
+        return codes_in(facts.valid, facts.config.examples, facts.config.reading)
+    # Their ids do not tell them apart. They are rare, so we read again, with an alphabet of all.
+    config = facts.config
+    texts = (blocks(source, config.reading) for source in facts.sources)
+    draft, _ = draft_of(texts, config.examples)
+    characters = np.array(draft.characters, np.uint32)
+    return _looked_up(split(draft, config.holdout, config.seed)[1].ids, characters)
+
+
+def codes_of_ids(ids: Ids, vocabulary: Vocabulary) -> Iterator[Codes]:
+    """The code points that these stand for, END_CODE and U+FFFD where there is none."""
+    return _looked_up(ids, codes_of(vocabulary.characters))
+
+
+def _looked_up(ids: Ids, characters: Iterable[int] | Codes) -> Iterator[Codes]:
+    codes = np.concatenate([[END_CODE, REPLACEMENT], characters]).astype(np.uint32)
+    return (codes[ids[at : at + BLOCK]] for at in range(0, len(ids), BLOCK))
