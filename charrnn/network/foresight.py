@@ -4,9 +4,9 @@
     L = log sum exp o - o at y            (10.14)
 
 Most of what float32 costs a score is lost in V h, a sum of hundreds of terms whose size is many
-times the surprisal that is left of them; so it has float64 as long as the symbols are few. Where
-they are many, surprisals are larger, the product is most of all the work, and it keeps the
-precision of the parameters.
+times the surprisal that is left of them. So it has float64 where symbols are few, for a text of few
+symbols may be known nearly to certainty, or where it is a small part of the work; elsewhere it has
+the precision of the parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from charrnn.network.parameters import Array, Integers, Parameters, Size
 from charrnn.network.products import SMALL
 from charrnn.network.readout import Readout, is_bounded
 
-FEW: Final = 512  # symbols up to which the product is a small part of the work
+FEW: Final = 40  # symbols
+SMALL_PART: Final = 0.25  # symbols for each unit that a step multiplies by, in all layers
 CACHED: Final = 1 << 17  # numbers in a block of states and outputs that stay in the cache
 WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetched all the time
 
@@ -33,7 +34,9 @@ class Foresight(Readout):
             small = min(small, rows)
             many = CACHED // (small * (size.symbols + size.hidden))
             rows = small * max(1, min(many, -(-rows // small)))
-        super().__init__(rows, size.symbols, np.float64 if size.symbols <= FEW else np.float32)
+        columns = size.hidden * (2 * size.layers - 1)
+        is_exact = size.symbols <= max(FEW, SMALL_PART * columns)
+        super().__init__(rows, size.symbols, np.float64 if is_exact else np.float32)
         self.unranked = unranked  # the symbol that takes part in no ranking; None: rank nothing
         self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y; 1 is the likeliest
         self._small = small if small >= WORTHWHILE else self.rows

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
 from charrnn.plan import fitted
 from charrnn.scoring import Scorer
 from charrnn.settings import TrainConfig
+from charrnn.shipped import path_of
 from charrnn.training import part_of, start, train
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
@@ -37,17 +36,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 
 def names() -> Corpus:
     """Short examples, many of them."""
-    rng = np.random.default_rng(0)
-    letters = rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 400_000)
-    bounds = np.cumsum(rng.integers(3, 12, 50_000))
-    texts = ["".join(part) for part in np.split(letters, bounds[bounds < len(letters)])]
-    return from_texts(texts, CorpusConfig(holdout=0.0))
+    lines = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
+    return from_texts(lines * 25, CorpusConfig(holdout=0.0))
 
 
 def book() -> Corpus:
     """One example, a long one."""
-    letters = np.random.default_rng(0).choice([chr(32 + i) for i in range(63)], 400_000)
-    return from_texts(["".join(letters)], CorpusConfig(holdout=0.0))
+    text = Path(path_of("verses")).read_text("utf-8")
+    return from_texts([text * 14], CorpusConfig(holdout=0.0))
 
 
 def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[str, Work], int]:
