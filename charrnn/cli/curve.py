@@ -21,6 +21,7 @@ from charrnn.cli.columns import BLUE, GREEN, YELLOW
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
+BEYOND = 100.0  # heights of the picture above it, or below
 MARGIN = 0.04  # of the height that stays free above and below
 
 Point = tuple[float, float]
@@ -139,8 +140,8 @@ def _range(
 
 
 def _height(value: float, low: float, high: float) -> float:
-    """How far down a loss is: 0 at the top."""
-    return (high - value) / (high - low)
+    """How far down a loss is: 0 at the top; not so far off that a line takes long to draw."""
+    return min(BEYOND, max(-BEYOND, (high - value) / (high - low)))
 
 
 def _thinned(points: list[Point], columns: int) -> list[Point]:

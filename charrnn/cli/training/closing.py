@@ -72,7 +72,8 @@ def table(outcome: Outcome, asked: Asked) -> list[Fact]:
     if outcome.best is not None and state.best is not None:
         found = of_bits(outcome.best.nats_per_character)
         facts.append(("best", f"{found} per held-out character, at step {state.best.step:,}"))
-        facts.append(("", beaten(run.corpus.baselines, outcome.best.nats_per_character)))
+        if run.corpus.baselines:
+            facts.append(("", beaten(run.corpus.baselines, outcome.best.nats_per_character)))
     elif state.history:
         facts.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
     steps = f"{count(state.step, 'step')}, {count(state.epoch, 'epoch')}"
