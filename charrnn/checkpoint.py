@@ -24,6 +24,7 @@ from charrnn.archive import JSON, Spec
 from charrnn.claims import COUNTERS, Claims, CorpusFacts, believed
 from charrnn.corpus import Corpus, CorpusConfig
 from charrnn.errors import DamagedModelError, SettingError
+from charrnn.network.network import State
 from charrnn.network.parameters import Array, Parameters, count, shapes_of
 from charrnn.optimizer import MOMENTS, Moments
 from charrnn.settings import Fitted
@@ -32,7 +33,10 @@ from charrnn.vocabulary import Vocabulary
 
 Path = str | PathLike[str]
 
-LARGEST = 1e9  # of a weight; learning that leads there has long been stopped
+# What is farther from 0, no run of ours has saved.
+LARGEST = 1e9  # a weight of the best parameters: learning that leads there was stopped long before
+LARGEST_LAST = 1e20  # one of the last parameters, which may be ruins
+LARGEST_STATE = 1.0  # a tanh
 
 
 @dataclass
@@ -93,11 +97,12 @@ def load(path: Path) -> Checkpoint:
     """The run as it was saved."""
     book = _Book(path)
     arrays = archive.load(path, book.expected).arrays
+    book.check_size("last", arrays, LARGEST_LAST)
     claims, p = book.claims, Parameters(book.shapes, arrays["last"])
     state = TrainState(
         p,
         book.moments(arrays),
-        [arrays[f"lane.{layer}"] for layer in range(1, p.size.layers + 1)],
+        book.lanes(arrays),
         history=claims.history,
         **claims.run,
     )
@@ -202,8 +207,7 @@ class _Book:
     def best(self, arrays: Mapping[str, Array]) -> Parameters:
         """The best parameters among these arrays."""
         for name in self.shapes:
-            if np.abs(arrays[name]).max(initial=0) > LARGEST:
-                raise self.damaged(f"{name} holds a number to which no training leads")
+            self.check_size(name, arrays, LARGEST)
         return Parameters(
             self.shapes, np.concatenate([arrays[name].reshape(-1) for name in self.shapes])
         )
@@ -215,6 +219,18 @@ class _Book:
         if "v" in moments and (moments["v"] < 0).any():
             raise self.damaged(f"{rule}.v is a sum of squares, and less than 0")
         return moments
+
+    def lanes(self, arrays: Mapping[str, Array]) -> State:
+        """The states that the next window starts from."""
+        names = [f"lane.{layer}" for layer in range(1, self.claims.config.layers + 1)]
+        for name in names:
+            self.check_size(name, arrays, LARGEST_STATE)
+        return [arrays[name] for name in names]
+
+    def check_size(self, name: str, arrays: Mapping[str, Array], largest: float) -> None:
+        """Raise DamagedModelError where a number is farther from 0 than it can be."""
+        if np.abs(arrays[name]).max(initial=0) > largest:
+            raise self.damaged(f"{name} holds a number to which no training leads")
 
     def damaged(self, why: str) -> DamagedModelError:
         return DamagedModelError(

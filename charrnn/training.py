@@ -128,7 +128,8 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
-            learner.check_bounds(float(scorer.nats_in_stretches(familiar).mean()))
+            with np.errstate(all="ignore"):
+                learner.check_bounds(float(scorer.nats_in_stretches(familiar).mean()))
             yield check_up(state, scorer, held_out)
         if why := ending(state, config):
             yield Done(why)
@@ -169,6 +170,7 @@ class Learner:
         self.crew.start_from(state.lanes)
         return epoch.starting_from(state.window)
 
+    @np.errstate(all="ignore")  # what overflows shows in the loss
     def learn_from(self, window: Window) -> Step:
         """Take one step; the state is one step on."""
         state, config, gradient = self.state, self.config, self.gradient

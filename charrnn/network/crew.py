@@ -30,7 +30,7 @@ class Crew:
         self.workers = useful_workers(size, lanes, workers)
         self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
         self.parts = [Unfolded(size, steps, stop - start, dtype) for start, stop in self._spans()]
-        self._pool = ThreadPoolExecutor(max(1, self.workers - 1), "charrnn")
+        self._pool = ThreadPoolExecutor(max(1, self.workers - 1), "charrnn", _take_any_number)
         self._gradients: list[Parameters] = []
 
     def _spans(self) -> list[tuple[int, int]]:
@@ -98,6 +98,11 @@ class Crew:
             )
             for start, stop in self._spans()
         ]
+
+
+def _take_any_number() -> None:
+    """Let a thread compute without a warning: what overflows shows in the loss."""
+    np.seterr(all="ignore")
 
 
 def useful_workers(size: Size, lanes: int, workers: int) -> int:
