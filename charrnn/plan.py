@@ -26,6 +26,7 @@ from charrnn.training import Step, start, train
 from charrnn.vocabulary import UNKNOWN
 
 CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
+FEWEST = 8  # better to examine a part than to examine less often
 EXAMINED = 10  # symbols trained on for each that is held out, between two check-ups
 LARGEST_EXAMINED = 1 << 14
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
@@ -51,7 +52,8 @@ class Recipe:
 
 RECIPES = (
     Recipe(4_000, 64, 1, 0.4, 0.3, 0.1, 4, 16, 0.002, 120),
-    Recipe(60_000, 160, 2, 0.4, 0.4, 0.1, 8, 16, 0.002, 60),
+    Recipe(30_000, 160, 2, 0.4, 0.4, 0.1, 8, 16, 0.002, 85),
+    Recipe(120_000, 160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 40),
     Recipe(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 26),
     Recipe(8_000_000, 256, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 4.2),
     Recipe(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
@@ -83,8 +85,7 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
         epochs = FOREVER if config.minutes is not None else usual_epochs(usual, symbols)
     steps = -(-symbols // (batch * bptt))
     total = epochs * steps if config.epochs or config.minutes is None else 40 * steps
-    at_least = steps_between(corpus, batch * bptt)
-    check_every = config.check_every or max(total // CHECKUPS, at_least)
+    check_every = config.check_every or usual_checks(corpus, batch * bptt, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     return Fitted(
         **(
@@ -96,10 +97,16 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     )
 
 
-def steps_between(corpus: Corpus, places: int) -> int:
-    """How many steps of so many places there must be from check-up to check-up, at least."""
-    held_out = min(len(corpus.held_out.ids), LARGEST_EXAMINED)
-    return max(1, -(-EXAMINED * held_out // places))
+def usual_checks(corpus: Corpus, places: int, steps: int) -> int:
+    """Steps of so many places from check-up to check-up, in a run of so many steps.
+
+    So many that a check-up costs little, though it scores all that is held out. Only where that
+    would leave a few check-ups in the whole run, it has to do with a part.
+    """
+    whole = -(-EXAMINED * len(corpus.held_out.ids) // places)
+    if whole > steps // FEWEST:
+        whole = -(-EXAMINED * min(len(corpus.held_out.ids), LARGEST_EXAMINED) // places)
+    return max(1, steps // CHECKUPS, whole)
 
 
 def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitted:
@@ -108,7 +115,7 @@ def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitte
         return config
     places = config.batch * config.bptt
     steps = int(characters_per_second * 60 * config.minutes / places)
-    usual = max(steps // CHECKUPS, steps_between(corpus, places))
+    usual = usual_checks(corpus, places, steps)
     if config.epochs != FOREVER:
         usual = min(usual, config.check_every)
     return replace(config, check_every=usual)
