@@ -1,0 +1,63 @@
+"""Model files as a stranger would make them: any facts, any numbers, and a seal that is right."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from numpy.typing import NDArray
+
+from charrnn import archive
+from charrnn.archive import JSON, npz
+from charrnn.checkpoint import _Book
+
+Facts = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+
+def opened(path: Path) -> tuple[Facts, Arrays]:
+    """What a model file holds."""
+    book = _Book(path)
+    read = archive.load(path, book.expected)
+    return dict(read.facts), read.arrays
+
+
+def forge(
+    path: Path, change: Callable[[Facts, Arrays], None], version: int = archive.facts.FORMAT
+) -> None:
+    """Put other facts and numbers into a model file, even those that we would never write."""
+    facts, arrays = opened(path)
+    facts = copy.deepcopy(facts)
+    change(facts, arrays)
+    write(path, facts, arrays, version)
+
+
+def write(path: Path, facts: Facts, arrays: Arrays, version: int = archive.facts.FORMAT) -> None:
+    """Write a model file without a look at what it says."""
+    with (
+        mock.patch.object(npz, "is_finite", return_value=True),
+        mock.patch.object(archive.facts, "FORMAT", version),
+    ):
+        archive.save(path, arrays, facts)
+
+
+def places(facts: JSON) -> Iterator[tuple[Any, ...]]:
+    """The way to everything that the facts say, great and small."""
+    if isinstance(facts, dict):
+        for name in facts:
+            yield (name,)
+            yield from ((name, *rest) for rest in places(facts[name]))
+    elif isinstance(facts, list):
+        for at in range(min(len(facts), 3)):
+            yield (at,)
+            yield from ((at, *rest) for rest in places(facts[at]))
+
+
+def put(facts: Any, place: tuple[Any, ...], value: Any) -> None:
+    """Say something else at that place."""
+    for step in place[:-1]:
+        facts = facts[step]
+    facts[place[-1]] = value

@@ -1,0 +1,317 @@
+"""Faults 1 to 9: texts that are empty, small, broken, strange, huge or not there."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from charrnn import checkpoint
+from tests.faults import inside
+from tests.faults.limits import MEBIBYTE, limited
+from tests.faults.room import SMALL, Room, is_refusal
+
+
+def vocabulary(path: Path) -> str:
+    """The characters that a model knows."""
+    return checkpoint.load_trained(path).vocabulary.characters
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \t\r\n\r\n \n", b"\xef\xbb\xbf\n\n"])
+def test_01_a_text_with_nothing_in_it_is_empty(trained: Room, content: bytes) -> None:
+    trained.write("text", content)
+    hint = "A corpus needs a character that can be seen."
+    trained.refuses("train", "text", "--force", what="text is empty", hint=hint)
+    valid = ("train", "names.txt", "--force", "--valid", "text")
+    is_refusal(inside.run(trained.folder, *valid), "text is empty", hint)
+    if not content:
+        what = "standard input is empty"
+        trained.refuses("train", "-", "--force", what=what, hint=hint)
+
+
+@pytest.mark.parametrize("content", ["a", "a\n", "aaaaaaaa", "ab\n", "a\nb\n", "one example here"])
+@pytest.mark.parametrize("held_out", ["0.1", "0.99", "0"])
+def test_01_a_text_with_next_to_nothing_in_it_trains(
+    room: Room, content: str, held_out: str
+) -> None:
+    room.write("text", content)
+    inside.run(room.folder, "train", *SMALL, "text", "--holdout", held_out).says("held out")
+    assert set(vocabulary(room / "model.npz")) <= set(content)
+
+
+def test_02_a_text_smaller_than_the_plan_shrinks_it_and_says_so(room: Room) -> None:
+    room.write("text", "abc\ndef\n")
+    done = room.train("text", "--batch", "5000", "--bptt", "3000")
+    done.says("shrunk", "--bptt 3000 to 4", "--batch 5000 to 1", "the corpus fills no more")
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"ab\ncd\xb1\n", "byte 5, in line 2, is 0xb1"),
+        (b"ab\r\rc\xc0\xafd", "byte 5, in line 3, is 0xc0"),
+        (b"ab\xed\xa0\x80", "byte 2, in line 1, is 0xed"),
+        (b"a\n" * 200_000 + b"\xff\n", "byte 400000, in line 200001, is 0xff"),
+        (b"ab\xe2\x82", "byte 2, in line 1, is 0xe2"),
+    ],
+)
+def test_03_a_text_that_is_not_utf8_is_refused_with_the_place(
+    trained: Room, content: bytes, place: str
+) -> None:
+    trained.write("text", content)
+    what, hint = ["text is not UTF-8", place], "--encoding latin-1, cp1252 or utf-16"
+    trained.refuses("train", "text", "--force", what=what, hint=hint)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+def test_03_a_text_that_is_wider_than_utf8_is_recognised(trained: Room, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    trained.write("text", (mark + "anna\nbob\n").encode(encoding))
+    name = encoding[:6]
+    trained.refuses(
+        *("train", "text", "--force"),
+        what=f"text looks like {name.upper()}",
+        hint=f"Try --encoding {name}",
+    )
+    trained.train("text", "--force", "--encoding", name).says()
+    assert set(vocabulary(trained / "model.npz")) < set("anbo")
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x7fELF\2\1\1\0\0", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"text\n\0text\n"]
+)
+def test_03_what_is_no_text_looks_binary(trained: Room, content: bytes) -> None:
+    trained.write("text", content)
+    what = ["text looks binary", f"NUL at byte {content.index(0)}"]
+    trained.refuses("train", "text", "--force", what=what, hint="A corpus is text.")
+
+
+def test_04_byte_order_marks_and_line_ends_make_no_difference(room: Room) -> None:
+    names = (room / "names.txt").read_bytes()
+    room.write("unix", names)
+    room.write("marked", b"\xef\xbb\xbf" + names)
+    room.write("windows", names.replace(b"\n", b"\r\n"))
+    room.write("mac", names.replace(b"\n", b"\r"))
+    for name in ("unix", "marked", "windows", "mac"):
+        room.train(name, "-m", f"{name}.npz").says()
+    models = [checkpoint.load(room / f"{name}.npz") for name in ("unix", "marked", "windows")]
+    models.append(checkpoint.load(room / "mac.npz"))
+    assert len({run.corpus.fingerprint for run in models}) == 1
+    assert len({run.vocabulary for run in models}) == 1
+    assert len({run.state.parameters.flat.tobytes() for run in models}) == 1
+    room.train("windows", "-m", "kept.npz", "--newlines", "keep").says()
+    assert vocabulary(room / "kept.npz") == "\r" + models[0].vocabulary.characters
+
+
+def test_04_composed_and_decomposed_letters_agree_where_that_is_asked_for(room: Room) -> None:
+    for form in ("NFC", "NFD"):
+        room.write(form, unicodedata.normalize("NFC" if form == "NFC" else "NFD", "é\nü\nÅ\n" * 9))
+        room.train(form, "-m", f"{form}.npz", "--normalize", "NFC").says()
+        room.train(form, "-m", f"{form}-as-it-is.npz").says()
+    assert vocabulary(room / "NFD.npz") == vocabulary(room / "NFC.npz") == "Åéü"
+    assert vocabulary(room / "NFD-as-it-is.npz") == "Aeu\u0301\u0308\u030a"
+
+
+STRANGE = {
+    "zalgo": "Z\u0351\u036b\u0343a\u0334\u0335l\u0320\u0368g\u034co\u0321\n",
+    "family": "👨\u200d👩\u200d👧\u200d👦 🏳️\u200d🌈\n",
+    "right to left": "שלום\u200f עולם\n\u202eabc\u202c\n",
+    "astral": "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 \U0010ffff\U000e0001\n",
+    "controls": "\x1b[31mred\x1b[0m\x07\x7f\x9b\u2028\u2029\x85\n",
+}
+
+
+@pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
+def test_05_every_script_trains_samples_and_is_scored(room: Room, text: str) -> None:
+    room.write("text", text * 9)
+    room.train("text", "--holdout", "0").says()
+    drawn = room.run("sample", "--max-chars", "50", "-n", "3")
+    drawn.says()
+    assert set(drawn.out.decode()) <= set(text) | {"\n"}
+    scored = room.run("eval", "text", "--json")
+    scored.says()
+    assert b'"unknown": 0' in scored.out
+
+
+def test_05_five_thousand_characters_work(room: Room) -> None:
+    characters = [chr(0x4E00 + i) for i in range(5000)]
+    lines = ["".join(characters[at : at + 25]) for at in range(0, 5000, 25)]
+    room.write("text", "\n".join(lines * 2) + "\n")
+    room.train("text", "--holdout", "0").says("5,002 symbols")
+    room.run("sample", "--max-chars", "9").says()
+    room.run("eval", "text").says()
+
+
+def hundred_thousand() -> str:
+    codes = [code for code in range(0x3400, 0x3400 + 102_048) if not 0xD800 <= code < 0xE000]
+    return "\n".join("".join(map(chr, codes[at : at + 50])) for at in range(0, len(codes), 50))
+
+
+def test_05_a_hundred_thousand_characters_are_refused_before_memory_is_taken(
+    trained: Room,
+) -> None:
+    trained.write("text", hundred_thousand())
+    trained.refuses(
+        *("train", "text", "--force", "--hidden", "1000"),
+        what=["this run needs about", "of memory", "are free"],
+        hint="Try a smaller --hidden",
+        preexec_fn=limited(AS=800 * MEBIBYTE),
+    )
+
+
+def test_05_a_hundred_thousand_characters_work(room: Room) -> None:
+    room.write("text", hundred_thousand())
+    with room.going("train", "text", *SMALL, "--minutes", "0.001", "--holdout", "0") as child:
+        child.end().says("100,002 symbols")
+
+
+def test_06_what_is_no_file_is_said_with_its_path(trained: Room) -> None:
+    (trained / "folder").mkdir()
+    (trained / "link").symlink_to("nowhere")
+    os.mkfifo(trained / "pipe")
+    for name, what, hint in (
+        ("folder", "folder is a folder", "FOLDER/*.txt"),
+        ("missing.txt", "missing.txt does not exist", "Check the name"),
+        ("", "a name is empty", "the shell"),
+        ("link", "link is a link to nowhere, which is not there", "Mend the link."),
+        ("/dev/zero", "/dev/zero is a device, not a text", "Name a file"),
+        ("/dev/urandom", "/dev/urandom is a device, not a text", "Name a file"),
+    ):
+        trained.refuses("train", name, "--force", what=what, hint=hint)
+    trained.refuses(
+        *("train", "pipe", "--force"),
+        what="pipe is a pipe, and nobody writes to it",
+        hint="Start what writes to it first",
+    )
+
+
+def test_06_a_file_that_may_not_be_read_is_said(trained: Room) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    trained.write("text", "secret").chmod(0)
+    what, hint = "text may not be read", "Change its permissions"
+    trained.refuses("train", "text", "--force", what=what, hint=hint)
+
+
+def test_06_standard_input_streams(room: Room) -> None:
+    done = room.run("train", *SMALL, "-", input=(room / "names.txt").read_bytes())
+    done.says("standard input")
+
+
+def test_06_a_terminal_that_is_waited_for_is_told_so(room: Room) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    with room.going("train", "-", *SMALL, stdin=theirs) as child:
+        child.until(lambda: "waiting for text from the keyboard; Ctrl-D ends it" in child.err)
+        os.write(ours, b"anna\nbob\n\x04")
+        child.end().says("standard input")
+    os.close(theirs)
+    os.close(ours)
+
+
+def peak_of(room: Room, *args: str) -> int:
+    """The most memory that a run had, in bytes."""
+    with room.going("train", *SMALL, *args) as child:
+        _, status, usage = os.wait4(child.process.pid, 0)
+        child.process.returncode = os.waitstatus_to_exitcode(status)
+        child.end().says()
+    return usage.ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("line", ["one line", "many lines"])
+def test_07_memory_stays_near_two_bytes_a_character(room: Room, line: str) -> None:
+    size = 24 * MEBIBYTE
+    end = " " if line == "one line" else "\n"
+    room.write("large", ("a word and another" + end) * (size // 19))
+    small = peak_of(room, "names.txt", "-m", "small.npz")
+    large = peak_of(room, "large", "-m", "large.npz", "--minutes", "0.001")
+    assert large - small < 2 * size + 16 * MEBIBYTE
+
+
+def test_07_a_text_that_changes_while_training_runs_does_no_harm(room: Room) -> None:
+    line = ("train", "names.txt", "--hidden", "8", "--layers", "1", "--epochs", "40")
+    room.run(*line, "-m", "undisturbed.npz", "-q")
+    with room.going(*line, "--check-every", "1000000") as child:
+        child.until(lambda: "to beat" in child.err)
+        room.write("names.txt", "quite another text\n")
+        child.end().says()
+    undisturbed, disturbed = (
+        checkpoint.load(room / name) for name in ("undisturbed.npz", "model.npz")
+    )
+    assert disturbed.state.parameters.flat.tobytes() == undisturbed.state.parameters.flat.tobytes()
+    room.refuses(
+        *("train", "--resume", "--epochs", "50"),
+        what=["names.txt is not what", "SHA-256"],
+        hint="Give it the same text again",
+    )
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_08_a_packed_text_that_is_broken_is_said(trained: Room, suffix: str) -> None:
+    numbers = "\n".join(map(str, range(5000))).encode()
+    packed = PACKED[suffix](numbers)
+    trained.write(f"whole.{suffix}", packed)
+    trained.train(f"whole.{suffix}", "-m", "whole.npz").says()
+    trained.write(f"cut.{suffix}", packed[:-20])
+    trained.write(f"wrong.{suffix}", packed[:-30] + bytes([packed[-30] ^ 4]) + packed[-29:])
+    hint = "Copy or download it again."
+    for name, what in (("cut", "is cut short"), ("wrong", "is damaged")):
+        name = f"{name}.{suffix}"
+        trained.refuses("train", name, "--force", what=f"{name} {what}", hint=hint)
+
+
+def test_08_a_wrong_checksum_is_said(trained: Room) -> None:
+    packed = bytearray(gzip.compress(b"anna\nbob\n"))
+    packed[-8] ^= 1
+    trained.write("text.gz", bytes(packed))
+    what, hint = "text.gz is damaged", "Copy or download it again."
+    trained.refuses("train", "text.gz", "--force", what=what, hint=hint)
+
+
+ODD = {
+    b"two\nlines.txt": r"two\nlines.txt",
+    b"red\x1b[31m.txt": r"red\x1b[31m.txt",
+    b"\xff\xfe.txt": r"\udcff\udcfe.txt",
+    "\u202etxt.exe".encode(): r"\u202etxt.exe",
+    b"-q.txt": "-q.txt",
+    b"[red]:smile:.txt": "[red]:smile:.txt",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_09_odd_names_work_and_are_made_visible(trained: Room, name: bytes) -> None:
+    text = (trained / "names.txt").read_bytes()
+    with open(os.fsencode(trained.folder) + b"/" + name, "wb") as file:
+        file.write(text)
+    model = name.replace(b".txt", b".npz")
+    done = trained.run("train", *SMALL, "--force", b"-m" + model, "--", name)
+    done.says(ODD[name])
+    assert b"\x1b" not in done.out
+    shown = trained.run("info", b"-m" + model)
+    shown.says()
+    assert b"\x1b" not in shown.out
+    missing = b"no-" + name
+    what = ODD[name] + " does not exist"
+    trained.refuses("train", "--force", "--", missing, what=what, hint="Check the name")
+
+
+def test_06_a_text_that_is_a_pipe_is_read_to_its_end(room: Room) -> None:
+    os.mkfifo(room / "pipe")
+    with room.going("train", "pipe", *SMALL) as child:
+        with open(room / "pipe", "wb") as pipe:
+            pipe.write((room / "names.txt").read_bytes())
+        child.end().says("pipe")

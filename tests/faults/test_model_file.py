@@ -1,0 +1,351 @@
+"""Faults 10 to 15: model files that are cut, flipped, forged, foreign, newer or in flux."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import random
+import struct
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from charrnn import archive, checkpoint, corpus, training
+from charrnn.checkpoint import Checkpoint
+from charrnn.errors import CharrnnError, ModelFileError
+from tests.faults import forging, inside
+from tests.faults.forging import Arrays, Facts
+from tests.faults.limits import MEBIBYTE, limited
+from tests.faults.room import SMALL, Room, is_refusal
+
+COMMANDS = [("info",), ("sample",), ("eval", "names.txt"), ("train", "--resume")]
+RESTORE = "Restore it from a copy, or train it again: charrnn train CORPUS --force"
+WHICH = "Say with -m which file charrnn train wrote."
+SECONDS = float(os.environ.get("CHARRNN_TEST_SECONDS", "4"))  # for each loop of random faults
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_10_a_model_that_is_cut_short_or_flipped_is_damaged(
+    trained: Room, command: tuple[str, ...]
+) -> None:
+    whole = (trained / "model.npz").read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for content in (whole[:200], whole[: len(whole) // 2], whole[:-1]):
+        trained.write("model.npz", content)
+        is_refusal(inside.run(trained.folder, *command), "model.npz is damaged: ", RESTORE)
+    trained.write("model.npz", bytes(flipped))
+    trained.refuses(*command, what="model.npz is damaged: ", hint=RESTORE)
+
+
+def test_10_whatever_happens_to_the_bytes_is_refused_or_harmless(
+    trained: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = trained / "model.npz"
+    monkeypatch.chdir(trained.folder)
+    whole = path.read_bytes()
+    chance = random.Random(0)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        content = mutated(whole, chance)
+        path.write_bytes(content)
+        if content == whole:
+            continue
+        with pytest.raises(ModelFileError) as caught:
+            checkpoint.load(path)
+        assert str(path) in caught.value.what
+        assert caught.value.hint
+
+
+def mutated(content: bytes, chance: random.Random) -> bytes:
+    """The same bytes with something done to them, and to their checksum not."""
+    changed = bytearray(content)
+    for _ in range(chance.choice((1, 1, 1, 2, 8))):
+        at, to = sorted(chance.randrange(len(changed) + 1) for _ in range(2))
+        match chance.randrange(6):
+            case 0:
+                del changed[at : min(to, at + chance.choice((1, 8, 10_000)))]
+            case 1:
+                changed[at:at] = chance.randbytes(chance.choice((1, 4, 64)))
+            case 2:
+                changed[at : at + 4] = struct.pack("<I", chance.choice((0, 1, 2**31, 2**32 - 1)))
+            case 3:
+                changed[at:at] = changed[at:to]
+            case 4:
+                other = chance.randrange(len(changed))
+                changed[at:to] = changed[other : other + to - at]
+            case _:
+                changed[at : at + 1] = chance.randbytes(1)
+        if not changed:
+            return b""
+    return bytes(changed)
+
+
+class Trap:
+    """Something that leaves a trace where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("sprung",)
+
+
+def packed(**members: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return stream.getvalue()
+
+
+def saved(save: Callable[..., None], *args: Any, **arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    save(stream, *args, **arrays)
+    return stream.getvalue()
+
+
+SAFETENSORS = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+FOREIGN = {
+    "nothing": b"",
+    "text": b"anna\nbob\n",
+    "a pickle": pickle.dumps(Trap()),
+    "torch": packed(**{"archive/data.pkl": pickle.dumps(Trap()), "archive/version": b"3\n"}),
+    "safetensors": struct.pack("<Q", len(SAFETENSORS)) + SAFETENSORS + bytes(4),
+    "npy": saved(np.save, np.zeros(3)),
+    "npz": saved(np.savez, U=np.zeros((3, 3)), V=np.zeros(3)),
+    "objects": saved(np.savez, allow_pickle=True, charrnn=np.array([Trap()], object)),
+}
+
+
+@pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
+def test_11_what_is_not_ours_is_not_a_model_and_never_unpickled(
+    trained: Room, content: bytes
+) -> None:
+    trained.write("model.npz", content)
+    for command in COMMANDS:
+        before = trained.files()
+        ended = inside.run(trained.folder, *command)
+        is_refusal(ended, "model.npz is not a charrnn model", WHICH)
+        assert trained.files() == before
+    trained.refuses("info", what="model.npz is not a charrnn model", hint=WHICH)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_11_what_is_no_file_is_not_a_model(trained: Room, command: tuple[str, ...]) -> None:
+    (trained / "model.npz").rename(trained / "away.npz")
+    (trained / "model.npz").mkdir()
+    os.mkfifo(trained / "pipe")
+    for name in ("model.npz", "/dev/zero", "/dev/null"):
+        is_refusal(inside.run(trained.folder, *command, "-m", name), *refusal(command, name))
+    what, hint = refusal(command, "pipe")
+    trained.refuses(*command, "-m", "pipe", what=what, hint=hint)
+
+
+def refusal(command: tuple[str, ...], name: str) -> tuple[str, str]:
+    """What is said of something that is no file."""
+    if command[0] == "train":
+        return f"{name} cannot be saved: ", "Name a file with -m"
+    return f"{name} is not a charrnn model: ", WHICH
+
+
+def rezipped(path: Path, change: Callable[[dict[str, bytes]], None], **how: Any) -> None:
+    """Write the members anew, changed, as any program that writes ZIPs would."""
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+        comment = file.comment
+    change(members)
+    with zipfile.ZipFile(path, "w", **how) as file:
+        for name, content in members.items():
+            file.writestr(name.rstrip("+"), content)
+        file.comment = comment
+
+
+def array(numbers: Any) -> bytes:
+    return saved(np.save, np.asarray(numbers))
+
+
+MEMBERS: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
+    "missing": (lambda m: m.pop("W1.npy"), "its member W1.npy is missing"),
+    "extra": (lambda m: m.update({"\x1b[31m.npy": b""}), r"'\x1b[31m.npy' is not one of its"),
+    "twice": (lambda m: m.update({"V.npy+": m["V.npy"]}), "its member V.npy is there more than"),
+    "type": (lambda m: m.update({"c.npy": array(np.zeros(19))}), "c.npy should be "),
+    "rank": (
+        lambda m: m.update({"b1.npy": array(np.zeros((3, 1), np.float32))}),
+        "b1.npy should be 3 float32, and is 3 x 1 float32",
+    ),
+    "shape": (
+        lambda m: m.update({"W1.npy": array(np.zeros((4, 4), np.float32))}),
+        "W1.npy should be 3 x 3 float32, and is 4 x 4 float32",
+    ),
+    "header": (
+        lambda m: m.update({"W1.npy": m["W1.npy"].replace(b"(3, 3)", b"(9, 9)")}),
+        "W1.npy should be 3 x 3 float32, and is 9 x 9 float32",
+    ),
+    "object": (
+        lambda m: m.update({"W1.npy": saved(np.save, np.array([Trap()], object))}),
+        "W1.npy should be 3 x 3 float32, and is 1 object",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("change", "what"), MEMBERS.values(), ids=MEMBERS)
+def test_12_members_that_are_not_as_they_must_be_are_refused(
+    trained: Room, change: Callable[[dict[str, bytes]], None], what: str
+) -> None:
+    rezipped(trained / "model.npz", change)
+    trained.refuses("info", what=["model.npz is damaged: ", what], hint=RESTORE)
+    is_refusal(inside.run(trained.folder, "train", "--resume"), what, RESTORE)
+
+
+def test_12_compressed_members_are_refused_in_little_memory(trained: Room) -> None:
+    bomb = {"W1.npy": array(np.zeros((1 << 13, 1 << 13), np.float32))}  # 256 MiB
+    path = trained / "model.npz"
+    rezipped(path, lambda m: m.update(bomb), compression=zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < MEBIBYTE
+    what, limit = "is compressed or encrypted", limited(AS=450 * MEBIBYTE)
+    trained.refuses("info", what=what, hint=RESTORE, preexec_fn=limit)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("name", ["W1", "last"])
+def test_12_numbers_that_no_run_has_saved_are_refused_by_name(
+    trained: Room, number: float, name: str
+) -> None:
+    def change(_: Facts, arrays: Arrays) -> None:
+        arrays[name].reshape(-1)[0] = number
+
+    forging.forge(trained / "model.npz", change)
+    what = ["model.npz is damaged: ", f"{name} holds a number "]
+    trained.refuses("train", "--resume", what=what, hint=RESTORE)
+
+
+def test_13_settings_that_promise_too_much_take_no_memory(trained: Room) -> None:
+    good = (trained / "model.npz").read_bytes()
+    for units in (10**9, 1 << 20):
+        path = trained.write("model.npz", good)
+        forging.forge(path, promise(units))
+        what, limit = "model.npz is damaged: ", limited(AS=450 * MEBIBYTE)
+        for command in ("info", "sample"):
+            trained.refuses(command, what=what, hint=RESTORE, preexec_fn=limit)
+
+
+def promise(units: int) -> Callable[[Facts, Arrays], None]:
+    """Settings of a network that large, in a file that is not."""
+    return lambda facts, _: facts["settings"].update(hidden=units)
+
+
+WORSE: list[Any] = [
+    *(None, True, -1, 0, 1, 2, 1 << 20, 10**30, 0.5, -0.5, 1e300, "", "a"),
+    *("\x1b[31m[/b]\u202e", "\udcff", [], {}, [1], ["\x1b[2J"], [None], {"\x1b": 1}, [[1, 2]]),
+    *("lines", "auto", "-", "/dev/zero", "names.txt"),
+]
+
+
+def test_13_whatever_the_facts_say_is_refused_or_harmless(trained: Room) -> None:
+    path = trained / "model.npz"
+    facts, arrays = forging.opened(path)
+    chance = random.Random(1)
+    forgeries = [(place, value) for place in forging.places(facts) for value in WORSE]
+    chance.shuffle(forgeries)
+    end = time.monotonic() + SECONDS
+    for place, value in forgeries:
+        forged = json.loads(json.dumps(facts))
+        forging.put(forged, place, value)
+        try:
+            forging.write(path, forged, arrays)
+        except (CharrnnError, ValueError, TypeError):
+            continue
+        is_harmless(trained, place, value)
+        if time.monotonic() > end:
+            break
+
+
+def is_harmless(room: Room, *what: object) -> None:
+    """Every command takes the model, or refuses it in a line; no text of it steers a terminal."""
+    for line in (
+        ("info",),
+        ("info", "--json"),
+        ("sample", "--max-chars", "9"),
+        ("eval", "names.txt", "--per-char"),
+        ("eval",),
+        ("train", "--resume", "--dry-run"),
+    ):
+        ended = inside.run(room.folder, *line)
+        assert "\x1b" not in ended.err, (what, line)
+        assert line[0] == "sample" or b"\x1b" not in ended.out, (what, line)
+        if ended.status:
+            assert "charrnn: error: " in ended.err, (what, line)
+    try:
+        run = checkpoint.load(room / "model.npz")
+        go_on(run, room)
+    except CharrnnError:
+        return
+
+
+def go_on(run: Checkpoint, room: Room) -> None:
+    """A few steps more, if this is the run of that corpus, and a save."""
+    learned = corpus.load([str(room / "names.txt")], run.corpus.config)
+    if learned.vocabulary != run.vocabulary or learned.fingerprint != run.corpus.fingerprint:
+        return
+    for _ in zip(range(3), training.train(run.state, learned, run.config), strict=False):
+        pass
+    checkpoint.save(room / "other.npz", run)
+    checkpoint.load(room / "other.npz")
+
+
+def test_13_names_and_vocabularies_that_steer_a_terminal_are_made_visible(trained: Room) -> None:
+    def change(facts: Facts, _: Arrays) -> None:
+        letters = facts["vocabulary"]["characters"]
+        steering = "\x07\x1b\x7f\x9b\u200f\u202e\u2028"
+        facts["vocabulary"]["characters"] = "".join(
+            sorted([*letters[: len(letters) - len(steering)], *steering])
+        )
+        facts["corpus"]["sources"] = ["\x1b[2J[/b]:smile:\n\u202e"]
+
+    forging.forge(trained / "model.npz", change)
+    shown = r"\x1b[2J[/b]:smile:\n\u202e"
+    for ended in (trained.run("info"), trained.run("eval", "names.txt")):
+        ended.says()
+        assert not set(ended.out.decode() + ended.err) & set("\x07\x1b\x7f\x9b\u200f\u202e\u2028")
+    assert shown in trained.run("info").out.decode()
+    status, seen = trained.on_a_terminal("info", env={"NO_COLOR": "1"})
+    assert status == 0
+    assert not set(seen) & set("\x07\x1b\x7f\x9b\u200f\u202e\u2028")
+    trained.refuses("train", "--resume", what=shown, hint="Say where it is now")
+
+
+def test_14_a_newer_model_is_called_newer(trained: Room) -> None:
+    forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), version=2)
+    for command in COMMANDS:
+        what = "model.npz was written by a newer charrnn"
+        trained.refuses(*command, what=what, hint="pip install --upgrade charrnn")
+
+
+def test_15_a_model_that_is_replaced_while_it_is_read_is_the_old_or_the_new(trained: Room) -> None:
+    path = trained / "model.npz"
+    trained.run("train", "names.txt", "-m", "other.npz", *SMALL, "--hidden", "50").says()
+    contents = path.read_bytes(), (trained / "other.npz").read_bytes()
+    sizes = {checkpoint.load(name).config.hidden for name in (path, trained / "other.npz")}
+    stop = threading.Event()
+
+    def replace_again_and_again() -> None:
+        while not stop.is_set():
+            for content in contents:
+                archive.replacement.replace(path, len(content), [content])
+
+    writer = threading.Thread(target=replace_again_and_again)
+    writer.start()
+    try:
+        seen = {checkpoint.load(path).config.hidden for _ in range(50)}
+        trained.run("info").says()
+    finally:
+        stop.set()
+        writer.join()
+    assert seen <= sizes
