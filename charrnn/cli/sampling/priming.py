@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
+from contextlib import suppress
 
 from charrnn.cli.terminal import Talk
 from charrnn.corpus.reading import Reading, blocks
@@ -14,9 +16,20 @@ NAMED = 12  # of the characters that were never seen
 
 def as_read(text: str, reading: Reading) -> str:
     """A text from the command line, with newlines and letters as a corpus would have them."""
+    text = as_typed(text)
     if reading.newlines == "translate":
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
+
+
+def as_typed(text: str) -> str:
+    """The text. Bytes that the locale has no letters for are those of UTF-8, if they can be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        with suppress(UnicodeDecodeError):
+            return os.fsencode(text).decode()
+    return text
 
 
 def from_file(source: str, reading: Reading, examples_are: str) -> str:
