@@ -1,0 +1,48 @@
+"""A run that takes a moment, so that there is time to disturb it, and what it comes to."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.room import PYTHON, Room
+
+# Saves at every check-up, however often those are.
+OFTEN = (
+    "from charrnn.cli.training import saving; saving.OFTEN = saving.COSTLY = 0;"
+    "from charrnn.__main__ import run; run()"
+)
+SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
+SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "2")
+BEGIN = ("train", "names.txt", *SIZE, "--check-every", "10", "--preview", "0")
+METRICS = ("--metrics", "metrics.jsonl")
+WHOLE_RUN = (*BEGIN, "--epochs", "300", *METRICS)
+GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What is left behind by a run that nobody disturbed."""
+
+    model: bytes
+    metrics: bytes
+
+
+def run_undisturbed(room: Room) -> Undisturbed:
+    """Run it in a folder beside the other."""
+    beside = Room(room.folder / "undisturbed")
+    beside.folder.mkdir()
+    shutil.copy(room / "names.txt", beside / "names.txt")
+    beside.run(*WHOLE_RUN).says("next:")
+    return found(beside.folder)
+
+
+def found(folder: Path) -> Undisturbed:
+    """What a run has left behind."""
+    return Undisturbed((folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes())
+
+
+def is_tidy(room: Room) -> None:
+    """Assert that nothing is left of those who were killed."""
+    assert not [path.name for path in room.folder.iterdir() if path.name.startswith(".")]
