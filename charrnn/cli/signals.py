@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 from charrnn.cli.terminal import Talk
+from charrnn.errors import CharrnnError
 
 STDERR = 2
 # Windows has no SIGHUP, and the others no SIGBREAK.
@@ -70,6 +71,16 @@ def watched(talk: Talk) -> Iterator[Stop]:
 
     with _handled(handle):
         yield stop
+
+
+@contextmanager
+def unheard_after_hanging_up(stop: Stop) -> Iterator[None]:
+    """What cannot be written in here is no error if it was a terminal going away that said stop."""
+    try:
+        yield
+    except CharrnnError:
+        if _MAY_REPEAT is None or stop.status != 128 + _MAY_REPEAT:
+            raise
 
 
 @contextmanager

@@ -36,8 +36,9 @@ def run(asked: Asked, threads: int, talk: Talk) -> None:
             return
         with signals.watched(talk) as stop:
             outcome = learn(ready, stop, talk)
-    end.show(outcome, asked, talk)
-    end.say_what_next(outcome, asked, talk)
+    with signals.unheard_after_hanging_up(stop):
+        end.show(outcome, asked, talk)
+        end.say_what_next(outcome, asked, talk)
     if stop.requested:
         raise SystemExit(stop.status)
 
