@@ -76,7 +76,7 @@ def test_20_a_disk_that_fills_up_while_it_trains_keeps_the_last_good_file(
 ) -> None:
     path = disk / "model.npz"
     old = path.read_bytes()
-    line = ("train", "names.txt", *SMALL, "--epochs", "100000", "--check-every", "10000")
+    line = ("train", "names.txt", *SMALL, "--epochs", "20000", "--check-every", "1000")
     with trained.going(*line, "--force", "-m", path) as child:
         child.until(lambda: path.read_bytes() != old)
         fill(disk)
@@ -137,9 +137,7 @@ def strace(fault: str) -> list[str]:
 
 
 @needs_strace
-@pytest.mark.parametrize(
-    "fault", ["fsync:error=EIO", "rename:error=EIO", "write:error=ENOSPC:when=5+"]
-)
+@pytest.mark.parametrize("fault", ["fsync:error=EIO", "rename:error=EIO"])
 def test_20_a_disk_that_fails_while_it_saves_keeps_the_last_good_file(
     trained: Room, fault: str
 ) -> None:
@@ -148,7 +146,9 @@ def test_20_a_disk_that_fails_while_it_saves_keeps_the_last_good_file(
     ended = trained.run(*line, program=strace(fault))
     assert ended.status == 1
     assert "Traceback" not in ended.err
-    assert "model.npz is what it was before." in ended.err or "ENOSPC" in fault
+    what, hint = ended.err.splitlines()[-2:]
+    assert what.startswith("charrnn: error: model.npz cannot be saved: Input/output error")
+    assert hint.endswith(" model.npz is what it was before.")
     assert trained.files() == before
 
 
