@@ -175,7 +175,8 @@ def test_rates(number: float, shown: str) -> None:
 def test_counts_have_their_plural() -> None:
     assert figures.count(1, "layer") == "1 layer"
     assert figures.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
-    assert figures.bytes_in_words(1) == "1 MiB"
+    assert figures.bytes_in_words(1) == "1 KiB"
+    assert figures.bytes_in_words((1 << 20) + 1) == "2 MiB"
     assert figures.bytes_in_words(3 << 30) == "3.0 GiB"
 
 

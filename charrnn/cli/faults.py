@@ -73,6 +73,8 @@ def explain(error: BaseException) -> Fault | None:
             return Fault(INTERRUPTED)
         case BrokenPipeError():
             return Fault(READER_LEFT)
+        case FileNotFoundError(filename=None):  # only the current folder has no name
+            return Fault(FAILURE, "the current folder is gone", "Go to one that is there.")
         case OSError():
             where = f"{error.filename}: " if error.filename is not None else ""
             return Fault(FAILURE, f"{where}{error.strerror or error}")

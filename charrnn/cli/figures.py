@@ -33,6 +33,8 @@ def counted(number: float) -> str:
 
 def bytes_in_words(number: float) -> str:
     """An amount of memory."""
+    if number < 1 << 20:
+        return f"{math.ceil(number / (1 << 10)):,} KiB"
     if number < 1 << 30:
         return f"{math.ceil(number / (1 << 20)):,} MiB"
     return f"{number / (1 << 30):,.1f} GiB"

@@ -44,11 +44,12 @@ class Asked:
         named = [*self.sources, *self.valid]
         if named.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
-        taken = [os.path.realpath(path) for path in (str(self.model), *named)]
-        if self.metrics is not None and os.path.realpath(self.metrics) in taken:
-            raise SettingError(
-                f"--metrics would write into {self.metrics}", "Name a file of its own."
-            )
+        if self.metrics is not None:
+            taken = [os.path.realpath(path) for path in (str(self.model), *named)]
+            if os.path.realpath(self.metrics) in taken:
+                raise SettingError(
+                    f"--metrics would write into {self.metrics}", "Name a file of its own."
+                )
 
     def line(self, command: str, *options: str) -> str:
         """A line to type next, that speaks of the same model."""
