@@ -1,0 +1,127 @@
+"""Fault 22: readers who leave, streams that are closed, and those that take nothing."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from charrnn import checkpoint
+from tests.faults.long_run import is_tidy
+from tests.faults.room import CHARRNN, PATIENCE, SMALL, Room, is_refusal
+from tests.running import PLAIN
+
+TAKES_NOTHING = "cannot write to standard output: No space left on device"
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ENDLESS,
+        (*ENDLESS, "--json"),
+        (*ENDLESS, "--temp", "100", "--top-k", "2"),
+        ("sample", "-n", "1000000000", "--unique"),
+        ("eval", "long.txt", "--per-char"),
+        ("eval", "long.txt", "--per-example", "--sort", "input"),
+    ],
+    ids=" ".join,
+)
+def test_22_a_reader_who_leaves_ends_it_at_once_and_quietly(
+    trained: Room, line: tuple[str, ...]
+) -> None:
+    trained.write("long.txt", (trained / "names.txt").read_bytes() * 10_000)
+    with subprocess.Popen(
+        [*CHARRNN, *line],
+        cwd=trained.folder,
+        env=PLAIN,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        try:
+            assert child.stdout.read(10)
+            child.stdout.close()
+            assert child.wait(PATIENCE) == 141
+            assert b"rror" not in child.stderr.read()
+        finally:
+            child.kill()
+
+
+LINES = [("sample",), ("sample", "--json"), ("eval", "names.txt", "-q"), ("info",)]
+
+
+@full
+@pytest.mark.parametrize("line", LINES, ids=" ".join)
+def test_22_a_stdout_that_takes_nothing_is_said(trained: Room, line: tuple[str, ...]) -> None:
+    before = (trained / "model.npz").read_bytes()
+    with open("/dev/full", "wb") as nowhere, trained.going(*line, stdout=nowhere) as child:
+        ended = child.end()
+    is_refusal(ended, TAKES_NOTHING, "Make room, or send the output elsewhere.")
+    assert (trained / "model.npz").read_bytes() == before
+
+
+@full
+def test_22_a_run_whose_table_cannot_be_written_is_saved_all_the_same(room: Room) -> None:
+    with (
+        open("/dev/full", "wb") as nowhere,
+        room.going("train", "names.txt", *SMALL, stdout=nowhere) as child,
+    ):
+        ended = child.end()
+    assert ended.status == 1
+    assert TAKES_NOTHING in ended.err
+    assert checkpoint.load(room / "model.npz").state.epoch == 1
+    is_tidy(room)
+
+
+def closed(*streams: int) -> list[str]:
+    """The program, begun with these streams closed."""
+    closing = " ".join(f"{number}>&-" for number in streams)
+    return ["/bin/sh", "-c", f'exec "$0" "$@" {closing}', *CHARRNN]
+
+
+@pytest.mark.parametrize("command", ["train", "sample", "eval", "info"])
+def test_22_a_stdout_that_is_closed_is_said_before_anything_is_done(
+    trained: Room, command: str
+) -> None:
+    line = {"train": ("names.txt", "--force"), "eval": ("names.txt",)}.get(command, ())
+    trained.refuses(
+        *(command, *line),
+        what="standard output is closed",
+        hint="Send it to a file, or to /dev/null.",
+        program=closed(1),
+    )
+
+
+@full
+def test_22_a_stderr_that_takes_nothing_changes_nothing(room: Room) -> None:
+    line = ("train", "names.txt", *SMALL)
+    room.run(*line, "-m", "heard.npz").says()
+    assert room.run(*line, "-m", "closed.npz", program=closed(2)).status == 0
+    with (
+        open("/dev/full", "wb") as nowhere,
+        room.going(*line, "-m", "full.npz", stderr=nowhere) as child,
+    ):
+        assert child.end().status == 0
+    heard = (room / "heard.npz").read_bytes()
+    assert (room / "closed.npz").read_bytes() == (room / "full.npz").read_bytes() == heard
+    is_tidy(room)
+
+
+def test_22_with_all_three_closed_no_file_takes_their_place(trained: Room) -> None:
+    before = trained.files()
+    ended = trained.run("train", "names.txt", "--force", program=closed(0, 1, 2))
+    assert (ended.status, ended.err, ended.out) == (1, "", b"")
+    assert trained.files() == before
+
+
+def test_22_a_stdin_that_is_closed_is_empty(trained: Room) -> None:
+    what, hint = "standard input is empty", "A corpus needs a character that can be seen."
+    trained.refuses("train", "-", "--force", what=what, hint=hint, program=closed(0))
+    ended = trained.run("sample", "--prime-file", "-", "--seed", "1", program=closed(0))
+    ended.says()
+    assert ended.out == trained.run("sample", "--seed", "1").out

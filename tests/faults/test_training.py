@@ -1,0 +1,174 @@
+"""Faults 23 to 25: losses that leave every bound, two runs in one file, poor surroundings."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from charrnn import checkpoint
+from tests.faults.long_run import is_tidy
+from tests.faults.room import CHARRNN, SMALL, Room, is_refusal
+from tests.faults.test_signals import ENDLESS
+
+RUINOUS = [
+    "--lr 1e6",
+    "--lr 1e6 --check-every 1",
+    "--lr 1e6 --check-every 1 --holdout 0",
+    "--lr 1e6 --clip 0",
+    "--lr 1e6 --optimizer sgd --clip 0",
+    "--lr 1e6 --optimizer rmsprop",
+    "--lr 1e6 --optimizer adagrad",
+    "--lr 1e6 --optimizer sgd --clip 1e12 --weight-decay 1e6",
+]
+
+
+@pytest.mark.parametrize("line", RUINOUS)
+def test_23_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
+    trained: Room, line: str
+) -> None:
+    command = ("train", "names.txt", *SMALL, "--epochs", "20", "--force", "-q", *line.split())
+    ended = trained.refuses(
+        *command,
+        what="the loss grew out of bounds at step ",
+        hint="Try a smaller learning rate, such as --lr 0.002. model.npz is what it was before.",
+    )
+    assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
+
+
+def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Room) -> None:
+    """Its weights were carried off by somebody else: it stops, and the best are still there."""
+    before = checkpoint.load(trained / "model.npz")
+    ruined = checkpoint.load(trained / "model.npz")
+    ruined.state.parameters.flat[...] *= 1e6
+    checkpoint.save(trained / "model.npz", ruined)
+    trained.refuses(
+        *("train", "--resume", "--epochs", "50", "-q"),
+        what="the loss grew out of bounds at step 4",
+        hint="model.npz holds the run as it was at step 4.",
+    )
+    trained.run("sample").says()
+    after = checkpoint.load_trained(trained / "model.npz")
+    assert before.state.best is not None
+    assert after.parameters.flat.tobytes() == before.state.best.flat.tobytes()
+
+
+def test_24_a_second_run_into_the_same_file_is_refused(room: Room) -> None:
+    (room / "link.npz").symlink_to("model.npz")
+    with room.going(*ENDLESS) as child:
+        child.until_saved()
+        for line in (
+            ("names.txt", "--force"),
+            ("--resume",),
+            ("names.txt", "--force", "-m", "link.npz"),
+            ("names.txt", "--force", "-m", room / "model.npz"),
+        ):
+            ended = room.run("train", *line)
+            assert ended.status == 1
+            assert "Traceback" not in ended.err
+            what, hint = ended.err.splitlines()
+            assert f"is being written by another run (process {child.process.pid})" in what
+            assert hint == "Wait until that run has ended, or name another file with -m."
+        room.run("train", *SMALL, "names.txt", "-m", "other.npz").says()
+        room.run("sample").says()
+        child.send(signal.SIGINT)
+        assert child.end().status == 130
+    checkpoint.load(room / "model.npz")
+    is_tidy(room)
+
+
+SURROUNDINGS: dict[str, dict[str, str | None]] = {
+    "a dumb terminal": {"TERM": "dumb"},
+    "no TERM": {"TERM": None},
+    "one column": {"COLUMNS": "1"},
+    "no columns": {"COLUMNS": "0"},
+    "the locale C": {"LANG": "C", "LC_ALL": "C"},
+    "a locale that is not there": {"LANG": "xx_XX.UTF-8", "LC_ALL": "xx_XX.UTF-8"},
+    "ascii": {"PYTHONIOENCODING": "ascii"},
+    "ascii, and no UTF-8 mode": {
+        "LC_ALL": "C",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONUTF8": "0",
+    },
+    "no HOME": {"HOME": None, "USER": None, "LOGNAME": None},
+    "nothing at all": dict.fromkeys(("PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "PWD")),
+    "no colour": {"NO_COLOR": "1"},
+    "forced colour": {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "GITHUB_ACTIONS": "true"},
+    "bare Python": {"PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "7", "PYTHONUNBUFFERED": "1"},
+    "other threads": {"OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "3"},
+}
+
+
+@pytest.fixture(scope="session")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What comes out in surroundings as they should be."""
+    return results(Room(tmp_path_factory.mktemp("usual")), {}, terminal=False)
+
+
+def results(room: Room, env: dict[str, str | None], *, terminal: bool) -> dict[str, bytes]:
+    """Train, sample and eval on a text that is not all ASCII."""
+    room.write("text", "Zoë\nJosé\nбоб\n愛\n\x1b[31m[/b]:smile:\n" * 9)
+    line = ("train", "text", *SMALL, "--epochs", "3")
+    if terminal:
+        status, seen = room.on_a_terminal(*line, columns=1, env=env)
+        assert (status, "Traceback" in seen) == (0, False), seen
+    else:
+        room.run(*line, env=env).says()
+    found = {"model": (room / "model.npz").read_bytes()}
+    for name, command in {
+        "sample": ("sample", "-n", "5", "--seed", "1", "--prime", "Zoë"),
+        "eval": ("eval", "text", "--per-example"),
+    }.items():
+        ended = room.run(*command, env=env)
+        ended.says()
+        found[name] = ended.out
+    return found
+
+
+@pytest.mark.parametrize("name", SURROUNDINGS)
+def test_25_poor_surroundings_change_no_result(
+    room: Room, name: str, expected: dict[str, bytes]
+) -> None:
+    assert results(room, SURROUNDINGS[name], terminal=False) == expected
+
+
+@pytest.mark.parametrize("name", ["a dumb terminal", "ascii, and no UTF-8 mode"])
+def test_25_nor_does_a_terminal_of_one_column(
+    room: Room, name: str, expected: dict[str, bytes]
+) -> None:
+    assert results(room, SURROUNDINGS[name], terminal=True) == expected
+
+
+def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(room: Room) -> None:
+    room.train("names.txt").says()
+    expected = (room / "model.npz").read_bytes()
+    (room / "model.npz").unlink()
+    gone = room / "gone"
+    gone.mkdir()
+    there = Room(gone)
+    script = f'rmdir "{gone}" && exec "$0" "$@"'
+    program = ["/bin/sh", "-c", script, *CHARRNN]
+    line = (*SMALL, "-m", room / "model.npz")
+    there.run("train", room / "names.txt", *line, program=program).says()
+    assert learned(room / "model.npz") == learned_from(expected, room)
+    gone.mkdir()
+    there.run("sample", "-m", room / "model.npz", program=program).says()
+    for command, hint in {
+        ("train", "names.txt"): "name a file elsewhere with -m.",
+        ("sample",): "Train one first: ",
+        ("eval", "names.txt"): "Train one first: ",
+    }.items():
+        gone.mkdir(exist_ok=True)
+        is_refusal(there.run(*command, program=program), "model.npz", hint)
+    gone.mkdir(exist_ok=True)
+    ended = there.run("train", "names.txt", "--metrics", "metrics.jsonl", program=program)
+    is_refusal(ended, "the current folder is gone", "Go to one that is there.")
+
+
+def learned(path: Path) -> bytes:
+    return checkpoint.load_trained(path).parameters.flat.tobytes()
+
+
+def learned_from(content: bytes, room: Room) -> bytes:
+    return learned(room.write("other.npz", content))
