@@ -58,7 +58,7 @@ def resume_of(model: Model) -> Resume:
     epochs = model.config.epochs
     is_done = model.trained.epoch >= epochs
     return Resume(
-        True, f"{found}; after {epochs} epochs only with --epochs N" if is_done else found
+        True, f"{found}; after {count(epochs, 'epoch')} only with --epochs N" if is_done else found
     )
 
 
