@@ -46,6 +46,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (there / "model.npz").read_bytes()
 
 
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory: pytest.TempPathFactory, model: bytes) -> Path:
+    """A folder with a model in it that nobody changes."""
+    there = Room(tmp_path_factory.mktemp("once"))
+    there.write("names.txt", NAMES)
+    there.write("model.npz", model)
+    return there.folder
+
+
 @pytest.fixture
 def trained(room: Room, model: bytes) -> Room:
     """A folder with a model and its corpus in it."""

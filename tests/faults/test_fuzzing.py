@@ -1,0 +1,125 @@
+"""Any text, any options, any prime: train, sample and score, and never a bug."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.faults import inside
+from tests.faults.room import Ended
+
+SHORT = settings(max_examples=60)
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.text("ab \n\r\t", max_size=60),
+    st.text("a\u0301é\u200d👨\U0010ffff\u202e\x00\x1b\ufeff\ufffd\x85\u2028", max_size=30),
+    st.lists(st.text(max_size=9), max_size=9).map("\n\n".join),
+    st.binary(max_size=60),
+)
+NUMBERS = st.one_of(
+    st.integers(-2, 9).map(str),
+    st.floats().map(str),
+    st.sampled_from(["0", "1e-300", "1e300", "-0.0", "٣", " 1", "1_0", "0x1", "", "1e6"]),
+)
+WORDS = {
+    "--examples": ["auto", "lines", "paragraphs", "files"],
+    "--normalize": ["none", "NFC", "NFKC"],
+    "--newlines": ["translate", "keep"],
+    "--optimizer": ["adam", "rmsprop", "adagrad", "sgd"],
+    "--schedule": ["cosine", "linear", "constant"],
+    "--encoding": ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"],
+}
+TRAINING = [
+    *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
+    *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
+]
+SAMPLING = ["--temp", "--top-k", "--top-p", "--seed", "--count"]
+
+
+def options(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
+    return st.dictionaries(st.sampled_from(names), NUMBERS, max_size=3)
+
+
+def words(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
+    chosen = {name: st.sampled_from(WORDS[name]) for name in names}
+    return st.fixed_dictionaries({}, optional=chosen)
+
+
+def is_an_answer(ended: Ended) -> bool:
+    """Whether all went well; what did not was told."""
+    assert ended.status in (0, 1, 2), ended
+    if ended.status:
+        assert ended.err.splitlines()[-2].startswith("charrnn: error: "), ended.err
+    return not ended.status
+
+
+def spelt(chosen: dict[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in chosen.items()]
+
+
+def content(text: str | bytes) -> bytes:
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
+
+@SHORT
+@given(
+    TEXTS,
+    TEXTS,
+    options(TRAINING),
+    words([*WORDS]),
+    st.booleans(),
+)
+def test_any_text_is_learned_and_scored_or_refused(
+    text: str | bytes,
+    other: str | bytes,
+    numbers: dict[str, str],
+    chosen: dict[str, str],
+    carry: bool,
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "text").write_bytes(content(text))
+        (folder / "other").write_bytes(content(other))
+        small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
+        line = ["train", "text", "--epochs", "2", *spelt(small), *["--carry"] * carry]
+        if not is_an_answer(inside.run(folder, *line)):
+            assert not (folder / "model.npz").exists()
+            return
+        is_an_answer(inside.run(folder, "info"))
+        assert is_an_answer(inside.run(folder, "sample", "--max-chars", "9", "-n", "3"))
+        is_an_answer(inside.run(folder, "train", "--resume", "--epochs", "3"))
+        for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
+            ended = inside.run(folder, "eval", *scored, "--json")
+            if is_an_answer(ended):
+                for row in ended.out.splitlines():
+                    is_finite(json.loads(row))
+
+
+def is_finite(row: object) -> None:
+    """No number in a row of JSON is infinite, or missing because it was."""
+    if isinstance(row, dict):
+        for name, value in row.items():
+            assert value is not None or name in ("character", "dynamic"), row
+            is_finite(value)
+    if isinstance(row, float):
+        assert math.isfinite(row)
+
+
+@SHORT
+@given(data=st.data())
+def test_any_prime_is_gone_on_from_or_refused(data: st.DataObject, trained_once: Path) -> None:
+    prime = data.draw(st.one_of(st.text(max_size=40), st.text("annabob\n\r", max_size=40)))
+    numbers = data.draw(options(SAMPLING))
+    flags = data.draw(
+        st.sets(st.sampled_from(["--json", "--surprise", "--hide-prime", "--unique", "-0"]))
+    )
+    line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
+    ended = inside.run(trained_once, *line)
+    if is_an_answer(ended) and "--json" in flags:
+        for row in ended.out.splitlines():
+            is_finite(json.loads(row))
