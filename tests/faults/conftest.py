@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.inside import Here
 from tests.faults.room import SMALL, Room
 
 WORDS = [
@@ -30,9 +31,14 @@ NAMES = "\n".join(WORDS * 3) + "\n"
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Room:
+def in_this_process() -> None:
+    """Who asks for this gets a room that starts no processes, which is quicker."""
+
+
+@pytest.fixture
+def room(tmp_path: Path, request: pytest.FixtureRequest) -> Room:
     """An empty folder with a corpus in it."""
-    made = Room(tmp_path)
+    made = Here(tmp_path) if "in_this_process" in request.fixturenames else Room(tmp_path)
     made.write("names.txt", NAMES)
     return made
 

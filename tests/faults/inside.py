@@ -5,9 +5,24 @@ from __future__ import annotations
 import io
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from charrnn.cli import app, faults
-from tests.faults.room import Ended
+from tests.faults.room import Arg, Ended, Room
+
+# For tests of a variety that has been tried from outside as well.
+in_this_process = pytest.mark.usefixtures("in_this_process")
+
+
+class Here(Room):
+    """A room in which command lines are run in this process."""
+
+    def run(self, *args: Arg, program: list[str] | None = None, **how: Any) -> Ended:
+        assert program is None, "another program takes a process of its own"
+        assert not how, "that takes a process of its own"
+        return run(self.folder, *(arg.decode() if isinstance(arg, bytes) else arg for arg in args))
 
 
 def run(folder: Path, *args: str | Path) -> Ended:

@@ -23,6 +23,7 @@ from charrnn.checkpoint import Checkpoint
 from charrnn.errors import CharrnnError, ModelFileError
 from tests.faults import forging, inside
 from tests.faults.forging import Arrays, Facts
+from tests.faults.inside import in_this_process
 from tests.faults.limits import MEBIBYTE, limited
 from tests.faults.room import SMALL, Room, is_refusal
 
@@ -194,6 +195,7 @@ MEMBERS: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
 }
 
 
+@in_this_process
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(("change", "what"), MEMBERS.values(), ids=MEMBERS)
 def test_12_members_that_are_not_as_they_must_be_are_refused(
@@ -201,7 +203,7 @@ def test_12_members_that_are_not_as_they_must_be_are_refused(
 ) -> None:
     rezipped(trained / "model.npz", change)
     trained.refuses("info", what=["model.npz is damaged: ", what], hint=RESTORE)
-    is_refusal(inside.run(trained.folder, "train", "--resume"), what, RESTORE)
+    trained.refuses("train", "--resume", what=what, hint=RESTORE)
 
 
 def test_12_compressed_members_are_refused_in_little_memory(trained: Room) -> None:
@@ -213,6 +215,7 @@ def test_12_compressed_members_are_refused_in_little_memory(trained: Room) -> No
     trained.refuses("info", what=what, hint=RESTORE, preexec_fn=limit)
 
 
+@in_this_process
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("name", ["W1", "last"])
 def test_12_numbers_that_no_run_has_saved_are_refused_by_name(

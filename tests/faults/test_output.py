@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.inside import in_this_process
 from tests.faults.room import SMALL, Room
 
 STEERING = "\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"
@@ -53,10 +54,9 @@ def logs(room: Room, trained_on_logs: bytes) -> Room:
 
 @pytest.mark.parametrize("name", LINES)
 def test_26_to_a_terminal_nothing_steers_it(logs: Room, name: str) -> None:
-    for env in ({"NO_COLOR": "1"}, {}):
-        status, seen = logs.on_a_terminal(*LINES[name], columns=300, env=env)
-        assert status == 0, seen
-        assert not steers(OURS.sub("", seen) if not env else seen), seen
+    status, seen = logs.on_a_terminal(*LINES[name], columns=300)
+    assert status == 0, seen
+    assert not steers(OURS.sub("", seen)), seen
     assert r"\x1b" in seen or name in ("info", "eval", "baselines")
 
 
@@ -81,6 +81,7 @@ def test_26_to_a_pipe_go_the_exact_characters(logs: Room) -> None:
     assert [row[31:] for row in rows if row] == wanted
 
 
+@in_this_process
 def test_26_what_is_said_beside_it_never_steers(logs: Room) -> None:
     for name, line in {**LINES, "train": ("train", "log", *SMALL, "--force")}.items():
         ended = logs.run(*line)
@@ -130,7 +131,7 @@ def test_27_markup_comes_out_as_it_is(room: Room) -> None:
     assert status == 0
 
 
-@pytest.mark.parametrize("name", ["[red]", "[b]bold[-b]", ":smile:", "[link=x]y"])
+@pytest.mark.parametrize("name", ["[red]", "[b]bold[-b]:smile:"])
 def test_27_names_with_markup_are_said_as_they_are(room: Room, name: str) -> None:
     room.write(name, "anna\nbob\n" * 9)
     done = room.run("train", name, *SMALL, "-m", f"{name}.npz")
