@@ -26,6 +26,7 @@ class Noise:
 
     def __init__(self, p: Parameters, config: Fitted) -> None:
         self.config = config
+        self.is_on = any((config.dropout, config.dropconnect, config.blank))
         self.size = p.size
         self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
         self.thinned = p.copy() if self.names else p
@@ -34,6 +35,8 @@ class Noise:
 
     def begin(self, step: int) -> None:
         """Another step, another noise."""
+        if not self.is_on:
+            return  # to draw nothing would cost 4% of a step of 64 units
         self._rng = np.random.Generator(np.random.SFC64([self.config.seed, STREAM, step]))
 
     def units(self) -> Masks | None:

@@ -142,11 +142,11 @@ def test_the_example_worked_by_hand() -> None:
     W = np.array([[0.0, 1.0], [1.0, 0.0]])
     h = np.zeros((3, 1, 2))
     h[1, 0] = 1, 0  # U x(1)
-    recurrence.forward(list(h), [None, None], W, Product(1, 2, np.float64))
+    recurrence.forward(list(h), [(), ()], W, Product(1, 2, np.float64))
     np.testing.assert_allclose(h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
     d = np.array([[[0.0, 0.0]], [[0.0, 1.0]]])
     product, spare = Product(1, 2, np.float64), np.empty((1, 2))
-    recurrence.backward(list(d), list(h), [None, None], W, product, spare)
+    recurrence.backward(list(d), list(h), [(), ()], W, product, spare)
     np.testing.assert_allclose(d[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -42,12 +41,12 @@ class Window:
 
     def starts(self) -> Starts:
         """For each step, the lanes where an example begins."""
-        steps = len(self.x)
-        if self.begins is None:
-            return [None] * steps
-        t, lanes = np.nonzero(self.begins)
-        bounds = np.searchsorted(t, np.arange(steps + 1)).tolist()
-        return [lanes[i:j] if i < j else None for i, j in pairwise(bounds)]
+        starts: list[list[int]] = [[] for _ in self.x]
+        if self.begins is not None:
+            steps, lanes = np.nonzero(self.begins)
+            for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
+                starts[t].append(lane)
+        return starts
 
 
 class Layer:
@@ -164,9 +163,8 @@ class Unfolded:
             else:
                 sum_by_symbol(d_a, window.x.reshape(-1), gradient["U1"], self.one_hot)  # (10.28)
                 gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
-            for t, begin in enumerate(starts):
-                if begin is not None:
-                    h_before[t, begin] = 0
+            if window.begins is not None:
+                rows_of(h_before)[np.flatnonzero(window.begins)] = 0
             np.matmul(d_a.T, rows_of(h_before), out=gradient[f"W{number}"])  # (10.26)
 
 

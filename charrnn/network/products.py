@@ -13,6 +13,8 @@ and 124 instead of 147 at H = 512.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -31,13 +33,19 @@ class Product:
         self.panels = np.empty((hidden // width, hidden, width), dtype)
         self.out: Array = np.zeros((lanes, hidden), dtype)
         self._by_panel = self.out.reshape(lanes, -1, width).transpose(1, 0, 2)
+        self._lanes = list(self.out)
 
     def hold(self, matrix: Array) -> None:
         """Multiply by this matrix from now on."""
         count, hidden, width = self.panels.shape
         self.panels[...] = matrix.reshape(hidden, count, width).transpose(1, 0, 2)
 
-    def __call__(self, rows: Array) -> Array:
-        """rows @ M, in the array that every call fills anew."""
+    def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
+        """rows @ M, and zero in some lanes, in the array that every call fills anew.
+
+        Lane by lane, for they are few: 0.3 microseconds each, where one index for all takes 1.5.
+        """
         np.matmul(rows, self.panels, out=self._by_panel)
+        for lane in without:
+            self._lanes[lane].fill(0)
         return self.out

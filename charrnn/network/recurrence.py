@@ -21,22 +21,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from charrnn.network.parameters import Array, Integers
+from charrnn.network.parameters import Array
 from charrnn.network.products import Product
 
-# For each step the lanes where an example begins; None where none does.
-Starts = Sequence[Integers | None]
+Starts = Sequence[Sequence[int]]  # for each step, the lanes where an example begins
 
 
 def forward(h: Sequence[Array], starts: Starts, W: Array, product: Product) -> None:
     """Turn h[t + 1], which holds b + U x(t), into the state after step t; h[0] is given."""
     product.hold(W.T)
-    for t, begin in enumerate(starts):
+    for t, beginning in enumerate(starts):
         a = h[t + 1]
-        W_h = product(h[t])
-        if begin is not None:
-            W_h[begin] = 0
-        np.add(a, W_h, out=a)  # (10.8)
+        np.add(a, product(h[t], beginning), out=a)  # (10.8)
         np.tanh(a, out=a)  # (10.9)
 
 
@@ -49,11 +45,7 @@ def backward(
     for t in range(last, -1, -1):
         d_h = d[t]
         if t < last:
-            d_next = product(d[t + 1])
-            begin = starts[t + 1]
-            if begin is not None:
-                d_next[begin] = 0
-            np.add(d_h, d_next, out=d_h)  # (10.21)
+            np.add(d_h, product(d[t + 1], starts[t + 1]), out=d_h)  # (10.21)
         np.multiply(h[t + 1], h[t + 1], out=spare)
         np.multiply(spare, d_h, out=spare)
         np.subtract(d_h, spare, out=d_h)  # times tanh' = 1 - h^2
