@@ -101,6 +101,8 @@ def status_of(*args: str) -> int:
         ("-m charrnn --version", {"numpy", "tqdm", "rich", "typer", "importlib.metadata"}),
         ("-m charrnn --help", {"numpy", "tqdm", "pydantic", "charrnn.cli.options"}),
         ("-m charrnn nonsense", {"numpy", "tqdm", "charrnn.cli.options"}),
+        ("-m charrnn info nowhere.npz", {"tqdm", "pydantic"}),
+        ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
         ("-m tests.shout shout --help", {"numpy", "tqdm", "pydantic"}),
     ],
 )

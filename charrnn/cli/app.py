@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from charrnn.cli import help as page
 from charrnn.cli import usage
 from charrnn.cli.faults import USAGE
+from charrnn.cli.parsing import spare_pydantic
 from charrnn.cli.terminal import write_result
 from charrnn.errors import SettingError
 
@@ -53,6 +54,11 @@ charrnn --install-completion
 
 class Command(TyperCommand):
     """A command whose help is our page, and which shows it where all it needs is missing."""
+
+    def get_params(self, ctx: Context) -> list[Any]:
+        params = super().get_params(ctx)
+        spare_pydantic(params)
+        return params
 
     def format_help(self, ctx: Context, formatter: Any) -> None:
         page.write(self, ctx, formatter, {})
