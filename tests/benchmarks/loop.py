@@ -27,12 +27,17 @@ def report() -> None:
             corpus = write_corpus(Path(folder) / "corpus.txt", shape[0] - 2, 1 << 20)
             shares, rates = [], []
             for _ in range(ROUNDS):
-                work = step(shape, len(os.sched_getaffinity(0)))
-                bare = shape[2] * shape[3] / statistics.median(in_turn({"ours": work})["ours"])
+                before = bare_rate(shape)
                 rates.append(trained_rate(shape, corpus, folder))
-                shares.append(rates[-1] / bare)
+                shares.append(rates[-1] / statistics.mean([before, bare_rate(shape)]))
             share, rate = statistics.median(shares), statistics.median(rates)
             print(f"| {shape} | {rate:,.0f} | {share:.2f} |", flush=True)
+
+
+def bare_rate(shape: Shape) -> float:
+    """Characters a second of a step that knows nothing of examples, loaders and screens."""
+    work = step(shape, len(os.sched_getaffinity(0)))
+    return shape[2] * shape[3] / statistics.median(in_turn({"bare": work})["bare"])
 
 
 def write_corpus(path: Path, letters: int, characters: int) -> Path:
