@@ -6,8 +6,9 @@
     lane.1  lane.2  ..        the states that the next window starts from
     charrnn.json              vocabulary, settings, corpus, history, place in the data
 
-No times of day and no durations, so that a run that was stopped and resumed ends in the same bytes
-as one that was not. Which arrays there must be follows from the text, once that is believed.
+No times of day, and no durations unless minutes end the run, so that a run that was stopped and
+resumed ends in the same bytes as one that was not. Which arrays there must be follows from the
+text, once that is believed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encoded examples to windows of T steps and B lanes, for training and for scoring.
+"""Encoded examples to windows of T steps and B lanes.
 
 The examples are laid end to end, each with its END, in B lanes that are read side by side:
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from charrnn.corpus import Examples
 from charrnn.network.network import Window
+from charrnn.seeds import ORDER
 from charrnn.vocabulary import END, Ids
 
 Positions = NDArray[np.int64]
@@ -52,7 +53,7 @@ class Epoch:
         self.examples = examples
         self.steps = steps
         self.carry = carry
-        rng = np.random.default_rng([seed, epoch])
+        rng = np.random.default_rng([seed, ORDER, epoch])
         self.order = np.arange(len(examples), dtype=np.uint32)
         if not carry:
             rng.shuffle(self.order)

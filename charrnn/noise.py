@@ -4,9 +4,9 @@
     dropconnect   weights of W, in what goes on from step to step
     blank         characters: they are read as UNKNOWN, which so comes to mean "something"
 
-Everything that is left is made louder in proportion, so that nothing is hidden in use and the sums
-are the same on average. The randomness of a step comes from the seed and the number of the step:
-there is no state to lose.
+The units and weights that are left are made louder in proportion, so that nothing is hidden in use
+and the sums are the same on average. The randomness of a step comes from the seed and the number
+of the step: there is no state to lose.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import numpy as np
 
 from charrnn.network.network import Masks, Window
 from charrnn.network.parameters import Array, Parameters
+from charrnn.seeds import NOISE
 from charrnn.settings import Fitted
 from charrnn.vocabulary import END, UNKNOWN
-
-STREAM = 2  # tells this randomness from other uses of the same seed
 
 
 class Noise:
@@ -37,7 +36,7 @@ class Noise:
         """Another step, another noise."""
         if not self.is_on:
             return  # to draw nothing would cost 4% of a step of 64 units
-        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, STREAM, step]))
+        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, NOISE, step]))
 
     def units(self) -> Masks | None:
         """How loud each unit of each lane is heard above, (1, B, H) for each layer."""

@@ -1,4 +1,4 @@
-"""How the learning rate rises and falls over a run, and how long a run has taken.
+"""How the learning rate rises and falls over a run.
 
 rate
  1 |   ____                 constant ______________
@@ -12,13 +12,11 @@ rate
 from __future__ import annotations
 
 import math
-import time
 from typing import Literal
 
 Schedule = Literal["cosine", "linear", "constant"]
 
 FLOOR = 0.01  # where a schedule ends, as a share of the learning rate
-SUSPENDED = 20.0  # a step that takes so many times the usual slept through most of it
 
 
 def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
@@ -29,21 +27,3 @@ def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
         return rising
     falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
     return rising * (FLOOR + (1 - FLOOR) * falling)
-
-
-class Stopwatch:
-    """How long each step took; a stop in between, Ctrl-Z say, is nobody's time."""
-
-    def __init__(self) -> None:
-        self._began = 0.0
-        self._usual = math.inf
-
-    def begin(self) -> None:
-        """A step begins."""
-        self._began = time.monotonic()
-
-    def minutes(self) -> float:
-        """How long the step has taken that ends here."""
-        seconds = min(time.monotonic() - self._began, SUSPENDED * self._usual)
-        self._usual = min(self._usual, seconds) if seconds > 0 else self._usual
-        return seconds / 60

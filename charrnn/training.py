@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from charrnn.clock import Clock
 from charrnn.corpus import Corpus, Examples
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.lanes import Epoch
@@ -25,11 +26,11 @@ from charrnn.network.network import State, Window
 from charrnn.network.parameters import Array, Parameters, Size, initial
 from charrnn.noise import Noise
 from charrnn.optimizer import Moments, Optimizer, clip, initial_moments
-from charrnn.schedule import Stopwatch, rate
+from charrnn.schedule import rate
 from charrnn.scoring import Score, Scorer
+from charrnn.seeds import WEIGHTS
 from charrnn.settings import Ending, Fitted
 
-INITIAL = 1  # tells this randomness from other uses of the same seed
 BLOCK = 1 << 22  # symbols counted at a time
 SHARE = 0.1  # symbols examined at a check-up for each one trained on since the last
 MINIMUM = 1 << 14
@@ -39,7 +40,7 @@ USUAL_LR = 0.002
 
 @dataclass(frozen=True)
 class Best:
-    """The parameters with the lowest held-out loss so far."""
+    """The parameters with the lowest held-out loss so far; where nothing is held out, the last."""
 
     step: int
     nats_per_character: float
@@ -98,7 +99,7 @@ Event = Step | Checkup | Done
 def start(corpus: Corpus, config: Fitted) -> TrainState:
     """A network that has learned nothing yet."""
     size = Size(corpus.vocabulary.symbols, config.hidden, config.layers)
-    p = initial(size, log_frequencies(corpus), np.random.default_rng([config.seed, INITIAL]))
+    p = initial(size, log_frequencies(corpus), np.random.default_rng([config.seed, WEIGHTS]))
     lanes = [np.zeros((config.batch, size.hidden), p.flat.dtype) for _ in range(size.layers)]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
 
@@ -151,7 +152,7 @@ class Learner:
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.noise = Noise(p, config)
         self.gradient = p.like()
-        self.watch = Stopwatch()
+        self.clock = Clock()
         self.limit = 4 * entropy(log_frequencies(corpus)) + 10  # nats each: more is divergence
         self.windows = 0
 
@@ -174,7 +175,7 @@ class Learner:
     def learn_from(self, window: Window) -> Step:
         """Take one step; the state is one step on."""
         state, config, gradient = self.state, self.config, self.gradient
-        self.watch.begin()
+        self.clock.lap()  # what check-ups and whoever watches took is not the step's
         done = progress(state, config, len(self.corpus.train.ids))
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         noise = self.noise
@@ -197,7 +198,7 @@ class Learner:
         state.since += count
         self._move_on()
         if config.minutes is not None:
-            state.minutes += self.watch.minutes()
+            state.minutes += self.clock.lap() / 60
         return Step(state.step, count, nats / count, norm, lr)
 
     def check_bounds(self, nats_per_character: float) -> None:
@@ -229,7 +230,7 @@ def is_due(state: TrainState, config: Fitted) -> bool:
 def check_up(state: TrainState, scorer: Scorer, held_out: Examples) -> Checkup:
     """Score the held-out text, keep the parameters if they are the best so far, note it all."""
     score = None
-    now = train_loss = state.nats / state.since if state.since else math.inf
+    now = train_loss = state.nats / state.since
     if len(held_out):
         score = scorer.tally(held_out.ids, scorer.nats_in_stretches(held_out))
         now = score.nats_per_character

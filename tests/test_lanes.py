@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.corpus import Examples
-from charrnn.lanes import Epoch
+from charrnn.lanes import SLACK, Epoch
 from charrnn.network.crew import Crew
 from charrnn.network.network import Window
 from charrnn.network.parameters import Size, initial
@@ -96,7 +96,7 @@ def test_one_long_example_is_cut_into_as_many_stretches_as_there_are_lanes() -> 
     text = examples([10_000])
     windows = list(Epoch(text, 10, 50, 0, 0))
     assert windows[0].x.shape == (50, 10)
-    assert sum(len(window.x) for window in windows) <= 1002
+    assert sum(len(window.x) for window in windows) <= 1000 + 1000 // SLACK + 1  # one cut may move
 
 
 def test_short_examples_cost_no_padding() -> None:

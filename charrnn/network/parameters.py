@@ -10,7 +10,7 @@ A network of L layers has
     c  (K,)
 
 laid end to end in one flat array, of which the named arrays are views. So whoever has to treat
-all numbers alike (the optimiser, the average, the norm of a gradient) takes ``flat``, and whoever
+all numbers alike (the optimiser, the norm of a gradient) takes ``flat``, and whoever
 follows an equation takes the letters. A gradient is Parameters too.
 """
 
@@ -109,7 +109,7 @@ def initial(
     W is orthogonal, so a gradient that walks back through it neither shrinks nor grows. V is small
     and c is the log of how often each symbol stands in the corpus, so the first loss is that of
     the unigram model and no step is spent on learning it. A symbol that never occurs (UNKNOWN)
-    says nothing: its row of U is zero, and stays so, having no gradient.
+    says nothing: its row of U is zero, and stays so unless noise makes it occur.
     """
     shapes = shapes_of(size.symbols, size.hidden, size.layers)
     p = Parameters(shapes, np.zeros(count(shapes), dtype))

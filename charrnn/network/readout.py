@@ -84,10 +84,8 @@ class Readout:
         o = self.o[: len(h)]
         np.matmul(h, p["V"].T, out=o)
         np.add(o, p["c"], out=o)  # (10.10)
-        if not bounded:
-            o -= o.max(
-                axis=1, keepdims=True
-            )  # the softmax does not notice, and exp cannot overflow
+        if not bounded:  # the softmax does not notice, and exp cannot overflow
+            o -= o.max(axis=1, keepdims=True)
         return o
 
     def _exponentials(self, o: Array) -> Array:

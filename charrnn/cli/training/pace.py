@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import math
-import time
+
+from charrnn.clock import Clock
 
 MEMORY = 10.0  # seconds after which what was measured counts for a third
-ASLEEP = 10.0  # a gap that is longer, and many times the usual one, was spent suspended
-UNUSUAL = 20
 
 
 class Pace:
-    """A clock that runs beside the run; seconds in which the program was stopped are not its."""
+    """How a run goes, from one look at it to the next."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self.characters = 0
         self.share = 0.0  # of the run that is done
         self._rate = self._share_rate = math.nan  # per second, of late
-        self._at = time.monotonic()
-        self._usual = math.inf
+        self._clock = Clock()
 
     def update(self, characters: int, share: float) -> None:
         """So many characters more were learned from, and that much of the run is done."""
-        now = time.monotonic()
-        gap, self._at = now - self._at, now
-        if gap > ASLEEP and gap > UNUSUAL * self._usual:
-            gap = self._usual
-        self._usual = min(self._usual, gap) if gap > 0 else self._usual
-        gap = max(gap, 1e-9)
+        gap = max(self._clock.lap(), 1e-9)
         self._rate = self._smooth(self._rate, characters / gap, gap)
         self._share_rate = self._smooth(self._share_rate, (share - self.share) / gap, gap)
         self.seconds += gap
