@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from charrnn import sampling
-from charrnn.corpus.examples import Examples, encode_examples
+from charrnn.corpus.examples import Examples
 from charrnn.errors import SettingError
 from charrnn.sampling import Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring import Scorer
@@ -292,7 +292,6 @@ def test_no_temperature_is_too_cold_or_too_hot(temperature: float) -> None:
 def test_a_sample_scores_the_same_as_a_line_of_a_text() -> None:
     p, vocabulary = speaker = babbler(dtype=np.float64)
     drawn = [s for s in samples(speaker, 60) if s.ended == "end" and s.text]
-    lines = encode_examples(["\n".join(s.text for s in drawn)], vocabulary, "lines")
-    total = Scorer(p, vocabulary).score(lines)
+    total = Scorer(p, vocabulary).score_texts(s.text for s in drawn)
     assert total.nats == pytest.approx(sum(sum(s.nats) for s in drawn), rel=1e-4)
     assert total.ends == len(drawn)

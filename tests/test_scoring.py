@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections import Counter
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.corpus import CorpusConfig, from_texts
-from charrnn.corpus.examples import Examples, encode_examples
+from charrnn.corpus.cutting import END_CODE, NEWLINE, cut
+from charrnn.corpus.examples import Examples
 from charrnn.network.parameters import Parameters, Size, count, initial, shapes_of
 from charrnn.scoring import Scorer
 from charrnn.scoring.score import Score, bytes_of
@@ -239,8 +241,6 @@ def test_scores_add_up() -> None:
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.text("abcd\n", max_size=30), max_size=20), st.integers(1, 60))
 def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) -> None:
-    from charrnn.corpus.cutting import cut
-
     lines = "".join(blocks).split("\n")
     lines = lines if lines[-1] else lines[:-1]
     scorer = Scorer(network(Size(5, 8, 1)), ABC)
@@ -255,6 +255,19 @@ def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) 
     assert [int(u) for b in rows for u in b.unknown] == [line.count("d") for line in lines]
 
 
-def test_blank_lines_are_examples_where_they_are_to_be_kept() -> None:
-    kept = encode_examples(["a\n\nb\n"], ABC, "lines", keep_blank=True)
-    assert Scorer(network(Size(5, 8, 1)), ABC).score(kept).ends == 3
+def test_a_long_stream_of_rows_needs_no_more_memory_than_a_short_one() -> None:
+    scorer = Scorer(network(Size(5, 8, 1)), ABC)
+
+    def peak(count: int) -> int:
+        blocks = (codes_of("abc\n" * 1000) for _ in range(count))
+        codes = (np.where(block == NEWLINE, END_CODE, block) for block in blocks)
+        gatherer = Gatherer()
+        tracemalloc.start()
+        found = map(gatherer.add, pieces(scorer, codes, 4000))
+        assert sum(len(rows) for rows in found if rows is not None) == count * 1000
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(4)  # buffers are made once
+    assert peak(40) < 1.2 * peak(4)

@@ -10,13 +10,7 @@ from typing import Final, get_args
 import numpy as np
 
 from charrnn.corpus.drafting import BLOCK, Draft, Kind, blocks_of, draft_of, ended_codes
-from charrnn.corpus.examples import (
-    Examples,
-    encode_draft,
-    encode_examples,
-    example_batches,
-    renumbered,
-)
+from charrnn.corpus.examples import Examples, encode_draft, renumbered
 from charrnn.corpus.holdout import split
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.corpus.sources import name_of
@@ -28,8 +22,6 @@ __all__ = [
     "CorpusConfig",
     "Examples",
     "Kind",
-    "encode_examples",
-    "example_batches",
     "from_texts",
     "load",
 ]

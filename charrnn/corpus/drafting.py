@@ -128,9 +128,7 @@ def _new_piece(dtype: np.dtype[np.unsignedinteger[Any]]) -> Ids:
         raise MemoryError("no room for more of the corpus") from None
 
 
-def draft_of(
-    texts: Iterable[Iterable[str]], kind: Kind, keep_blank: bool = False
-) -> tuple[Draft, Cut]:
+def draft_of(texts: Iterable[Iterable[str]], kind: Kind) -> tuple[Draft, Cut]:
     """All texts, each coming in blocks, and what their examples are: auto decides at the end.
 
     Paragraphs that turn out to be one to a text were lines: a newline is easily made an END.
@@ -139,7 +137,7 @@ def draft_of(
     has_gaps = False
     for text in texts:
         before = draft.examples
-        for codes in cut(text, "paragraphs" if kind == "auto" else kind, keep_blank):
+        for codes in cut(text, "paragraphs" if kind == "auto" else kind):
             draft.add(codes)
         has_gaps |= draft.examples > before + 1
     if kind != "auto":

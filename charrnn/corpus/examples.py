@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
-from charrnn.corpus.cutting import END_CODE, Cut, cut
-from charrnn.corpus.drafting import Draft, Kind, Starts, blocks_of, draft_of, starts_type
+from charrnn.corpus.drafting import Draft, Starts, blocks_of
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 
@@ -31,14 +28,6 @@ class Examples:
         return self.ids[self.starts[i] : self.starts[i + 1]]
 
 
-def encode_examples(
-    blocks: Iterable[str], vocabulary: Vocabulary, kind: Kind, keep_blank: bool = False
-) -> Examples:
-    """The examples of one text that comes in blocks. keep_blank: every line is one, also ""."""
-    draft, _ = draft_of([blocks], kind, keep_blank)
-    return encode_draft(draft, vocabulary)
-
-
 def encode_draft(draft: Draft, vocabulary: Vocabulary) -> Examples:
     """The examples of a draft, at its cost."""
     starts = draft.starts()
@@ -54,53 +43,3 @@ def renumbered(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
     for source, target in zip(blocks_of(ids), blocks_of(encoded), strict=True):
         target[:] = numbers[source]
     return encoded
-
-
-def example_batches(
-    blocks: Iterable[str],
-    vocabulary: Vocabulary,
-    kind: Kind,
-    symbols: int,
-    keep_blank: bool = False,
-) -> Iterator[Examples]:
-    """The examples of one text in batches of up to so many symbols, or of one that is longer.
-
-    Memory is bounded by the batch, a block of text and the longest example. A stream is not read
-    twice, so auto looks at the first block only.
-    """
-    if kind == "auto":
-        stream = iter(blocks)
-        first = next(stream, "")
-        blocks = chain([first], stream)
-        kind = _cut_of(first)
-    waiting: list[Ids] = []  # the beginning of an example, or examples fewer than a batch holds
-    size = 0
-    for codes in cut(blocks, kind, keep_blank):
-        ids = vocabulary.encode_codes(codes)
-        ids[codes == END_CODE] = END
-        waiting.append(ids)
-        size += len(ids)
-        if size < symbols or END not in ids:
-            continue
-        joined = np.concatenate(waiting)
-        ends = np.flatnonzero(joined == END) + 1
-        done = 0
-        while done < ends[-1] and len(joined) - done >= symbols:
-            fits, next_one = np.searchsorted(ends, [done + symbols, done], "right")
-            last = max(fits - 1, next_one)  # one at least, however long it is
-            yield _examples_of(joined[done : ends[last]].copy())
-            done = int(ends[last])
-        waiting = [joined[done:]]
-        size = len(waiting[0])
-    if size:
-        yield _examples_of(np.concatenate(waiting))
-
-
-def _cut_of(text: str) -> Cut:
-    ends = sum(int(np.count_nonzero(codes == END_CODE)) for codes in cut([text], "paragraphs"))
-    return "paragraphs" if ends > 1 else "lines"
-
-
-def _examples_of(ids: Ids) -> Examples:
-    ends = np.flatnonzero(ids == END) + 1
-    return Examples(ids, np.concatenate(([0], ends)).astype(starts_type(len(ids))))
