@@ -27,7 +27,7 @@ Temperature = Annotated[
     options.option(
         "-t",
         "--temp",
-        kind=values.real(0.01, 100, or_zero=True),
+        kind=values.real(0.01, 100),
         about="How loud.",
         default="1.0",
         panel="Loudness",
@@ -38,6 +38,10 @@ Share = Annotated[
     options.option(
         "--share", kind=values.real(0, 1, above=True), about="Of what?", panel="Loudness"
     ),
+]
+Seed = Annotated[
+    int | None,
+    options.option("--seed", kind=values.whole(0, 2**64 - 1), about="Where to start."),
 ]
 FAULT = options.option("--fault", kind=values.text("KIND"), about="Fail so.")
 ACT = options.option("--act", kind=values.text("KIND"), about="Do so.")
@@ -52,7 +56,7 @@ def shout(
     encoding: options.Encoding = None,
     newlines: options.Newlines = None,
     normalize: options.Normalize = None,
-    seed: options.Seed = None,
+    seed: Seed = None,
     threads: options.Threads = None,
     raw: Annotated[bool, options.flag("--raw", about="As it is.")] = False,
     fault: Annotated[str | None, FAULT] = None,
@@ -142,15 +146,6 @@ def _draw(_talk: terminal.Talk) -> None:
     print("nobody listened", file=sys.stderr)
 
 
-def _table(_talk: terminal.Talk) -> None:
-    from rich.table import Table
-
-    table = Table("what", "of", style="red")
-    table.add_row("[/b] :smile:", "naïve")
-    terminal.show(table)
-    terminal.show(table, on_stderr=True)
-
-
 def _bar(talk: terminal.Talk) -> None:
     from tqdm import tqdm
 
@@ -164,7 +159,6 @@ ACTS: dict[str, Callable[[terminal.Talk], None]] = {
     "wait-on": _wait_on,
     "sleep": _sleep,
     "draw": _draw,
-    "table": _table,
     "bar": _bar,
 }
 

@@ -16,6 +16,7 @@ from typing import TextIO
 from charrnn.cli import safety, terminal
 
 NARROW, WIDE = 20, 100  # columns that a text is set to at least, and at most
+IN_A_FILE = 80  # which must not depend on the size of somebody's window
 INDENT = 11
 TOGETHER = "\u00a0"
 BOLD, DIM, GREEN, YELLOW, BLUE, CYAN = "1", "2", "32", "33", "34", "36"
@@ -26,12 +27,12 @@ Fact = tuple[str, str]
 def window(stream: TextIO) -> int:
     """The columns of the terminal; those of a file are always the same."""
     if not stream.isatty():
-        return terminal.WIDTH
+        return IN_A_FILE
     with suppress(ValueError, OSError):
         columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)
         if columns > 0:  # some pseudo-terminals have none
             return columns
-    return terminal.WIDTH
+    return IN_A_FILE
 
 
 def width(stream: TextIO) -> int:

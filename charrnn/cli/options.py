@@ -89,14 +89,6 @@ Model = Annotated[
 ]
 Json = Annotated[bool, flag("--json", about="Write JSON, for programs.", panel=OUTPUT_PANEL)]
 Quiet = Annotated[bool, flag("-q", "--quiet", about="Say only errors.", panel=OUTPUT_PANEL)]
-Seed = Annotated[
-    int | None,
-    option(
-        "--seed",
-        kind=values.whole(0, 2**64 - 1),
-        about="Where random numbers start: same seed, same threads, same result.",
-    ),
-]
 Threads = Annotated[
     int | None,
     option(

@@ -9,16 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from charrnn.cli import safety
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 RED = "31"
 YELLOW = "33"
-WIDTH = 80  # of tables in a file, which must not depend on the size of somebody's window
 
 
 def write_result(text: str, *, raw: bool = False) -> None:
@@ -49,23 +45,6 @@ def _finite(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
-
-
-def show(renderable: RenderableType, *, on_stderr: bool = False) -> None:
-    """Write something of Rich's, a table say; text in it from elsewhere is to be made visible."""
-    from rich.console import Console
-
-    stream = sys.stderr if on_stderr else sys.stdout
-    console = Console(
-        file=stream,
-        force_terminal=stream.isatty(),
-        width=None if stream.isatty() else WIDTH,
-        no_color=not takes_colour(stream),
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    console.print(renderable)
 
 
 class Talk:

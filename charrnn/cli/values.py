@@ -28,10 +28,9 @@ def real(
     *,
     above: bool = False,
     below: bool = False,
-    or_zero: bool = False,
 ) -> Kind:
     """A finite number from low to high; above and below leave out the end itself."""
-    allowed = ("0, or " if or_zero else "") + "a number" + _range(low, high, above, below)
+    allowed = "a number" + _range(low, high, above, below)
 
     def parse(text: str | float) -> float:
         try:
@@ -39,7 +38,7 @@ def real(
         except ValueError:
             value = math.nan
         inside = low < value < high or (value == low and not above) or (value == high and not below)
-        if math.isfinite(value) and (inside or (or_zero and value == 0)):
+        if math.isfinite(value) and inside:
             return value
         raise typer.BadParameter(f"{_shown(text)} is not {allowed}")
 
