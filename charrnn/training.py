@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from charrnn.clock import Clock
-from charrnn.corpus import Corpus, Examples
-from charrnn.errors import DivergedError, ResumeError
+from charrnn.corpus import Corpus
+from charrnn.errors import DivergedError, ResumeError, SettingError
+from charrnn.examining import Examiner
 from charrnn.lanes import Epoch
 from charrnn.network.crew import Crew
 from charrnn.network.network import State, Window
@@ -27,14 +28,11 @@ from charrnn.network.parameters import Array, Parameters, Size, initial
 from charrnn.noise import Noise
 from charrnn.optimizer import Moments, Optimizer, clip, initial_moments
 from charrnn.schedule import rate
-from charrnn.scoring import Score, Scorer
+from charrnn.scoring import Score
 from charrnn.seeds import WEIGHTS
 from charrnn.settings import Ending, Fitted
 
 BLOCK = 1 << 22  # symbols counted at a time
-SHARE = 0.1  # symbols examined at a check-up for each one trained on since the last
-MINIMUM = 1 << 14
-FAMILIAR = 1 << 9  # symbols of the training text that show at a check-up whether all is well
 USUAL_LR = 0.002
 
 
@@ -98,10 +96,20 @@ Event = Step | Checkup | Done
 
 def start(corpus: Corpus, config: Fitted) -> TrainState:
     """A network that has learned nothing yet."""
+    check_patience(config.patience, corpus)
     size = Size(corpus.vocabulary.symbols, config.hidden, config.layers)
     p = initial(size, log_frequencies(corpus), np.random.default_rng([config.seed, WEIGHTS]))
     lanes = [np.zeros((config.batch, size.hidden), p.flat.dtype) for _ in range(size.layers)]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
+
+
+def check_patience(patience: int | None, corpus: Corpus) -> None:
+    """Raise SettingError where patience would wait for a held-out loss that there is not."""
+    if patience is not None and not len(corpus.held_out):
+        raise SettingError(
+            f"--patience {patience} needs text that is held out, and there is none",
+            "Leave it out, or hold some out with --holdout or --valid.",
+        )
 
 
 def log_frequencies(corpus: Corpus) -> Array:
@@ -124,14 +132,12 @@ def entropy(logs: Array) -> float:
 def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     """Go on from this state until the run is over, changing the state in place."""
     learner = Learner(state, corpus, config)
-    scorer = Scorer(state.parameters, corpus.vocabulary, config.carry, config.workers)
-    held_out, familiar = examined(corpus, config), part_of(corpus.train, FAMILIAR)
+    examiner = Examiner(state.parameters, corpus, config)
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
-            with np.errstate(all="ignore"):
-                learner.check_bounds(float(scorer.nats_in_stretches(familiar).mean()))
-            yield check_up(state, scorer, held_out)
+            learner.check_bounds(examiner.familiar_nats())
+            yield check_up(state, examiner.score())
         if why := ending(state, config):
             yield Done(why)
             return
@@ -227,13 +233,10 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     return state.step % config.check_every == 0 or ending(state, config) is not None
 
 
-def check_up(state: TrainState, scorer: Scorer, held_out: Examples) -> Checkup:
-    """Score the held-out text, keep the parameters if they are the best so far, note it all."""
-    score = None
-    now = train_loss = state.nats / state.since
-    if len(held_out):
-        score = scorer.tally(held_out.ids, scorer.nats_in_stretches(held_out))
-        now = score.nats_per_character
+def check_up(state: TrainState, score: Score | None) -> Checkup:
+    """Keep the parameters if they are the best so far, and note it all."""
+    train_loss = state.nats / state.since
+    now = train_loss if score is None else score.nats_per_character
     is_best = score is None or state.best is None or now < state.best.nats_per_character
     if is_best:
         state.best = Best(state.step, now, state.parameters.flat.copy())
@@ -241,25 +244,6 @@ def check_up(state: TrainState, scorer: Scorer, held_out: Examples) -> Checkup:
     state.history.append(row if score is None else row | {"held_out": now})
     state.nats, state.since = 0.0, 0
     return Checkup(state.step, score, train_loss, is_best)
-
-
-def examined(corpus: Corpus, config: Fitted) -> Examples:
-    """As much of the held-out text as a check-up may cost."""
-    between = config.check_every * config.batch * config.bptt
-    return part_of(corpus.held_out, max(MINIMUM, int(between * SHARE)))
-
-
-def part_of(examples: Examples, most: int) -> Examples:
-    """All of them if they have at most so many symbols, else evenly spaced ones, or a beginning."""
-    total = len(examples.ids)
-    if total <= most:
-        return examples
-    every = -(-total // most)
-    if len(examples) < 2 * every:
-        return Examples(examples.ids[:most], np.array([0, most], np.uint32))
-    chosen = [examples.nth(number) for number in range(0, len(examples), every)]
-    starts = np.cumsum([0, *(len(ids) for ids in chosen)]).astype(np.uint32)
-    return Examples(np.concatenate(chosen), starts)
 
 
 def progress(state: TrainState, config: Fitted, symbols: int) -> float:

@@ -26,8 +26,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "markov": set(),
     "scoring": {"corpus", "markov", "network", "shipped", "vocabulary"},
     "sampling": {"corpus", "network", "settings", "vocabulary"},
+    "examining": {"corpus", "network", "scoring", "settings"},
     "training": {
-        *("clock", "corpus", "lanes", "network", "noise", "optimizer"),
+        *("clock", "corpus", "examining", "lanes", "network", "noise", "optimizer"),
         *("schedule", "scoring", "seeds", "settings"),
     },
     "plan": {"corpus", "markov", "network", "optimizer", "settings", "training", "vocabulary"},

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
+from charrnn.examining import part_of
 from charrnn.plan import fitted
 from charrnn.scoring import Scorer
 from charrnn.settings import TrainConfig
 from charrnn.shipped import path_of
-from charrnn.training import part_of, start, train
+from charrnn.training import start, train
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
 MEGABYTE = 1 << 20

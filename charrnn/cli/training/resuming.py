@@ -20,6 +20,7 @@ from charrnn.errors import CorpusError, ResumeError
 from charrnn.plan import FOREVER, fitted
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.shipped import path_of
+from charrnn.training import check_patience
 
 MAY_RISE = ("epochs", "minutes", "patience")
 
@@ -83,6 +84,7 @@ def settings(had: Fitted, asked: Asked, corpus: Corpus) -> Fitted:
     """The settings to go on with; ResumeError where others than those of the run were given."""
     learning = dict(asked.learning)
     rising = {name: learning.pop(name) for name in MAY_RISE if name in learning}
+    check_patience(rising.get("patience"), corpus)
     for name, value in rising.items():
         check_rise(name, getattr(had, name), value, asked)
     fixed = fitted(TrainConfig(**{**asdict(had), **learning}), corpus)  # as small as it was made
