@@ -1,4 +1,4 @@
-"""What a run will be: sizes that fit the corpus, what they cost, and what there is to beat.
+"""What a run will be: sizes that fit the corpus, and what they cost.
 
 Nothing here looks at a clock but ``characters_per_second``, so the same corpus and options give the
 same plan everywhere.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -18,12 +17,10 @@ import numpy as np
 
 from charrnn.corpus import Corpus
 from charrnn.errors import CorpusError, DivergedError
-from charrnn.markov import Baseline, baselines
 from charrnn.network.parameters import count, shapes_of
 from charrnn.optimizer import MOMENTS
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training import Step, start, train
-from charrnn.vocabulary import UNKNOWN
 
 CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
 FEWEST = 8  # better to examine a part than to examine less often
@@ -186,14 +183,6 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes
     orders = 2 * corpus.train.starts.nbytes
     return int(ALONE + 4 * numbers + text + orders)
-
-
-def markov_baselines(corpus: Corpus) -> Iterator[Baseline]:
-    """The held-out loss of models that only count; naming a character never seen included."""
-    ids = corpus.held_out.ids
-    unseen = int((ids == UNKNOWN).sum()) * corpus.vocabulary.unseen_nats / max(1, len(ids))
-    for found in baselines(corpus.train.ids, ids, corpus.vocabulary.symbols):
-        yield replace(found, nats_per_character=found.nats_per_character + unseen)
 
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:

@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("clock", "corpus", "examining", "lanes", "network", "noise", "optimizer"),
         *("schedule", "scoring", "seeds", "settings"),
     },
-    "plan": {"corpus", "markov", "network", "optimizer", "settings", "training", "vocabulary"},
+    "plan": {"corpus", "network", "optimizer", "settings", "training"},
     "lock": set(),
     "archive": {"lock"},
     "claims": {"corpus", "settings", "vocabulary"},

@@ -7,19 +7,18 @@ the characters that nobody has seen included.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from charrnn.corpus import Corpus
-from charrnn.markov import Baseline, baselines
+from charrnn.markov import Baseline
 from charrnn.scoring.compression import nats_of, written
+from charrnn.scoring.counting import by_counting
 from charrnn.scoring.surprisal import Piece
 from charrnn.scoring.texts import codes_of_ids
-from charrnn.vocabulary import UNKNOWN, Codes, Ids
+from charrnn.vocabulary import Codes, Ids
 
-ORDERS: Final = range(2, 8)
 CORPUS: Final = 1 << 23  # symbols of the corpus that are packed, its last; more would take minutes
 TEXT: Final = 1 << 20  # symbols of the text that are packed, its first
 
@@ -55,14 +54,12 @@ class Heard:
 
 def comparisons(corpus: Corpus, heard: Heard) -> Iterator[Baseline]:
     """Uniform, unigram, Markov models of order 2 to 7, xz and bzip2 on this text, one by one."""
-    ids, vocabulary = heard.ids, corpus.vocabulary
+    ids = heard.ids
     if not len(ids):
         return
-    naming = np.count_nonzero(ids == UNKNOWN) * vocabulary.unseen_nats / len(ids)
-    for found in baselines(corpus.train.ids, ids, vocabulary.symbols, ORDERS):
-        yield replace(found, nats_per_character=found.nats_per_character + float(naming))
+    yield from by_counting(corpus, ids)
     codes = heard.codes
     newlines = 2 if corpus.examples_are == "paragraphs" else 1
-    known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], vocabulary)])
+    known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], corpus.vocabulary)])
     for name, nats in nats_of(written(known, newlines), written(codes, newlines)):
         yield Baseline(name, nats / len(codes), "none", len(known), len(codes))

@@ -26,12 +26,12 @@ from charrnn.plan import (
     characters_per_second,
     check_memory,
     fitted,
-    markov_baselines,
     paced,
     plan,
 )
+from charrnn.scoring.counting import by_counting
 from charrnn.settings import Fitted, TrainConfig
-from charrnn.training import ending, start
+from charrnn.training import ended, start
 
 SMALLEST = 1 << 12  # bytes: no model has fewer
 CHECKUP = 160  # bytes of history, at most
@@ -131,7 +131,7 @@ def begun(asked: Asked, threads: int, talk: Talk) -> Opened:
     run = Checkpoint(corpus.vocabulary, c, facts, start(corpus, c))
     made = Opened(asked, corpus, run, plan(c, corpus), rate)
     tell_time(made, talk)
-    facts.baselines.update(tell_baselines(markov_baselines(corpus), corpus, talk))
+    facts.baselines.update(tell_baselines(by_counting(corpus, corpus.held_out.ids), corpus, talk))
     return made
 
 
@@ -144,7 +144,7 @@ def resumed(asked: Asked, talk: Talk) -> Opened:
     run.corpus = replace(facts, baselines=in_order(facts.baselines))
     run.config = c = resuming.settings(run.config, asked, corpus)
     introduce(c, corpus, asked, talk)
-    is_over = ending(run.state, c) is not None
+    is_over = ended(run.state, c) is not None
     rate = 0.0 if is_over else characters_per_second(c, corpus)
     made = Opened(asked, corpus, run, plan(c, corpus), rate)
     plan_table.tell([("resumes", f"at step {run.state.step:,}, epoch {run.state.epoch:,}")], talk)
