@@ -19,6 +19,7 @@ import pytest
 from charrnn import checkpoint, corpus
 from charrnn.checkpoint import Checkpoint, facts_of
 from charrnn.cli import threads
+from charrnn.cli.faults import READER_LEFT
 from charrnn.cli.scoring import reading_bar
 from charrnn.cli.scoring.reading_bar import ReadingBar
 from charrnn.cli.terminal import Talk
@@ -379,6 +380,26 @@ def test_a_page_that_fails_leaves_what_was_there(here: Here) -> None:
     Path("page.html").write_text("old")
     Path("text.txt").write_bytes(b"anna\n" * 40_000 + b"\xff\n")
     assert here("eval", "text.txt", "--html", "page.html").status == 1
+    assert Path("page.html").read_text() == "old"
+    assert not list(Path().glob(".page*"))
+
+
+def test_a_reader_who_leaves_ends_a_page_quietly_too(here: Here) -> None:
+    write("anna\n" * 40_000)
+    Path("page.html").write_text("old")
+    with subprocess.Popen(
+        [*CHARRNN, "eval", "text.txt", "--per-char", "--html", "page.html"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=PLAIN,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline().startswith(b"a\t")
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == READER_LEFT
     assert Path("page.html").read_text() == "old"
     assert not list(Path().glob(".page*"))
 

@@ -10,11 +10,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
+from charrnn.archive import replacement
 from charrnn.archive.replacement import check_writable, replace
 from charrnn.errors import SaveError
 
@@ -34,9 +36,9 @@ def names(path: Path) -> list[str]:
     return sorted(entry.name for entry in path.parent.iterdir())
 
 
-def failing(number: int) -> Iterator[bytes]:
+def failing(fault: BaseException) -> Iterator[bytes]:
     yield b"half of"
-    raise OSError(number, os.strerror(number))
+    raise fault
 
 
 # What is replaced, and what is kept
@@ -99,12 +101,41 @@ def test_a_name_as_long_and_odd_as_names_may_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(path: Path, number: int) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    class Full(FileIO):
+        def write(self, data: Any) -> int:
+            if self.tell():
+                raise OSError(number, os.strerror(number))
+            return super().write(data)
+
+        def close(self) -> None:
+            was_open = not self.closed
+            super().close()
+            if was_open:
+                raise OSError(errno.EBADF, "a close that fails as well")
+
+    monkeypatch.setattr(replacement, "FileIO", Full)
     with pytest.raises(SaveError, match=os.strerror(number)) as caught:
-        replace(path, 12_345, failing(number))
+        replace(path, 12_345, [b"half of", b"it"])
     assert "12,345 bytes are needed" in caught.value.what
     assert "model.npz" in caught.value.what
     assert caught.value.hint
+    assert path.read_bytes() == b"old"
+    assert names(path) == ["model.npz"]
+
+
+@pytest.mark.parametrize(
+    "fault", [BrokenPipeError(errno.EPIPE, "Broken pipe"), OSError("odd"), KeyboardInterrupt()]
+)
+def test_a_fault_of_the_pieces_is_not_called_one_of_the_file(
+    path: Path, fault: BaseException
+) -> None:
+    with pytest.raises(type(fault)) as caught:
+        replace(path, 12_345, failing(fault))
+    assert caught.value is fault
+    assert caught.value.__cause__ is None
     assert path.read_bytes() == b"old"
     assert names(path) == ["model.npz"]
 
@@ -170,6 +201,7 @@ def test_the_file_is_synced_before_the_rename_and_the_folder_after_it(
 
 UNDER_A_LIMIT = """
 import resource, sys
+from charrnn.archive import replacement
 from charrnn.archive.replacement import check_writable, replace
 from charrnn.errors import SaveError
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))

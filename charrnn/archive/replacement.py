@@ -18,7 +18,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 
 from charrnn import lock
@@ -38,19 +38,26 @@ _HINT = "Name a file with -m in a folder that can be written to."
 
 
 def replace(path: str | os.PathLike[str], size: int, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write the pieces, `size` bytes in all, to the file or to the target of the link."""
-    try:
-        target = _target(path)
-        sweep(target)
-        with _temporary(target) as (file, temporary):
-            for piece in pieces:
+    """Write the pieces, `size` bytes in all, to the file or to the target of the link.
+
+    SaveError where that fails. What goes wrong while a piece is made is not told as that.
+    """
+    with ExitStack() as stack:
+        with _refusing(path, size):
+            target = _target(path)
+            sweep(target)
+            file, temporary = stack.enter_context(_temporary(target))
+        for piece in pieces:
+            with _refusing(path, size):
                 _write(file, memoryview(piece))
+        with _refusing(path, size):
             os.fsync(file.fileno())
             if sys.platform == "win32":  # which renames no open file
                 file.close()
             os.replace(temporary, target)
-    except OSError as error:
-        raise _refusal(path, size, error) from error
+            # The lock goes with the file: had we closed it before the rename, another run
+            # could have swept it away in between.
+            file.close()
     try:
         _sync_folder(os.path.dirname(target))
     except OSError as error:
@@ -62,7 +69,7 @@ def replace(path: str | os.PathLike[str], size: int, pieces: Iterable[bytes | me
 
 def check_writable(path: str | os.PathLike[str], size: int) -> None:
     """Find out before the work, not after it, whether a file of that size could be saved."""
-    try:
+    with _refusing(path, size):
         target = _target(path)
         if os.path.exists(target) and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is protected against writing")
@@ -72,8 +79,6 @@ def check_writable(path: str | os.PathLike[str], size: int) -> None:
             raise OSError(errno.ENOSPC, f"only {room.free:,} bytes are free")
         with _temporary(target) as (file, _):
             file.truncate(size)  # costs nothing, and meets the limit on file sizes
-    except OSError as error:
-        raise _refusal(path, size, error) from error
 
 
 def sweep(target: str) -> None:
@@ -121,12 +126,11 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
     """A new file beside the target, with its mode; gone at the end unless it was renamed."""
     file, temporary = _create(target)
     try:
-        with file:
-            _take_after(target, temporary)
-            yield file, temporary
-            # The lock goes with the file: had we closed it before the rename, another run
-            # could have swept it away in between.
+        _take_after(target, temporary)
+        yield file, temporary
     finally:
+        with suppress(OSError):  # after a write that failed, a close may fail too
+            file.close()
         with suppress(OSError):
             os.unlink(temporary)
 
@@ -189,9 +193,14 @@ def _sync_folder(folder: str) -> None:
         os.close(file)
 
 
-def _refusal(path: str | os.PathLike[str], size: int, error: OSError) -> SaveError:
-    needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
-    return SaveError(
-        f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
-        _HINTS.get(error.errno or 0, _HINT),
-    )
+@contextmanager
+def _refusing(path: str | os.PathLike[str], size: int) -> Iterator[None]:
+    """What the system refuses in here is a SaveError."""
+    try:
+        yield
+    except OSError as error:
+        needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
+        raise SaveError(
+            f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
+            _HINTS.get(error.errno or 0, _HINT),
+        ) from error
