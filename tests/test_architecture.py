@@ -31,7 +31,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("clock", "corpus", "examining", "lanes", "network", "noise", "optimizer"),
         *("schedule", "scoring", "seeds", "settings"),
     },
-    "plan": {"corpus", "network", "optimizer", "settings", "training"},
+    "recipes": {"corpus", "settings"},
+    "plan": {"corpus", "network", "optimizer", "recipes", "settings", "training"},
     "lock": set(),
     "archive": {"lock"},
     "claims": {"corpus", "settings", "vocabulary"},
@@ -43,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("checkpoint", "claims", "corpus", "network", "sampling"),
         *("scoring", "settings", "vocabulary"),
     },
-    "run": {"checkpoint", "claims", "corpus", "lock", "model", "plan", "settings", "training"},
+    "run": {"checkpoint", "claims", "corpus", "lock", "model", "recipes", "settings", "training"},
     "heat": {"vocabulary"},
     "page": {"corpus", "heat", "scoring", "vocabulary"},
 }

@@ -25,7 +25,7 @@ from charrnn.cli.scoring.reading_bar import ReadingBar
 from charrnn.cli.terminal import Talk
 from charrnn.corpus import CorpusConfig
 from charrnn.model import Model, load
-from charrnn.plan import fitted
+from charrnn.recipes import fitted
 from charrnn.scoring.surprisal import Piece
 from charrnn.settings import TrainConfig
 from charrnn.training import start, train

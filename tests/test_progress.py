@@ -16,7 +16,7 @@ from charrnn.cli.training.pace import Pace
 from charrnn.cli.training.preview import preview
 from charrnn.cli.training.rows import Rows
 from charrnn.corpus import CorpusConfig, from_texts
-from charrnn.plan import fitted
+from charrnn.recipes import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
 from charrnn.training import Checkup, start

@@ -15,7 +15,7 @@ import reber
 from charrnn import corpus
 from charrnn.corpus import CorpusConfig
 from charrnn.network.parameters import Parameters
-from charrnn.plan import fitted
+from charrnn.recipes import fitted
 from charrnn.scoring import Scorer
 from charrnn.scoring.surprisal import Floats
 from charrnn.settings import TrainConfig

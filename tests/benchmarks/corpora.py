@@ -14,13 +14,13 @@ LINES = b"".join(b"%s\n" % word for word in (b"banana", b"cherry", b"quince", b"
 CHILD = """
 import json, resource, sys, time
 from charrnn.corpus import load
-from charrnn.plan import plan
+from charrnn.recipes import fitted
 from charrnn.settings import TrainConfig
 from charrnn.training import start, train
 began = time.perf_counter()
 corpus = load([sys.argv[1]])
 read = time.perf_counter() - began
-config = plan(TrainConfig(hidden=64, layers=1, bptt=64, batch=64), corpus).config
+config = fitted(TrainConfig(hidden=64, layers=1, bptt=64, batch=64), corpus)
 events = train(start(corpus, config), corpus, config)
 next(events)
 first = time.perf_counter() - began

@@ -14,7 +14,7 @@ from pathlib import Path
 from charrnn.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
 from charrnn.examining import part_of
-from charrnn.plan import fitted
+from charrnn.recipes import fitted
 from charrnn.scoring import Scorer
 from charrnn.settings import TrainConfig
 from charrnn.shipped import path_of

@@ -21,14 +21,8 @@ from charrnn.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.errors import ModelExistsError, ResumeError
 from charrnn.lock import locked
-from charrnn.plan import (
-    Plan,
-    characters_per_second,
-    check_memory,
-    fitted,
-    paced,
-    plan,
-)
+from charrnn.plan import Plan, characters_per_second, check_memory, plan
+from charrnn.recipes import fitted, paced
 from charrnn.scoring.counting import by_counting
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training import ended, start
@@ -81,7 +75,7 @@ def held(asked: Asked) -> Iterator[None]:
     archive.check_writable(asked.model, SMALLEST)
     check_there(asked)
     with locked(asked.model):
-        check_there(asked)  # it may have come while we were waiting our turn
+        check_there(asked)  # it may have come between the look and the lock
         yield
 
 
@@ -123,13 +117,13 @@ def begun(asked: Asked, threads: int, talk: Talk) -> Opened:
     talk.note_if_waiting((*asked.sources, *asked.valid))
     corpus = load(asked.sources, cutting, asked.valid)
     c = fitted(config, corpus)
-    introduce(c, corpus, asked, talk)
+    will_be = introduce(c, corpus, asked, talk)
     rate = characters_per_second(c, corpus)
     if "check_every" not in asked.learning:
         c = paced(c, corpus, rate)
     facts = facts_of(corpus, cutting, {})
     run = Checkpoint(corpus.vocabulary, c, facts, start(corpus, c))
-    made = Opened(asked, corpus, run, plan(c, corpus), rate)
+    made = Opened(asked, corpus, run, replace(will_be, config=c), rate)
     tell_time(made, talk)
     facts.baselines.update(tell_baselines(by_counting(corpus, corpus.held_out.ids), corpus, talk))
     return made
@@ -143,10 +137,10 @@ def resumed(asked: Asked, talk: Talk) -> Opened:
     facts = resuming.named_anew(run.corpus, corpus)
     run.corpus = replace(facts, baselines=in_order(facts.baselines))
     run.config = c = resuming.settings(run.config, asked, corpus)
-    introduce(c, corpus, asked, talk)
+    will_be = introduce(c, corpus, asked, talk)
     is_over = ended(run.state, c) is not None
     rate = 0.0 if is_over else characters_per_second(c, corpus)
-    made = Opened(asked, corpus, run, plan(c, corpus), rate)
+    made = Opened(asked, corpus, run, will_be, rate)
     plan_table.tell([("resumes", f"at step {run.state.step:,}, epoch {run.state.epoch:,}")], talk)
     if not is_over:
         tell_time(made, talk)
@@ -154,12 +148,13 @@ def resumed(asked: Asked, talk: Talk) -> Opened:
     return made
 
 
-def introduce(config: Fitted, corpus: Corpus, asked: Asked, talk: Talk) -> None:
-    """Tell what is to learn and from what; CorpusError where memory will not do."""
+def introduce(config: Fitted, corpus: Corpus, asked: Asked, talk: Talk) -> Plan:
+    """Tell what is to learn and from what: the plan. CorpusError where memory will not do."""
     plan_table.tell(plan_table.corpus_facts(corpus, asked), talk)
-    facts = plan_table.network_facts(plan(config, corpus), asked, len(corpus.train.ids))
-    plan_table.tell(facts, talk)
-    check_memory(config, corpus, memory.available())
+    will_be = plan(config, corpus)
+    plan_table.tell(plan_table.network_facts(will_be, asked, len(corpus.train.ids)), talk)
+    check_memory(will_be.memory_bytes, memory.available())
+    return will_be
 
 
 def tell_time(run: Opened, talk: Talk) -> None:

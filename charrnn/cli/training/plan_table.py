@@ -19,7 +19,8 @@ from charrnn.cli.figures import bytes_in_words, clock, count, counted
 from charrnn.cli.terminal import Talk
 from charrnn.cli.training.asked import Asked
 from charrnn.corpus import Corpus
-from charrnn.plan import FITTED, FOREVER, Plan, recipe
+from charrnn.plan import Plan
+from charrnn.recipes import FITTED, FOREVER, recipe
 from charrnn.settings import Fitted
 
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")

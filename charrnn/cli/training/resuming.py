@@ -17,7 +17,7 @@ from charrnn.claims import CorpusFacts
 from charrnn.cli.training.asked import Asked
 from charrnn.corpus import Corpus, load
 from charrnn.errors import CorpusError, ResumeError
-from charrnn.plan import FOREVER, fitted
+from charrnn.recipes import FOREVER, fitted
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.shipped import path_of
 from charrnn.training import check_patience
@@ -32,7 +32,8 @@ def read_again(run: Checkpoint, asked: Asked) -> Corpus:
     sources, valid = asked.sources or facts.sources, asked.valid or facts.valid
     if not sources:
         raise ResumeError(
-            f"{asked.model} learned from texts that Python gave it", "Go on from Python."
+            f"{asked.model} learned from texts that Python gave it",
+            "Go on from Python, with charrnn.resume.",
         )
     try:
         corpus = load(sources, facts.config, valid)
