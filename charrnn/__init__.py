@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from charrnn.errors import CharrnnError
     from charrnn.model import Model, load
-    from charrnn.run import Run, fit, train
+    from charrnn.run import Run, fit, resume, train
     from charrnn.sampling import SampleConfig
     from charrnn.scoring.score import Score
     from charrnn.settings import TrainConfig
@@ -37,6 +37,7 @@ __all__ = [
     "TrainConfig",
     "fit",
     "load",
+    "resume",
     "train",
 ]
 
@@ -52,6 +53,7 @@ _ROOMS = {
     "TrainConfig": "settings",
     "fit": "run",
     "load": "model",
+    "resume": "run",
     "train": "run",
 }
 

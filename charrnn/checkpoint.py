@@ -28,7 +28,7 @@ from charrnn.errors import DamagedModelError, SettingError
 from charrnn.network.network import State
 from charrnn.network.parameters import Array, Parameters, count, shapes_of
 from charrnn.optimizer import MOMENTS, Moments
-from charrnn.settings import Fitted
+from charrnn.settings import Ending, Fitted, ending
 from charrnn.training import Best, TrainState
 from charrnn.vocabulary import Vocabulary
 
@@ -63,7 +63,13 @@ class Trained:
     history: list[dict[str, float]]
     step: int
     epoch: int
+    minutes: float
     characters_seen: int
+
+    @property
+    def ended(self) -> Ending | None:
+        """What has ended the run, if anything has."""
+        return ending(self.config, self.epoch, self.minutes, self.best_step, self.history)
 
 
 def facts_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusFacts:
@@ -127,6 +133,7 @@ def trained(run: Checkpoint) -> Trained:
         list(state.history),
         state.step,
         state.epoch,
+        state.minutes,
         state.characters,
     )
 
@@ -147,6 +154,7 @@ def load_trained(path: Path) -> Trained:
         claims.history,
         claims.run["step"],
         claims.run["epoch"],
+        claims.run["minutes"],
         claims.run["characters"],
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -89,6 +90,24 @@ class Fitted(TrainConfig):
 
 
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
+
+
+def ending(
+    config: Fitted,
+    epochs: int,
+    minutes: float,
+    best_step: int | None,
+    history: Sequence[Mapping[str, float]],  # a row a check-up
+) -> Ending | None:
+    """What has ended a run that came so far, if anything has."""
+    if epochs >= config.epochs:
+        return "epochs"
+    if config.minutes is not None and minutes >= config.minutes:
+        return "minutes"
+    if config.patience is not None and best_step is not None:
+        fruitless = sum(row["step"] > best_step for row in history)
+        return "patience" if fruitless >= config.patience else None
+    return None
 
 
 def check(name: str, value: Any, least: float, most: float, allowed: str) -> None:

@@ -30,7 +30,7 @@ from charrnn.optimizer import Moments, Optimizer, clip, initial_moments
 from charrnn.schedule import rate
 from charrnn.scoring import Score
 from charrnn.seeds import WEIGHTS
-from charrnn.settings import Ending, Fitted
+from charrnn.settings import Ending, Fitted, ending
 
 BLOCK = 1 << 22  # symbols counted at a time
 USUAL_LR = 0.002
@@ -138,7 +138,7 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
         if is_due(state, config):
             learner.check_bounds(examiner.familiar_nats())
             yield check_up(state, examiner.score())
-        if why := ending(state, config):
+        if why := ended(state, config):
             yield Done(why)
             return
         if windows is None:
@@ -230,7 +230,7 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     """Whether the next thing is a check-up; a run that stopped right before one resumes with it."""
     if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
         return False
-    return state.step % config.check_every == 0 or ending(state, config) is not None
+    return state.step % config.check_every == 0 or ended(state, config) is not None
 
 
 def check_up(state: TrainState, score: Score | None) -> Checkup:
@@ -253,16 +253,10 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
     return min(1.0, max(seen, used))
 
 
-def ending(state: TrainState, config: Fitted) -> Ending | None:
+def ended(state: TrainState, config: Fitted) -> Ending | None:
     """What has ended the run, if anything has."""
-    if state.epoch >= config.epochs:
-        return "epochs"
-    if config.minutes is not None and state.minutes >= config.minutes:
-        return "minutes"
-    if config.patience is not None and state.best is not None:
-        worse = sum(row["step"] > state.best.step for row in state.history)
-        return "patience" if worse >= config.patience else None
-    return None
+    best_step = None if state.best is None else state.best.step
+    return ending(config, state.epoch, state.minutes, best_step, state.history)
 
 
 def diverged(state: TrainState, config: Fitted) -> DivergedError:

@@ -89,6 +89,24 @@ def test_the_curve_is_drawn_with_what_there_is(here: Here) -> None:
     assert "\x1b" not in seen
 
 
+@pytest.mark.parametrize(
+    ("options", "beyond"),
+    [
+        (("--minutes", "0.002"), "; after 0.002 minutes only with --minutes N"),
+        (
+            ("--epochs", "999", "--patience", "1", "--lr", "1e-12", "--check-every", "5"),
+            "; after 1 check-up without a better one only with --patience N",
+        ),
+    ],
+)
+def test_what_has_to_be_raised_depends_on_what_ended_it(
+    here: Here, options: tuple[str, ...], beyond: str
+) -> None:
+    assert here("train", "names.txt", *SMALL, *options, "-q", "-m", "over.npz").status == 0
+    why = here("info", "-m", "over.npz", "--json").json["resume"]["why"]
+    assert why == f"the corpus is there, unchanged{beyond}"
+
+
 def test_whether_it_can_go_on_depends_on_the_corpus(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:

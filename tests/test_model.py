@@ -60,6 +60,24 @@ def test_a_saved_run_is_loaded_as_the_same_model(tmp_path: Path) -> None:
     assert loaded.score(TEXTS) == run.model.score(TEXTS)
 
 
+def test_a_saved_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    straight = charrnn.train(TEXTS, CONFIG)
+    list(straight)
+    straight.save(tmp_path / "straight.npz")
+    run = charrnn.train(TEXTS, CONFIG)
+    for _ in range(5):
+        next(run)
+    run.save(tmp_path / "broken.npz")
+    again = charrnn.resume(tmp_path / "broken.npz", TEXTS)
+    list(again)
+    again.save(tmp_path / "broken.npz")
+    assert (tmp_path / "broken.npz").read_bytes() == (tmp_path / "straight.npz").read_bytes()
+    longer = charrnn.resume(tmp_path / "broken.npz", TEXTS, epochs=again.model.config.epochs + 1)
+    assert isinstance(next(longer), charrnn.Step)
+    with pytest.raises(charrnn.CharrnnError, match="these texts are not those"):
+        charrnn.resume(tmp_path / "broken.npz", TEXTS[1:])
+
+
 def test_samples_repeat_with_their_seed_and_begin_with_the_prime(model: charrnn.Model) -> None:
     samples = model.sample(count=4, temperature=0.8, prime="Ty", seed=1)
     assert len(samples) == 4

@@ -15,7 +15,7 @@ from charrnn.cli.terminal import write_json
 from charrnn.cli.training.beating import best_of
 from charrnn.errors import CorpusError
 from charrnn.model import Model, load
-from charrnn.plan import FOREVER
+from charrnn.recipes import FOREVER
 from charrnn.scoring import texts
 from charrnn.scoring.score import Mean
 from charrnn.shipped import path_of
@@ -55,11 +55,22 @@ def resume_of(model: Model) -> Resume:
             found = "the corpus is there, unchanged"
     except CorpusError as error:
         return Resume(False, error.what)
-    epochs = model.config.epochs
-    is_done = model.trained.epoch >= epochs
-    return Resume(
-        True, f"{found}; after {count(epochs, 'epoch')} only with --epochs N" if is_done else found
-    )
+    return Resume(True, found + beyond(model))
+
+
+def beyond(model: Model) -> str:
+    """What has to be raised before a run that is over goes on."""
+    c, over = model.config, model.trained.ended
+    match over:
+        case "epochs":
+            reached = count(c.epochs, "epoch")
+        case "minutes":
+            reached = f"{c.minutes or 0:g} minutes"
+        case "patience":
+            reached = f"{count(c.patience or 0, 'check-up')} without a better one"
+        case _:
+            return ""
+    return f"; after {reached} only with --{over} N"
 
 
 def facts(path: Path, model: Model, resume: Resume) -> list[Fact]:
