@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import alphabet, columns, curve, letters
+from charrnn.cli import alphabet, columns
 from charrnn.cli.columns import Fact
 from charrnn.cli.figures import bytes_in_words, count, of_bits
+from charrnn.cli.history import best_of, picture
 from charrnn.cli.terminal import write_json
-from charrnn.cli.training.beating import best_of
 from charrnn.errors import CorpusError
 from charrnn.model import Model, load
 from charrnn.recipes import FOREVER
@@ -39,7 +39,7 @@ def show(path: Path, *, as_json: bool) -> None:
         write_json("info", described(path, model, resume))
         return
     columns.say(facts(path, model, resume), sys.stdout)
-    for line in picture(model):
+    for line in picture(model.trained.history, model.corpus.baselines, sys.stdout):
         sys.stdout.write(line + "\n")
 
 
@@ -127,19 +127,6 @@ def best_of_run(model: Model) -> Mean | None:
     """The best held-out loss, if anything was held out."""
     nats = model.trained.best_nats_per_character
     return Mean(nats, 1) if nats is not None and model.corpus.held_out_characters else None
-
-
-def picture(model: Model) -> list[str]:
-    """The history as a curve, below an empty line; nothing where there is none."""
-    baselines = model.corpus.baselines
-    lines = curve.picture(
-        model.trained.history,
-        (best_of(baselines), min(baselines.values())) if baselines else None,
-        columns.width(sys.stdout),
-        lambda text, style: columns.paint(text, style, sys.stdout),
-        plain=letters.are_plain(sys.stdout),
-    )
-    return ["", *lines] if lines else []
 
 
 def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:

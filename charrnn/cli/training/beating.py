@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from charrnn.cli import columns
 from charrnn.cli.columns import Growing
 from charrnn.cli.figures import of_bits
+from charrnn.cli.history import best_of
 from charrnn.cli.terminal import Talk
 from charrnn.corpus import Corpus
 from charrnn.markov import Baseline
@@ -26,11 +27,6 @@ def tell_baselines(found: Iterable[Baseline], corpus: Corpus, talk: Talk) -> dic
     if losses:
         columns.say([("", best_in_words(losses)), *([("", part)] if part else [])], sys.stderr)
     return losses
-
-
-def best_of(losses: Mapping[str, float]) -> str:
-    """The name of the best of them."""
-    return min(losses, key=lambda name: losses[name])
 
 
 def best_in_words(losses: Mapping[str, float]) -> str:

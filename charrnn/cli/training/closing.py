@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from charrnn.checkpoint import Checkpoint
-from charrnn.cli import columns, curve, letters
+from charrnn.cli import columns
 from charrnn.cli.columns import Fact
 from charrnn.cli.figures import clock, count, counted, of_bits
+from charrnn.cli.history import best_of, picture
 from charrnn.cli.terminal import Talk, write_json
 from charrnn.cli.training.asked import Asked
-from charrnn.cli.training.beating import best_of
 from charrnn.cli.training.pace import Pace
 from charrnn.cli.training.plan_table import corpus_json
 from charrnn.plan import parameters
@@ -52,16 +52,9 @@ def show(outcome: Outcome, asked: Asked, talk: Talk) -> None:
 
 
 def draw(run: Checkpoint) -> None:
-    """The learning curve on stderr."""
-    baselines = run.corpus.baselines
-    lines = curve.picture(
-        run.state.history,
-        (best_of(baselines), min(baselines.values())) if baselines else None,
-        columns.width(sys.stderr),
-        lambda text, style: columns.paint(text, style, sys.stderr),
-        plain=letters.are_plain(sys.stderr),
-    )
-    for line in ["", *lines, ""] if lines else []:
+    """The learning curve on stderr, between empty lines."""
+    lines = picture(run.state.history, run.corpus.baselines, sys.stderr)
+    for line in [*lines, ""] if lines else []:
         sys.stderr.write(line + "\n")
 
 
