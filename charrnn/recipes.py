@@ -63,10 +63,9 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     longest = longest_example(corpus)
     bptt = longest if config.bptt == 0 else min(int(chosen("bptt")), symbols)
     batch = max(1, min(int(chosen("batch")), symbols // bptt))
-    epochs = config.epochs
-    if epochs is None:
-        epochs = FOREVER if config.minutes is not None else usual_epochs(usual, symbols)
-    likely = LIKELY_EPOCHS if epochs == FOREVER else epochs
+    epochs = likely = config.epochs or usual_epochs(usual, symbols)
+    if config.epochs is None and config.minutes is not None:
+        epochs, likely = FOREVER, LIKELY_EPOCHS
     total = likely * steps_in(symbols, batch * bptt)
     check_every = config.check_every or usual_checks(corpus, batch * bptt, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from charrnn import archive, checkpoint
+from charrnn.archive.facts import LARGEST
 from charrnn.checkpoint import Checkpoint, facts_of
 from charrnn.cli.terminal import Talk
 from charrnn.cli.training import memory, plan_table, resuming
@@ -19,7 +20,7 @@ from charrnn.cli.training.asked import Asked
 from charrnn.cli.training.beating import in_order, remembered, tell_baselines
 from charrnn.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
-from charrnn.errors import ModelExistsError, ResumeError
+from charrnn.errors import ModelExistsError, ResumeError, SettingError
 from charrnn.lock import locked
 from charrnn.plan import Plan, characters_per_second, check_memory, plan
 from charrnn.recipes import fitted, paced
@@ -28,8 +29,8 @@ from charrnn.settings import Fitted, TrainConfig
 from charrnn.training import ended, start
 
 SMALLEST = 1 << 12  # bytes: no model has fewer
-CHECKUP = 160  # bytes of history, at most
-TIMED = 100  # check-ups where the clock ends the run, more or less
+CHECKUP = 160  # bytes of history: more than it has, by as much as the largest vocabulary takes
+MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,15 @@ class Opened:
         state, config = self.checkpoint.state, self.checkpoint.config
         left = config.epochs * self.symbols - state.characters
         return left / max(self.characters_per_second, 1e-9)
+
+    @property
+    def checkups(self) -> int:
+        """How many there will be by the end; where the clock ends the run, about as many."""
+        c, steps = self.checkpoint.config, self.plan.steps
+        if c.minutes is not None:
+            timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.bptt))
+            steps = timed if steps is None else min(steps, timed)
+        return (steps or 0) // c.check_every + 1
 
     def as_json(self) -> dict[str, Any]:
         """The plan for programs."""
@@ -105,9 +115,21 @@ def opened(asked: Asked, threads: int, talk: Talk) -> Opened:
 
 def room_needed(run: Opened) -> int:
     """The bytes that the file will have once its history is as long as it gets."""
-    steps = run.plan.steps
-    checkups = TIMED if steps is None else steps // run.checkpoint.config.check_every + 1
-    return checkpoint.room_needed(run.checkpoint) + CHECKUP * checkups
+    return checkpoint.room_needed(run.checkpoint) + CHECKUP * run.checkups
+
+
+def check_history(run: Opened) -> None:
+    """Raise SettingError where a new run, by its end, has more history than a model file holds.
+
+    Patience ends a run long before.
+    """
+    config, checkups = run.checkpoint.config, run.checkups
+    if config.patience is None and checkups > MOST:
+        fewer = -(-checkups * config.check_every // (MOST - 1))
+        raise SettingError(
+            f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
+            f"Try --check-every {fewer} or more.",
+        )
 
 
 def begun(asked: Asked, threads: int, talk: Talk) -> Opened:
@@ -124,6 +146,7 @@ def begun(asked: Asked, threads: int, talk: Talk) -> Opened:
     facts = facts_of(corpus, cutting, {})
     run = Checkpoint(corpus.vocabulary, c, facts, start(corpus, c))
     made = Opened(asked, corpus, run, replace(will_be, config=c), rate)
+    check_history(made)
     tell_time(made, talk)
     facts.baselines.update(tell_baselines(by_counting(corpus, corpus.held_out.ids), corpus, talk))
     return made
