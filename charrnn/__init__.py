@@ -2,7 +2,7 @@
 
     import charrnn
 
-    model = charrnn.fit(open("names.txt").read().split())
+    model = charrnn.fit(["Anna", "Bob", "Clara"])
     model.sample(count=3, temperature=0.8, seed=1)
     model.score(["Anna"]).bits_per_character
 

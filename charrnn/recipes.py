@@ -15,6 +15,7 @@ CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they w
 FEWEST = 8  # better to examine a part than to examine less often
 EXAMINED = 10  # symbols trained on for each that is held out, between two check-ups
 LARGEST_EXAMINED = 1 << 14
+MOST_EPOCHS = 500  # by which time a handful of examples is known by heart
 FOREVER = 1 << 40  # epochs, where it is the clock that ends a run
 LIKELY_EPOCHS = 40  # that the clock leaves time for, until it is known how fast this machine is
 
@@ -109,10 +110,10 @@ def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitte
 
 
 def usual_epochs(usual: Recipe, symbols: int) -> int:
-    """More passes over a smaller corpus, though not in proportion."""
+    """More passes over a smaller corpus, though not in proportion, and not without end."""
     if usual.symbols == math.inf:
         return 1
-    return max(1, round(usual.passes * math.sqrt(usual.symbols / symbols)))
+    return min(MOST_EPOCHS, max(1, round(usual.passes * math.sqrt(usual.symbols / symbols))))
 
 
 def longest_example(corpus: Corpus) -> int:

@@ -190,7 +190,7 @@ class Learner:
             noise.weights(state.parameters),
             noise.characters(window),
             gradient,
-            self.crew.share,
+            self.crew.weight,
             noise.units(),
         )
         noise.through_weights(gradient)

@@ -1,9 +1,12 @@
 """The README says what is so."""
 
 import re
+import shlex
 from pathlib import Path
 
-from charrnn.cli.app import COMMANDS
+import pytest
+
+from charrnn.cli.app import COMMANDS, load
 from charrnn.shipped import NAMES
 
 HOME = Path(__file__).parents[1]
@@ -15,11 +18,23 @@ def test_every_command_is_shown() -> None:
         assert re.search(rf"charrnn {command}\b", README), command
 
 
-def test_the_python_in_it_is_python() -> None:
+def test_the_python_in_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("anna bob clara dora\n" * 3)
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert blocks
     for block in blocks:
-        compile(block, "README.md", "exec")
+        exec(compile(block, "README.md", "exec"), {})
+    assert Path("names.npz").exists()
+
+
+def test_the_lines_in_it_can_be_typed() -> None:
+    lines = re.findall(r"^ +(charrnn .*)|`(charrnn [^`]*)`|[|&] (charrnn .*)", README, re.MULTILINE)
+    commands = ["".join(found).partition("#")[0].partition(" | ")[0] for found in lines]
+    assert len(commands) > 12
+    for words in map(shlex.split, commands):
+        if words[1] in COMMANDS:
+            load(words[1]).make_context(words[1], words[2:])
 
 
 def test_every_file_that_it_names_is_there() -> None:

@@ -26,7 +26,7 @@ class Crew:
     def __init__(
         self, size: Size, steps: int, lanes: int, workers: int = 1, dtype: DTypeLike = np.float32
     ) -> None:
-        self.share = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
+        self.weight = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
         self.workers = useful_workers(size, lanes, workers)
         self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
         self.parts = [Unfolded(size, steps, stop - start, dtype) for start, stop in self._spans()]

@@ -45,7 +45,7 @@ def step(shape: Shape, workers: int) -> Work:
     def work() -> None:
         nonlocal count
         count += 1
-        crew.nats_and_gradient(p, window, gradient, crew.share)
+        crew.nats_and_gradient(p, window, gradient, crew.weight)
         clip(gradient.flat, 5.0)
         optimizer.update(p.flat, gradient.flat, moments, count, 0.001)
 
