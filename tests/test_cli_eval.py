@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -418,6 +419,64 @@ def test_a_page_never_takes_the_place_of_what_it_is_made_of(here: Here, where: s
     ran = here("eval", write("anna\n"), "--html", where)
     assert ran.status == 2
     assert "--html would write over" in ran.err
+
+
+@pytest.mark.parametrize("args", [(), ("text.txt",), ("text.txt", "--baselines")])
+@pytest.mark.parametrize("how", ["plainly", "linked", "hard linked"])
+def test_a_page_never_takes_the_place_of_the_corpus(
+    here: Here, args: tuple[str, ...], how: str
+) -> None:
+    write("anna\n")
+    corpus = page = Path("names.txt")
+    before = corpus.read_bytes()
+    if how != "plainly":
+        page = Path("page.html")
+        page.hardlink_to(corpus) if how == "hard linked" else page.symlink_to(corpus)
+    ran = here("eval", *args, "--html", page)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == f"charrnn: error: --html would write over {page}\nName a file of its own.\n"
+    assert corpus.read_bytes() == before
+
+
+def learned_from(model: str, *sources: str, valid: tuple[str, ...] = ()) -> None:
+    """Write a model that says so."""
+    run = checkpoint.load("model.npz")
+    run.corpus = replace(run.corpus, sources=sources, valid=valid)
+    checkpoint.save(model, run)
+
+
+def test_nor_of_a_text_to_validate_with_or_a_corpus_that_came_along(here: Here) -> None:
+    write("anna\n")
+    write("bob\n", "valid.txt")
+    learned_from("other.npz", "names.txt", "verses", valid=("text.txt", "valid.txt"))
+    for page in ("valid.txt", "verses"):
+        ran = here("eval", "names.txt", "-m", "other.npz", "--html", page)
+        assert ran.status == 2
+        assert f"--html would write over {page}" in ran.err
+    assert Path("valid.txt").read_text() == "bob\n"
+    assert not Path("verses").exists()
+
+
+def test_nor_of_a_text_that_is_standard_input(here: Here) -> None:
+    write("anna\n")
+    with open("text.txt", "rb") as typed:
+        done = subprocess.run(
+            [*CHARRNN, "eval", "-", "--html", "text.txt"],
+            stdin=typed,
+            capture_output=True,
+            env=PLAIN,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"--html would write over text.txt" in done.stderr
+    assert Path("text.txt").read_text() == "anna\n"
+
+
+def test_a_corpus_with_a_name_that_no_file_has_forbids_no_page(here: Here) -> None:
+    learned_from("other.npz", "-", "", "a\0b", "\ud800", "x" * 5000, "nowhere/at/all")
+    for page in ("-", "page.html", "page.html"):
+        ran = here("eval", write("anna\n"), "-m", "other.npz", "--html", page)
+        assert ran.status == 0, ran.err
 
 
 # Is that good?

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from charrnn.cli import app, threads, values
 from charrnn.cli.training import beating, opening, progress
 from charrnn.corpus import CorpusConfig, from_texts
 from charrnn.markov import Baseline
-from tests.running import Here, in_a_child
+from charrnn.shipped import path_of
+from tests.running import CHARRNN, PLAIN, Here, in_a_child
 
 NAMES = (
     *("anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"),
@@ -419,6 +421,21 @@ def test_the_history_is_within_the_room_that_is_asked_for(here: Here) -> None:
     assert needed < Path("model.npz").stat().st_size < room
 
 
+def test_more_check_ups_than_a_model_can_hold_are_refused_with_a_number_that_is_not(
+    here: Here,
+) -> None:
+    endless = ("train", "names.txt", *SMALL, "--dry-run", "--epochs", "1000000", "--check-every")
+    ran = here(*endless, "1")
+    assert ran.status == 2
+    assert "check-ups are more than the 419,430 that a model file can hold" in ran.err
+    found = re.search(r"^Try --check-every (\d+) or more\.$", ran.err, re.M)
+    assert found
+    assert here(*endless, found[1]).status == 0
+    assert here(*endless, str(int(found[1]) - 1)).status == 2
+    assert here(*endless, "1", "--patience", "9").status == 0
+    assert here(*endless, "1", "--minutes", "0.01").status == 0
+
+
 # Corpora of every size
 
 
@@ -461,6 +478,12 @@ def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
         ("- --valid -", "standard input can be read only once"),
         ("x -m a.npz --metrics a.npz", "--metrics would write into a.npz"),
         ("x --metrics ./x", "--metrics would write into x"),
+        ("names.txt -m ./names.txt", "the model would be written over names.txt"),
+        ("names.txt -m names.txt --dry-run", "the model would be written over names.txt"),
+        ("x --valid names.txt -m names.txt", "the model would be written over names.txt"),
+        ("names.txt -m names.txt --resume", "the model would be written over names.txt"),
+        ("verses -m verses", "the model would be written over verses"),
+        ("verses --metrics verses", "--metrics would write into verses"),
         ("x --encoding klingon", "'klingon' is not an encoding"),
     ],
 )
@@ -469,6 +492,36 @@ def test_what_does_not_go_together_is_wrong_usage(here: Here, line: str, what: s
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.splitlines()[0] == f"charrnn: error: {what}"
     assert os.listdir() == ["names.txt"]
+
+
+@pytest.mark.parametrize("option", ["-m", "--metrics"])
+@pytest.mark.parametrize("how", ["plainly", "linked", "hard linked", "typed"])
+def test_a_corpus_is_never_replaced(here: Here, option: str, how: str) -> None:
+    source = file = Path("names.txt")
+    before = file.read_bytes()
+    if how.endswith("linked"):
+        file = Path("other.txt")
+        file.hardlink_to(source) if how == "hard linked" else file.symlink_to(source)
+    with source.open("rb") as typed:
+        done = subprocess.run(
+            [*CHARRNN, "train", "-" if how == "typed" else source, *BRIEF, "--force", option, file],
+            stdin=typed,
+            capture_output=True,
+            env=PLAIN,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b" would " in done.stderr
+    assert source.read_bytes() == before
+    assert file.read_bytes() == before
+
+
+def test_a_corpus_that_comes_along_is_never_replaced(here: Here, tmp_path: Path) -> None:
+    link = tmp_path / "link.txt"
+    link.symlink_to(path_of("verses"))  # a link, lest a fault costs us the corpus
+    ran = here("train", "verses", "--dry-run", "--force", "-m", link)
+    assert ran.status == 2
+    assert "the model would be written over" in ran.err
 
 
 def test_with_nothing_at_all_there_is_help(here: Here) -> None:

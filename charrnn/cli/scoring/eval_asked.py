@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from charrnn.cli.training.asked import would_replace
 from charrnn.errors import SettingError
 
 
@@ -52,11 +54,9 @@ class Asked:
             )
         if self.sources.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
-        if self.html is not None and self._is_in_use(self.html):
-            raise SettingError(f"--html would write over {self.html}", "Name a file of its own.")
+        self.check_page(os.path.realpath(self.model), *self.sources)
 
-    def _is_in_use(self, path: Path) -> bool:
-        others = [self.model, *map(Path, self.sources)]
-        return path in others or any(
-            path.exists() and other.exists() and path.samefile(other) for other in others
-        )
+    def check_page(self, *sources: str) -> None:
+        """Raise SettingError where the page would take the place of one of these."""
+        if self.html is not None and any(would_replace(self.html, source) for source in sources):
+            raise SettingError(f"--html would write over {self.html}", "Name a file of its own.")

@@ -52,6 +52,8 @@ def run(asked: Asked, workers: int, talk: Talk) -> None:
     """Do all of it."""
     asked.check()
     model = load(asked.model)
+    learned_from = (*model.corpus.sources, *model.corpus.valid)
+    asked.check_page(*(source for source in learned_from if source != "-"))
     if asked.html is not None:
         page_file.check(asked.html)
     corpus = None

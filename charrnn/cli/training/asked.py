@@ -10,6 +10,7 @@ from typing import Any
 
 from charrnn.cli.options import MODEL
 from charrnn.errors import SettingError
+from charrnn.shipped import path_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +45,13 @@ class Asked:
         named = [*self.sources, *self.valid]
         if named.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
+        if any(would_replace(self.model, source) for source in named):
+            raise SettingError(
+                f"the model would be written over {self.model}", "Name another file with -m."
+            )
         if self.metrics is not None:
-            taken = [os.path.realpath(path) for path in (str(self.model), *named)]
-            if os.path.realpath(self.metrics) in taken:
+            taken = [os.path.realpath(self.model), *named]
+            if any(would_replace(self.metrics, source) for source in taken):
                 raise SettingError(
                     f"--metrics would write into {self.metrics}", "Name a file of its own."
                 )
@@ -56,3 +61,14 @@ class Asked:
         usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
         which = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *options, *which])
+
+
+def would_replace(path: Path, source: str) -> bool:
+    """Whether the source leads to this file, or would as soon as something is written there."""
+    file = 0 if source == "-" else path_of(source)  # standard input may well be a file
+    try:
+        return os.path.samefile(file, path) and os.path.isfile(path)  # a terminal loses nothing
+    except OSError:  # one of them is not there
+        return source != "-" and os.path.realpath(source) == os.path.realpath(path)
+    except ValueError:  # the model of a stranger says that it learned from "\0"
+        return False
