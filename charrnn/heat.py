@@ -11,11 +11,12 @@ ground, on a light one, and without telling red from green.
 from __future__ import annotations
 
 import math
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from charrnn import graphemes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band begins
 BANDS: Final = len(BOUNDS) + 1
 BITS: Final = 1 / math.log(2)  # in a nat
-JOINER: Final = 0x200D
-SKINS: Final = range(0x1F3FB, 0x1F400)
-LAST: Final = 0x10FFFF
+SPACE: Final = ord(" ")
+LAST: Final = 0x10FFFF  # beyond it are no characters but what stands for the end of an example
 
 
 def band_of(nats: float) -> int:
@@ -44,21 +44,27 @@ def bands_of(nats: NDArray[np.floating]) -> NDArray[np.intp]:
 
 
 def bands_of_text(codes: Codes, nats: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The band of each character. A mark has that of the letter on which it stands."""
+    """The band of each character. What a reader takes for one has that of its first."""
     import numpy as np
 
-    found, places = np.unique(codes, return_inverse=True)
-    joined = np.array([_is_mark(code) for code in found.tolist()], np.bool_)[places]
-    joined[1:] |= codes[:-1] == JOINER
-    joined[:1] = False
-    letters = np.maximum.accumulate(np.where(joined, 0, np.arange(len(codes))))
+    letters = np.maximum.accumulate(np.where(_go_on(codes), 0, np.arange(len(codes))))
     return bands_of(nats)[letters]
 
 
-def _is_mark(code: int) -> bool:
-    if not 0x300 <= code <= LAST:
-        return False
-    return code == JOINER or code in SKINS or unicodedata.category(chr(code)).startswith("M")
+def _go_on(codes: Codes) -> NDArray[np.bool_]:
+    """Which characters belong to what stands before them: graphemes.goes_on, of all at once."""
+    import numpy as np
+
+    found, places = np.unique(codes, return_inverse=True)
+    known = [chr(code) if code <= LAST else "" for code in found.tolist()]
+    on = np.array([graphemes.joins(character) for character in known], np.bool_)[places]
+    on[1:] |= (codes[:-1] == ord(graphemes.JOINER)) & (codes[1:] >= ord(graphemes.FIRST_MARK))
+    half = np.array([graphemes.is_half_a_flag(character) for character in known], np.bool_)[places]
+    here = np.arange(len(codes))
+    on |= half & ((here - np.maximum.accumulate(np.where(half, -1, here))) % 2 == 0)
+    on[:1] = False
+    on[1:] &= (codes[:-1] >= SPACE) & (codes[:-1] <= LAST)
+    return on
 
 
 def runs(bands: NDArray[np.intp], alone: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

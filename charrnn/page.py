@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from charrnn import heat
 from charrnn.corpus.cutting import END_CODE, NEWLINE
 from charrnn.scoring.surprisal import Piece, text_of
+from charrnn.steering import STEERING
 from charrnn.vocabulary import Codes
 
 # The ink and the ground of each band but the lowest, which is plain.
@@ -39,10 +40,8 @@ DARK: Final = (
 )
 NAMES: Final = "abcdefg"  # a class for each band
 
+_STEERING: Final = re.compile(f"[{STEERING}]")
 SHEET: Final = 4000  # characters: a browser lays out only those sheets that are on the screen
-STEERING: Final = re.compile(  # controls but tab and newline, marks that turn the writing around
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]"
-)
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ink: #23262b; --faint: #767b84; --ground: #fdfdfc;
@@ -138,7 +137,7 @@ def body(codes: Codes, nats: NDArray[np.floating], gap: str = "") -> str:
 
 def visible(text: str) -> str:
     """The text with what would steer a page shown instead."""
-    return STEERING.sub(_shown, text)
+    return _STEERING.sub(_shown, text)
 
 
 def _shown(found: re.Match[str]) -> str:

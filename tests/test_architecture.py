@@ -45,8 +45,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("scoring", "settings", "vocabulary"),
     },
     "run": {"checkpoint", "claims", "corpus", "lock", "model", "recipes", "settings", "training"},
-    "heat": {"vocabulary"},
-    "page": {"corpus", "heat", "scoring", "vocabulary"},
+    "steering": set(),
+    "graphemes": set(),
+    "heat": {"graphemes", "vocabulary"},
+    "page": {"corpus", "heat", "scoring", "steering", "vocabulary"},
 }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from charrnn.cli.sampling.graphemes import LONGEST, goes_on
+from charrnn.graphemes import LONGEST, goes_on
 
 
 def parts(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from charrnn import heat
 from charrnn.cli.heat import Painter
+from charrnn.vocabulary import codes_of
 
 ESCAPES = re.compile("\x1b\\[[0-9;]*m")
 
@@ -40,6 +41,26 @@ def test_more_bits_never_make_a_lower_band(nats: list[float]) -> None:
     assert (np.diff(bands) >= 0).all()
     assert bands.tolist() == [heat.band_of(n) for n in sorted(nats)]
     assert 0 <= bands.min() <= bands.max() < heat.BANDS
+
+
+@pytest.mark.parametrize(
+    "graphemes",
+    [
+        ["x", "e\u0301", "y"],
+        ["👍🏽", "👩\u200d👩\u200d👧", "x"],
+        ["🇩🇪", "🇫🇷", "🇮", "x", "🇩🇪"],
+        ["\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e007f", "\u1112\u1161\u11ab", "中"],
+    ],
+)
+def test_what_a_reader_takes_for_one_character_has_one_colour(graphemes: list[str]) -> None:
+    codes = codes_of("".join(graphemes))
+    nats = np.array([20.0 * (part > 0) for one in graphemes for part in range(len(one))])
+    assert not heat.bands_of_text(codes, nats).any()
+
+
+def test_what_belongs_together_only_by_half_has_colours_of_its_own() -> None:
+    for text in ("\n\u0301", "\u200da", "x🇩", "ab"):
+        assert heat.bands_of_text(codes_of(text), np.array([0.0, 20.0])).tolist() == [0, 6]
 
 
 def test_a_bound_in_bits_begins_a_band() -> None:

@@ -10,16 +10,10 @@ from __future__ import annotations
 
 import re
 
-# C0 but tab and newline, DEL and C1; marks that turn the writing direction around; the two
-# separators that some programs take for a new line; lone surrogates, which is how Python hands
-# over bytes that are not UTF-8.
-_STEERING = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-    "\u2028\u2029"
-    "\ud800-\udfff]"
-)
-_STEERING_OR_SPACING = re.compile(f"[\t\n]|{_STEERING.pattern}")
+from charrnn.steering import STEERING
+
+_STEERING = re.compile(f"[{STEERING}]")
+_STEERING_OR_SPACING = re.compile(f"[\t\n{STEERING}]")
 _LONE = re.compile("[\ud800-\udfff]")
 _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 

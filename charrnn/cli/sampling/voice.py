@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from charrnn import graphemes
 from charrnn.cli import safety
-from charrnn.cli.sampling import graphemes
 from charrnn.cli.terminal import write_result
 
 if TYPE_CHECKING:
