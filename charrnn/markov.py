@@ -22,7 +22,7 @@ in front keeps its occurrences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 from typing import Any, Literal, NamedTuple
@@ -37,6 +37,7 @@ Smoothing = Literal["none", "kneser-ney", "witten-bell"]
 
 END = 0
 BITS = 21  # of a position, a symbol, the number of an n-gram: three of them fit into one integer
+HIGHEST = 7  # order
 BLOCK = 1 << 16  # n-grams summed up at a time
 
 
@@ -99,11 +100,7 @@ USUAL_DISCOUNTS = np.array([0.0, 0.5, 1.0, 1.5])  # in place of those that a sma
 
 
 def baselines(
-    train: Ids,
-    held_out: Ids,
-    symbols: int,
-    orders: Iterable[int] = range(2, 8),
-    budget: Budget = BUDGET,
+    train: Ids, held_out: Ids, symbols: int, budget: Budget = BUDGET
 ) -> Iterator[Baseline]:
     """Uniform, unigram and each order in turn, smoothed the way that does better on this text."""
     text = _join(train, held_out, budget)
@@ -111,19 +108,17 @@ def baselines(
     if not scored:
         return
     yield Baseline("uniform", log(symbols), "none", learned, scored)
-    wanted = {1, *orders}
-    for order, kneser_ney, witten_bell in _climb(text, symbols, max(wanted)):
-        if order in wanted:
-            name = "unigram" if order == 1 else f"markov-{order}"
-            choices: list[tuple[float, Smoothing]] = [
-                (float(kneser_ney.mean()), "kneser-ney"),
-                (float(witten_bell.mean()), "witten-bell"),
-            ]
-            yield Baseline(name, *min(choices), learned, scored)
+    for order, kneser_ney, witten_bell in _climb(text, symbols, HIGHEST):
+        name = "unigram" if order == 1 else f"markov-{order}"
+        choices: list[tuple[float, Smoothing]] = [
+            (float(kneser_ney.mean()), "kneser-ney"),
+            (float(witten_bell.mean()), "witten-bell"),
+        ]
+        yield Baseline(name, *min(choices), learned, scored)
 
 
 def surprisals(
-    train: Ids, text: Ids, symbols: int, highest: int = 7, budget: Budget = BUDGET
+    train: Ids, text: Ids, symbols: int, highest: int = HIGHEST, budget: Budget = BUDGET
 ) -> Iterator[Surprisals]:
     """What the symbols of a text (or of its pieces) cost under order 1, 2 .. highest."""
     return _climb(_join(train, text, budget), symbols, highest)

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import terminal
+from charrnn.cli import columns
+from charrnn.cli.columns import BOLD, CYAN, DIM
 
-HEADING = "1"
-NAME = "36"
-ASIDE = "2"
 ARGUMENTS = "Arguments"
 OTHER = "Options"
 
@@ -34,7 +32,7 @@ def write(command: Any, ctx: Any, formatter: Any, commands: Mapping[str, str]) -
     formatter.write_paragraph()
     formatter.write_text(command.help or "")
     if commands:
-        _section(formatter, "Commands", [(_styled(k, NAME), v) for k, v in commands.items()])
+        _section(formatter, "Commands", [(_styled(k, CYAN), v) for k, v in commands.items()])
     for panel, rows in _panels(parameters).items():
         _section(formatter, panel, rows)
     if command.epilog:
@@ -62,7 +60,7 @@ def _panels(parameters: Iterable[Any]) -> dict[str, list[tuple[str, str]]]:
         is_argument = one.param_type_name == "argument"
         usual = ARGUMENTS if is_argument else OTHER
         panel = getattr(one, "rich_help_panel", None) or usual
-        left = _styled(_argument(one), NAME) if is_argument else _option(one)
+        left = _styled(_argument(one), CYAN) if is_argument else _option(one)
         panels.setdefault(panel, []).append((left, _explained(one)))
     if OTHER in panels:
         panels[OTHER] = panels.pop(OTHER)
@@ -74,7 +72,7 @@ def _option(parameter: Any) -> str:
     long = [name for name in parameter.opts if name.startswith("--")]
     names = ", ".join([*short, "/".join([*long, *parameter.secondary_opts])])
     metavar = "" if parameter.is_flag else f" {parameter.metavar or 'TEXT'}"
-    return ("" if short else "    ") + _styled(names, NAME) + metavar
+    return ("" if short else "    ") + _styled(names, CYAN) + metavar
 
 
 def _explained(parameter: Any) -> str:
@@ -90,16 +88,16 @@ def _explained(parameter: Any) -> str:
 
 
 def _section(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
-    with formatter.section(_styled(heading, HEADING)):
+    with formatter.section(_styled(heading, BOLD)):
         formatter.write_dl(rows, col_max=min(30, width() // 2))
 
 
 def _write_examples(formatter: Any, lines: Iterable[str]) -> None:
-    with formatter.section(_styled("Examples", HEADING)):
+    with formatter.section(_styled("Examples", BOLD)):
         for line in lines:
-            shown = _styled(line, ASIDE) if line.startswith("#") else line
+            shown = _styled(line, DIM) if line.startswith("#") else line
             formatter.write(f"  {shown}\n" if line else "\n")
 
 
 def _styled(text: str, style: str) -> str:
-    return f"\x1b[{style}m{text}\x1b[0m" if terminal.takes_colour(sys.stdout) else text
+    return columns.paint(text, style, sys.stdout)
