@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli.training.asked import would_replace
+from charrnn.cli.clobbering import would_replace
 from charrnn.errors import SettingError
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from charrnn.cli.clobbering import would_replace
 from charrnn.cli.options import MODEL
 from charrnn.errors import SettingError
-from charrnn.shipped import path_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,26 +49,17 @@ class Asked:
             raise SettingError(
                 f"the model would be written over {self.model}", "Name another file with -m."
             )
-        if self.metrics is not None:
-            taken = [os.path.realpath(self.model), *named]
-            if any(would_replace(self.metrics, source) for source in taken):
-                raise SettingError(
-                    f"--metrics would write into {self.metrics}", "Name a file of its own."
-                )
+        self.check_metrics(os.path.realpath(self.model), *named)
+
+    def check_metrics(self, *taken: str) -> None:
+        """Raise SettingError where the metrics would be written into one of these."""
+        if self.metrics is not None and any(would_replace(self.metrics, one) for one in taken):
+            raise SettingError(
+                f"--metrics would write into {self.metrics}", "Name a file of its own."
+            )
 
     def line(self, command: str, *options: str) -> str:
         """A line to type next, that speaks of the same model."""
         usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
         which = [] if self.model == usual else ["-m", str(self.model)]
         return shlex.join(["charrnn", command, *options, *which])
-
-
-def would_replace(path: Path, source: str) -> bool:
-    """Whether the source leads to this file, or would as soon as something is written there."""
-    file = 0 if source == "-" else path_of(source)  # standard input may well be a file
-    try:
-        return os.path.samefile(file, path) and os.path.isfile(path)  # a terminal loses nothing
-    except OSError:  # one of them is not there
-        return source != "-" and os.path.realpath(source) == os.path.realpath(path)
-    except ValueError:  # the model of a stranger says that it learned from "\0"
-        return False

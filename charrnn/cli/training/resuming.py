@@ -30,6 +30,7 @@ def read_again(run: Checkpoint, asked: Asked) -> Corpus:
     facts = run.corpus
     check_cutting(facts, asked)
     sources, valid = asked.sources or facts.sources, asked.valid or facts.valid
+    asked.check_metrics(*sources, *valid)
     if not sources:
         raise ResumeError(
             f"{asked.model} learned from texts that Python gave it",
