@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from charrnn.corpus.drafting import ended_codes
 from charrnn.corpus.examples import Examples
@@ -79,15 +78,11 @@ class Scorer:
 
     def score(self, examples: Examples) -> Score:
         """The sums over these examples."""
-        return self.tally(examples.ids, self.nats(examples))
+        return tally(examples.ids, self.nats(examples))
 
     def score_texts(self, texts: Iterable[str]) -> Score:
         """The sums over texts that are an example each, bytes among them."""
         return sum((piece.score() for piece in pieces(self, ended_codes(texts))), Score())
-
-    def tally(self, ids: Ids, nats: NDArray[np.floating]) -> Score:
-        """The sums over symbols whose nats are known."""
-        return tally(ids, nats)
 
     def nats_in_stretches(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the stretches meet."""
