@@ -12,6 +12,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,18 @@ import numpy as np
 import pytest
 
 from charrnn import archive, checkpoint, corpus, training
+from charrnn.archive import npz
 from charrnn.checkpoint import Checkpoint
 from charrnn.errors import CharrnnError, ModelFileError
 from tests.faults import forging, inside
 from tests.faults.forging import Arrays, Facts
-from tests.faults.inside import in_this_process
 from tests.faults.limits import MEBIBYTE, limited
 from tests.faults.room import SMALL, Room, is_refusal
 
 COMMANDS = [("info",), ("sample",), ("eval", "names.txt"), ("train", "--resume")]
 RESTORE = "Restore it from a copy, or train it again: charrnn train CORPUS --force"
 WHICH = "Say with -m which file charrnn train wrote."
-SECONDS = float(os.environ.get("CHARRNN_TEST_SECONDS", "4"))  # for each loop of random faults
+SECONDS = float(os.environ.get("CHARRNN_TEST_SECONDS", "2"))  # for each loop of random faults
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
@@ -57,13 +58,36 @@ def test_10_whatever_happens_to_the_bytes_is_refused_or_harmless(
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         content = mutated(whole, chance)
-        path.write_bytes(content)
         if content == whole:
             continue
+        path.write_bytes(content)
         with pytest.raises(ModelFileError) as caught:
             checkpoint.load(path)
         assert str(path) in caught.value.what
         assert caught.value.hint
+        path.write_bytes(resealed(content))
+        is_refused_or_what_any_reader_finds(path)
+
+
+def resealed(content: bytes) -> bytes:
+    """The seal put right, as somebody would who means harm."""
+    body = content[: -npz.SEAL_SIZE]
+    return body + sha256(body).hexdigest().encode()
+
+
+def is_refused_or_what_any_reader_finds(path: Path) -> None:
+    """Numbers may be forged together with their checksum, which is no secret."""
+    try:
+        _, arrays = forging.opened(path)
+    except ModelFileError:
+        return
+    with np.load(path) as found:
+        for name, numbers in arrays.items():
+            assert found[name].dtype == numbers.dtype
+            assert found[name].tobytes() == numbers.tobytes()
+
+
+PIECES = [b"PK\1\2", b"\xff" * 8, b"[" * 5000]  # what readers of a ZIP or of JSON may stumble over
 
 
 def mutated(content: bytes, chance: random.Random) -> bytes:
@@ -71,7 +95,7 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
     changed = bytearray(content)
     for _ in range(chance.choice((1, 1, 1, 2, 8))):
         at, to = sorted(chance.randrange(len(changed) + 1) for _ in range(2))
-        match chance.randrange(6):
+        match chance.randrange(7):
             case 0:
                 del changed[at : min(to, at + chance.choice((1, 8, 10_000)))]
             case 1:
@@ -83,6 +107,8 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
             case 4:
                 other = chance.randrange(len(changed))
                 changed[at:to] = changed[other : other + to - at]
+            case 5:
+                changed[at : at + chance.randrange(9)] = chance.choice(PIECES)
             case _:
                 changed[at : at + 1] = chance.randbytes(1)
         if not changed:
@@ -97,29 +123,16 @@ class Trap:
         return os.mkdir, ("sprung",)
 
 
-def packed(**members: bytes) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as file:
-        for name, content in members.items():
-            file.writestr(name, content)
-    return stream.getvalue()
-
-
 def saved(save: Callable[..., None], *args: Any, **arrays: Any) -> bytes:
     stream = io.BytesIO()
     save(stream, *args, **arrays)
     return stream.getvalue()
 
 
-SAFETENSORS = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+# Some of each sort; the tests of the archive try all of them.
 FOREIGN = {
-    "nothing": b"",
     "text": b"anna\nbob\n",
     "a pickle": pickle.dumps(Trap()),
-    "torch": packed(**{"archive/data.pkl": pickle.dumps(Trap()), "archive/version": b"3\n"}),
-    "safetensors": struct.pack("<Q", len(SAFETENSORS)) + SAFETENSORS + bytes(4),
-    "npy": saved(np.save, np.zeros(3)),
-    "npz": saved(np.savez, U=np.zeros((3, 3)), V=np.zeros(3)),
     "objects": saved(np.savez, allow_pickle=True, charrnn=np.array([Trap()], object)),
 }
 
@@ -163,7 +176,7 @@ def rezipped(path: Path, change: Callable[[dict[str, bytes]], None], **how: Any)
     change(members)
     with zipfile.ZipFile(path, "w", **how) as file:
         for name, content in members.items():
-            file.writestr(name.rstrip("+"), content)
+            file.writestr(name, content)
         file.comment = comment
 
 
@@ -172,38 +185,21 @@ def array(numbers: Any) -> bytes:
 
 
 MEMBERS: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
-    "missing": (lambda m: m.pop("W1.npy"), "its member W1.npy is missing"),
     "extra": (lambda m: m.update({"\x1b[31m.npy": b""}), r"'\x1b[31m.npy' is not one of its"),
-    "twice": (lambda m: m.update({"V.npy+": m["V.npy"]}), "its member V.npy is there more than"),
-    "type": (lambda m: m.update({"c.npy": array(np.zeros(19))}), "c.npy should be "),
-    "rank": (
-        lambda m: m.update({"b1.npy": array(np.zeros((3, 1), np.float32))}),
-        "b1.npy should be 3 float32, and is 3 x 1 float32",
-    ),
     "shape": (
         lambda m: m.update({"W1.npy": array(np.zeros((4, 4), np.float32))}),
         "W1.npy should be 3 x 3 float32, and is 4 x 4 float32",
     ),
-    "header": (
-        lambda m: m.update({"W1.npy": m["W1.npy"].replace(b"(3, 3)", b"(9, 9)")}),
-        "W1.npy should be 3 x 3 float32, and is 9 x 9 float32",
-    ),
-    "object": (
-        lambda m: m.update({"W1.npy": saved(np.save, np.array([Trap()], object))}),
-        "W1.npy should be 3 x 3 float32, and is 1 object",
-    ),
 }
 
 
-@in_this_process
-@pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(("change", "what"), MEMBERS.values(), ids=MEMBERS)
 def test_12_members_that_are_not_as_they_must_be_are_refused(
     trained: Room, change: Callable[[dict[str, bytes]], None], what: str
 ) -> None:
     rezipped(trained / "model.npz", change)
     trained.refuses("info", what=["model.npz is damaged: ", what], hint=RESTORE)
-    trained.refuses("train", "--resume", what=what, hint=RESTORE)
+    is_refusal(inside.run(trained.folder, "train", "--resume"), what, RESTORE)
 
 
 def test_12_compressed_members_are_refused_in_little_memory(trained: Room) -> None:
@@ -215,18 +211,23 @@ def test_12_compressed_members_are_refused_in_little_memory(trained: Room) -> No
     trained.refuses("info", what=what, hint=RESTORE, preexec_fn=limit)
 
 
-@in_this_process
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("name", ["W1", "last"])
-def test_12_numbers_that_no_run_has_saved_are_refused_by_name(
-    trained: Room, number: float, name: str
-) -> None:
+def test_12_numbers_that_no_run_has_saved_are_refused_by_name(trained: Room, name: str) -> None:
+    what, good = f"{name} holds a number ", (trained / "model.npz").read_bytes()
+    for number in (np.inf, -np.inf, 1e30, np.nan):
+        path = trained.write("model.npz", good)
+        forging.forge(path, holding(name, number))
+        is_refusal(inside.run(trained.folder, "train", "--resume"), what, RESTORE)
+    trained.refuses("train", "--resume", what=["model.npz is damaged: ", what], hint=RESTORE)
+
+
+def holding(name: str, number: float) -> Callable[[Facts, Arrays], None]:
+    """That number in the place of the first of an array."""
+
     def change(_: Facts, arrays: Arrays) -> None:
         arrays[name].reshape(-1)[0] = number
 
-    forging.forge(trained / "model.npz", change)
-    what = ["model.npz is damaged: ", f"{name} holds a number "]
-    trained.refuses("train", "--resume", what=what, hint=RESTORE)
+    return change
 
 
 def test_13_settings_that_promise_too_much_take_no_memory(trained: Room) -> None:
