@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,19 @@ import pytest
 
 from charrnn.cli import app, faults
 
+Arg = str | bytes | Path
+
 HOME = Path(__file__).parent.parent
-CHARRNN = [sys.executable, "-W", "error", "-m", "charrnn"]
-OURS = ("PYTHON", "CHARRNN", "LC_", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
+PYTHON = [sys.executable, "-W", "error"]
+CHARRNN = [*PYTHON, "-m", "charrnn"]
+OURS = ("PYTHON", "CHARRNN", "LC_", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "COLUMNS")
 PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(OURS)} | {
     "PYTHONPATH": str(HOME),
     "TERM": "xterm-256color",
     "LANG": "C.UTF-8",
 }
-NOTHING: Mapping[str, str] = {}
+NOTHING: Mapping[str, str | None] = {}
+PATIENCE = 60.0  # seconds; on a busy machine much is slow
 
 
 @dataclass(frozen=True)
@@ -49,43 +53,60 @@ class Here:
         self._capture = capture
 
     def __call__(self, *args: str | Path) -> Ran:
-        with pytest.raises(SystemExit) as end, faults.told():
-            app.main([str(arg) for arg in args])
-        assert isinstance(end.value.code, int)
+        status = status_of(*args)
         said = self._capture.readouterr()
-        return Ran(end.value.code, said.out, said.err)
+        return Ran(status, said.out, said.err)
+
+
+def status_of(*args: str | Path) -> int:
+    """How a command line ends in this process; what is a bug comes out as the exception it is."""
+    with pytest.raises(SystemExit) as end, faults.told():
+        app.main([str(arg) for arg in args])
+    assert isinstance(end.value.code, int)
+    return end.value.code
 
 
 def in_a_child(
-    *args: str | Path,
-    env: Mapping[str, str] = NOTHING,
+    *args: Arg,
+    env: Mapping[str, str | None] = NOTHING,
     cwd: Path | None = None,
     typed: bytes = b"",
 ) -> Ran:
     """Run it as a user does, with no stream a terminal; stdin is a pipe with what was typed."""
-    done = subprocess.run(
-        [*CHARRNN, *map(str, args)],
-        input=typed,
-        capture_output=True,
-        cwd=cwd,
-        env={**PLAIN, **env},
-        timeout=60,
-        check=False,
-    )
+    done = finished(*args, env=env, cwd=cwd, input=typed)
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-@contextmanager
-def going(*args: str | Path, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A child at work; killed if it does not end by itself."""
-    with subprocess.Popen(
-        [*CHARRNN, *map(str, args)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=PLAIN,
+def finished(
+    *args: Arg,
+    program: Sequence[str] = CHARRNN,
+    env: Mapping[str, str | None] = NOTHING,
+    **how: Any,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run it in a child to its end, with no stream a terminal."""
+    if "input" not in how:
+        how["stdin"] = subprocess.DEVNULL
+    return subprocess.run(
+        [*program, *args],
+        capture_output=True,
+        env=surroundings(env),
+        timeout=PATIENCE,
+        check=False,
         **how,
-    ) as child:
+    )
+
+
+@contextmanager
+def going(
+    *args: Arg,
+    program: Sequence[str] = CHARRNN,
+    env: Mapping[str, str | None] = NOTHING,
+    **how: Any,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A child at work; killed in the end if it is still there."""
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL} | how
+    line: list[Arg] = [*program, *args]
+    with subprocess.Popen(line, env=surroundings(env), **streams) as child:
         try:
             yield child
         finally:
@@ -93,7 +114,7 @@ def going(*args: str | Path, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def on_a_terminal(
-    *args: str | Path, columns: int = 80, env: Mapping[str, str] = NOTHING
+    *args: Arg, columns: int = 80, env: Mapping[str, str | None] = NOTHING, **how: Any
 ) -> tuple[int, str]:
     """Run it with all streams on a pseudo-terminal: the status, and every byte that came."""
     import pty
@@ -101,28 +122,18 @@ def on_a_terminal(
 
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
-    with subprocess.Popen(
-        [*CHARRNN, *map(str, args)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**PLAIN, **env},
-    ) as process:
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    with going(*args, env=env, **streams | how) as child:
         os.close(theirs)
         seen = b""
-        try:
+        with suppress(OSError):  # how Linux says that the other end is closed
             while block := os.read(ours, 65536):
                 seen += block
-        except OSError:  # how Linux says that the other end is closed
-            pass
         os.close(ours)
-    return process.returncode, seen.decode("utf-8").replace("\r\n", "\n")
+        status = child.wait(PATIENCE)
+    return status, seen.decode("utf-8").replace("\r\n", "\n")
 
 
-def wait_for(child: subprocess.Popen[bytes], words: str) -> None:
-    """Read what a child says until it says this."""
-    assert child.stderr is not None
-    said = []
-    while words not in (line := child.stderr.readline().decode()):
-        said.append(line)
-        assert line, f"it never said {words!r}: {''.join(said)}"
+def surroundings(env: Mapping[str, str | None]) -> dict[str, str]:
+    """The plain environment with these changes; what is None is taken away."""
+    return {name: value for name, value in (PLAIN | dict(env)).items() if value is not None}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from charrnn.cli import app, faults
-from tests.faults.room import Arg, Ended, Room
+from tests.faults.room import Ended, Room
+from tests.running import Arg, status_of
 
 # For tests of a variety that has been tried from outside as well.
 in_this_process = pytest.mark.usefixtures("in_this_process")
@@ -28,12 +28,6 @@ class Here(Room):
 def run(folder: Path, *args: str | Path) -> Ended:
     """Run a command line in a folder. What is a bug comes out as the exception that it is."""
     out, err = io.StringIO(), io.StringIO()
-    status: object = None
     with chdir(folder), redirect_stdout(out), redirect_stderr(err):
-        try:
-            with faults.told():
-                app.main([str(arg) for arg in args])
-        except SystemExit as end:
-            status = end.code
-    assert isinstance(status, int)
+        status = status_of(*args)
     return Ended(status, out.getvalue().encode(), err.getvalue())

@@ -6,7 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.room import PYTHON, Room
+from tests.faults.room import Room
+from tests.running import PYTHON
 
 # Saves at every check-up, however often those are.
 OFTEN = (

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import os
-import pty
 import stat
 import subprocess
-import sys
-import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tests.running import PLAIN
+from tests import running
+from tests.running import CHARRNN, PATIENCE, Arg
 
-PYTHON = [sys.executable, "-W", "error"]
-CHARRNN = [*PYTHON, "-m", "charrnn"]
 SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in no time
-PATIENCE = 60.0  # seconds; on a busy machine much is slow
-
-Arg = str | bytes | Path
 
 
 @dataclass(frozen=True)
@@ -56,13 +49,7 @@ class Room:
 
     def run(self, *args: Arg, program: list[str] | None = None, **how: Any) -> Ended:
         """Run it to its end, with no stream a terminal."""
-        done = subprocess.run(
-            [*(program or CHARRNN), *args],
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-            **self._settings(how),
-        )
+        done = running.finished(*args, program=program or CHARRNN, **{"cwd": self.folder} | how)
         return Ended(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
 
     def train(self, *args: Arg, **how: Any) -> Ended:
@@ -98,38 +85,17 @@ class Room:
         with (
             open(self.folder / "stdout", "wb") as out,
             open(self.folder / "stderr", "wb") as err,
-            self._begun(
-                [*(program or CHARRNN), *args], {"stdout": out, "stderr": err} | how
+            running.going(
+                *args,
+                program=program or CHARRNN,
+                **dict[str, Any](cwd=self.folder, stdout=out, stderr=err) | how,
             ) as process,
         ):
-            try:
-                yield Child(process, self.folder)
-            finally:
-                process.kill()
+            yield Child(process, self.folder)
 
-    def on_a_terminal(self, *args: Arg, columns: int = 80, **how: Any) -> tuple[int, str]:
+    def on_a_terminal(self, *args: Arg, **how: Any) -> tuple[int, str]:
         """Run it with all streams on a pseudo-terminal: the status, and what was seen there."""
-        ours, theirs = pty.openpty()
-        termios.tcsetwinsize(theirs, (24, columns))
-        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        with self._begun([*CHARRNN, *args], streams | how) as process:
-            os.close(theirs)
-            seen = b""
-            with suppress(OSError):  # how Linux says that the other end is closed
-                while block := os.read(ours, 65536):
-                    seen += block
-            os.close(ours)
-        return process.returncode, seen.decode().replace("\r\n", "\n")
-
-    def _begun(self, line: list[Arg], how: dict[str, Any]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(line, **self._settings(how))
-
-    def _settings(self, how: dict[str, Any]) -> dict[str, Any]:
-        standard: dict[str, Any] = {"cwd": self.folder}
-        if "input" not in how:
-            standard["stdin"] = subprocess.DEVNULL
-        environment = {k: v for k, v in (PLAIN | how.get("env", {})).items() if v is not None}
-        return standard | how | {"env": environment}
+        return running.on_a_terminal(*args, **{"cwd": self.folder} | how)
 
 
 @dataclass(frozen=True)
@@ -152,6 +118,19 @@ class Child:
     def until_saved(self, name: str = "model.npz") -> None:
         """Wait until there is a model."""
         self.until((self.folder / name).exists)
+
+    def open_pipe(self, path: Path) -> IO[bytes]:
+        """The pipe that it reads, to write to; who just opens one waits for ever for the dead."""
+        ends: list[int] = []
+
+        def is_open() -> bool:
+            with suppress(OSError):  # nobody reads it yet
+                if not ends:
+                    ends.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            return bool(ends)
+
+        self.until(is_open)
+        return os.fdopen(ends[0], "wb")
 
     def send(self, number: int) -> None:
         """Send a signal."""

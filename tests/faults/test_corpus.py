@@ -204,6 +204,14 @@ def test_06_a_pipe_that_nobody_writes_to_is_said(trained: Room) -> None:
     trained.refuses("train", "pipe", "--force", what=what, hint=hint)
 
 
+def test_06_a_text_that_is_a_pipe_is_read_to_its_end(room: Room) -> None:
+    os.mkfifo(room / "pipe")
+    with room.going("train", "pipe", *SMALL) as child:
+        with child.open_pipe(room / "pipe") as pipe:
+            pipe.write((room / "names.txt").read_bytes())
+        child.end().says("pipe")
+
+
 def test_06_a_file_that_may_not_be_read_is_said(trained: Room) -> None:
     trained.write("text", "secret").chmod(0)
     what, hint = "text may not be read", "Change its permissions"
@@ -320,11 +328,3 @@ def test_09_odd_names_work_and_are_made_visible(trained: Room, name: bytes) -> N
     missing = b"no-" + name
     what = ODD[name] + " does not exist"
     trained.refuses("train", "--force", "--", missing, what=what, hint="Check the name")
-
-
-def test_06_a_text_that_is_a_pipe_is_read_to_its_end(room: Room) -> None:
-    os.mkfifo(room / "pipe")
-    with room.going("train", "pipe", *SMALL) as child:
-        with open(room / "pipe", "wb") as pipe:
-            pipe.write((room / "names.txt").read_bytes())
-        child.end().says("pipe")

@@ -14,11 +14,11 @@ import pytest
 from charrnn import checkpoint
 from tests.faults.limits import limited, unprivileged
 from tests.faults.long_run import is_tidy
-from tests.faults.room import PYTHON, SMALL, Room
+from tests.faults.room import SMALL, Room
+from tests.faults.tracing import needs_strace, strace
 
 ROOM = "Free some room, or name a file elsewhere with -m."
 ELSEWHERE = "Name a file with -m in a folder that can be written to."
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 
 
 @pytest.fixture
@@ -128,12 +128,6 @@ def test_20_a_limit_on_file_sizes_is_known_before(trained: Room) -> None:
     assert what.startswith("charrnn: error: model.npz cannot be saved: File too large (")
     assert hint.startswith("Raise the limit on file sizes (ulimit -f)")
     assert trained.files() == before
-
-
-def strace(fault: str) -> list[str]:
-    call = fault.partition(":")[0]
-    traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
-    return [*traced, "-e", f"inject={fault}", *PYTHON, "-m", "charrnn"]
 
 
 @needs_strace

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
-
-import pytest
 
 from charrnn import checkpoint
 from tests.faults.long_run import (
@@ -21,6 +18,7 @@ from tests.faults.long_run import (
     run_undisturbed,
 )
 from tests.faults.room import Room
+from tests.faults.tracing import needs_strace, strace
 
 KILLS = int(os.environ.get("CHARRNN_TEST_KILLS", "20"))
 
@@ -69,14 +67,13 @@ def test_19_killed_at_random_it_ends_in_the_same_bytes(room: Room) -> None:
 MOMENTS = ["write:2", "write:9", "fsync:1", "rename:1", "fsync:2", "write:30", "rename:3"]
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+@needs_strace
 def test_19_killed_exactly_there_it_ends_in_the_same_bytes(room: Room) -> None:
     undisturbed = run_undisturbed(room)
     step = 0
     for moment in MOMENTS:
         call, _, number = moment.partition(":")
-        program = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
-        program += ["-e", f"inject={call}:signal=KILL:when={number}", *SAVING_OFTEN]
+        program = strace(f"{call}:signal=KILL:when={number}", SAVING_OFTEN)
         ended = room.run(*next_line(room), "-q", program=program)
         assert ended.status in (-9, 137), (moment, ended)
         assert steps_saved(room) >= step

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
+import random
 import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from charrnn import checkpoint
 from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, run_undisturbed
-from tests.faults.room import PYTHON, SMALL, Child, Room
-from tests.running import PLAIN
+from tests.faults.room import SMALL, Child, Room
+from tests.faults.tracing import needs_strace, strace
+from tests.running import CHARRNN, PLAIN, PYTHON
 
 ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every", "100")
 WRITTEN = ("--metrics", "metrics.jsonl")
@@ -35,25 +37,31 @@ def lines_of(room: Room) -> int:
 def test_21_a_signal_is_said_saved_and_told_how_to_go_on(room: Room, number: int) -> None:
     with room.going(*ENDLESS) as child:
         child.until_saved()
+        began = time.perf_counter()
         child.send(number)
+        child.until(lambda: SAID in child.err)
+        seconds = time.perf_counter() - began
         ended = child.end()
+    assert seconds < 0.1
     assert ended.status == STATUS[signal.Signals(number)]
     assert "Traceback" not in ended.err
     who = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
     assert f"charrnn: {who}{SAID}\n" in ended.err
     step = checkpoint.load(room / "model.npz").state.step
-    assert f"saved at step {step:,}; to go on: charrnn train --resume\n" in ended.err
+    assert step > 0
+    assert ended.err.endswith(f"saved at step {step:,}; to go on: charrnn train --resume\n")
     assert b"interrupted" in ended.out
     is_tidy(room)
 
 
 def test_21_a_run_that_is_interrupted_by_each_of_them_ends_in_the_same_bytes(room: Room) -> None:
     undisturbed = run_undisturbed(room)
+    chance = random.Random()
     line: tuple[str, ...] = WHOLE_RUN
     for number in STATUS:
-        before = lines_of(room)
+        enough = lines_of(room) + chance.randrange(1, 40)
         with room.going(*line) as child:
-            child.until(lambda before=before: lines_of(room) > before + 20)  # type: ignore[misc]
+            child.until(lambda enough=enough: lines_of(room) > enough)  # type: ignore[misc]
             child.send(number)
             assert child.end().status in (0, STATUS[number])
         line = GO_ON
@@ -66,7 +74,7 @@ def test_21_it_is_said_before_the_step_ends_and_the_rest_is_one_step_and_one_sav
 ) -> None:
     room.write("names.txt", (room / "names.txt").read_bytes() * 200)
     slow = ("--hidden", "200", "--layers", "1", "--batch", "16", "--bptt", "1000", "--holdout", "0")
-    line = ("train", "names.txt", *slow, "--threads", "1", "--epochs", "1000", *WRITTEN)
+    line = ("train", "names.txt", *slow, "--threads", "1", "--epochs", "1000", "--json", *WRITTEN)
     with room.going(*line) as child:
         child.until(lambda: lines_of(room) > 0)
         time.sleep(0.05)
@@ -74,8 +82,13 @@ def test_21_it_is_said_before_the_step_ends_and_the_rest_is_one_step_and_one_sav
         child.send(signal.SIGINT)
         child.until(lambda: SAID in child.err)
         assert lines_of(room) <= before + 1
-        assert child.end().status == 130
+        ended = child.end()
+    assert ended.status == 130
     assert lines_of(room) <= before + 2
+    summary, step = json.loads(ended.out), checkpoint.load(room / "model.npz").state.step
+    assert (summary["stopped"], summary["steps"]) == ("interrupted", step)
+    how = "to go on: charrnn train --resume --metrics metrics.jsonl"
+    assert ended.err.endswith(f"saved at step {step:,}; {how}\n")
 
 
 def test_21_twice_stops_at_once_and_the_last_save_is_whole(room: Room) -> None:
@@ -96,10 +109,9 @@ def test_21_twice_stops_at_once_and_the_last_save_is_whole(room: Room) -> None:
     is_tidy(room)
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+@needs_strace
 def test_21_twice_while_it_saves_leaves_the_old_or_the_new(room: Room) -> None:
-    slowly = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]
-    slowly += ["-e", "inject=fsync:delay_enter=400000:when=3", *PYTHON, "-m", "charrnn"]
+    slowly = strace("fsync:delay_enter=400000:when=3")
     with room.going(*ENDLESS, program=slowly) as child:
         child.until_saved()
         pid = int(subprocess.check_output(["pgrep", "-P", str(child.process.pid)]))
@@ -114,9 +126,9 @@ def test_21_twice_while_it_saves_leaves_the_old_or_the_new(room: Room) -> None:
     is_tidy(room)
 
 
-def test_21_before_and_after_training_a_signal_ends_it_cleanly(room: Room) -> None:
+def test_21_before_training_a_signal_ends_it_cleanly(room: Room) -> None:
     os.mkfifo(room / "pipe")
-    with room.going("train", "pipe", *SMALL) as child, open(room / "pipe", "wb") as pipe:
+    with room.going("train", "pipe", *SMALL) as child, child.open_pipe(room / "pipe") as pipe:
         pipe.write(b"anna\n")
         pipe.flush()
         time.sleep(0.3)
@@ -177,14 +189,36 @@ def until_stopped(child: Child) -> None:
     child.until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T")
 
 
-def test_21_a_terminal_that_goes_away_saves(room: Room) -> None:
+def begun_on_a_terminal(room: Room) -> tuple[int, int]:
+    """A run that has saved, on a terminal of its own: its process, and our end of the terminal."""
     pid, terminal = pty.fork()
     if not pid:
         os.chdir(room.folder)
-        program = [*PYTHON, "-m", "charrnn"]
-        os.execve(program[0], [*program, *ENDLESS], PLAIN)
+        os.execve(CHARRNN[0], [*CHARRNN, *ENDLESS], PLAIN)
     while not (room / "model.npz").exists():
         os.read(terminal, 65536)
+    return pid, terminal
+
+
+def test_21_ctrl_c_as_it_is_typed_is_said_and_saves(room: Room) -> None:
+    pid, terminal = begun_on_a_terminal(room)
+    os.write(terminal, b"\x03")
+    seen = b""
+    with suppress(OSError):  # how Linux says that the other end is closed
+        while block := os.read(terminal, 65536):
+            seen += block
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert SAID in seen.decode()
+    assert "Traceback" not in seen.decode()
+    step = checkpoint.load(room / "model.npz").state.step
+    assert f"saved at step {step:,}; to go on: charrnn train --resume" in seen.decode()
+    is_tidy(room)
+
+
+def test_21_a_terminal_that_goes_away_saves(room: Room) -> None:
+    pid, terminal = begun_on_a_terminal(room)
     os.close(terminal)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 129

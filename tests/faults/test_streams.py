@@ -9,8 +9,9 @@ import pytest
 
 from charrnn import checkpoint
 from tests.faults.long_run import is_tidy
-from tests.faults.room import CHARRNN, PATIENCE, SMALL, Room, is_refusal
-from tests.running import PLAIN
+from tests.faults.room import SMALL, Room, is_refusal
+from tests.running import CHARRNN, going
+from tests.speaking import independent, saved
 
 TAKES_NOTHING = "cannot write to standard output: No space left on device"
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -23,6 +24,8 @@ ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")
         ENDLESS,
         (*ENDLESS, "--json"),
         (*ENDLESS, "--temp", "100", "--top-k", "2"),
+        ("sample", "-m", "endless.npz", "--max-chars", "1000000000000"),
+        ("sample", "-m", "endless.npz", "--max-chars", "1000000000000", "-n", "3"),
         ("sample", "-n", "1000000000", "--unique"),
         ("eval", "long.txt", "--per-char"),
         ("eval", "long.txt", "--per-example", "--sort", "input"),
@@ -33,23 +36,16 @@ def test_22_a_reader_who_leaves_ends_it_at_once_and_quietly(
     trained: Room, line: tuple[str, ...]
 ) -> None:
     trained.write("long.txt", (trained / "names.txt").read_bytes() * 10_000)
-    with subprocess.Popen(
-        [*CHARRNN, *line],
-        cwd=trained.folder,
-        env=PLAIN,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as child:
+    saved(independent({"a": 1.0}), trained / "endless.npz")
+    with going(*line, cwd=trained.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None
-        try:
-            assert child.stdout.read(10)
-            child.stdout.close()
-            assert child.wait(PATIENCE) == 141
-            assert b"rror" not in child.stderr.read()
-        finally:
-            child.kill()
+        assert child.stdout.read(10)
+        child.stdout.close()
+        assert child.wait(20) == 141
+        said = child.stderr.read()
+    assert b"rror" not in said
+    assert line[0] != "sample" or said == b""
 
 
 LINES = [("sample",), ("sample", "--json"), ("eval", "names.txt", "-q"), ("info",)]

@@ -10,14 +10,16 @@ import pytest
 from charrnn import checkpoint
 from tests.faults.inside import in_this_process
 from tests.faults.long_run import is_tidy
-from tests.faults.room import CHARRNN, SMALL, Room, is_refusal
+from tests.faults.room import SMALL, Room, is_refusal
 from tests.faults.test_signals import ENDLESS
+from tests.running import CHARRNN
 
 RUINOUS = [
     "--lr 1e6",
     "--lr 1e6 --check-every 1",
     "--lr 1e6 --check-every 1 --holdout 0",
     "--lr 1e6 --clip 0",
+    "--lr 1e6 --clip 0 --warmup 0",
     "--lr 1e6 --optimizer sgd --clip 0",
     "--lr 1e6 --optimizer rmsprop",
     "--lr 1e6 --optimizer adagrad",
@@ -37,6 +39,14 @@ def test_23_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
         hint="Try a smaller learning rate, such as --lr 0.002. model.npz is what it was before.",
     )
     assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
+
+
+def test_23_the_same_from_outside(trained: Room) -> None:
+    trained.refuses(
+        *("train", "names.txt", *SMALL, "--epochs", "20", "--force", "--lr", "1e6"),
+        what="the loss grew out of bounds at step ",
+        hint="Try a smaller learning rate, such as --lr 0.002. model.npz is what it was before.",
+    )
 
 
 def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Room) -> None:
@@ -67,7 +77,7 @@ def test_24_a_second_run_into_the_same_file_is_refused(room: Room) -> None:
             ("names.txt", "--force", "-m", room / "model.npz"),
         ):
             ended = room.run("train", *line)
-            assert ended.status == 1
+            assert (ended.status, ended.out) == (1, b"")
             assert "Traceback" not in ended.err
             what, hint = ended.err.splitlines()
             assert f"is being written by another run (process {child.process.pid})" in what
@@ -145,6 +155,17 @@ def test_25_nor_does_a_terminal_of_one_column(
     assert results(room, SURROUNDINGS[name], terminal=True) == expected
 
 
+BARE = (
+    SURROUNDINGS["the locale C"]
+    | SURROUNDINGS["a dumb terminal"]
+    | {
+        "PYTHONIOENCODING": "ascii",
+        "COLUMNS": "1",
+        "HOME": None,
+    }
+)
+
+
 def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(room: Room) -> None:
     room.train("names.txt").says()
     expected = (room / "model.npz").read_bytes()
@@ -155,7 +176,7 @@ def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(room: Room) -> N
     script = f'rmdir "{gone}" && exec "$0" "$@"'
     program = ["/bin/sh", "-c", script, *CHARRNN]
     line = (*SMALL, "-m", room / "model.npz")
-    there.run("train", room / "names.txt", *line, program=program).says()
+    there.run("train", room / "names.txt", *line, program=program, env=BARE).says()
     assert learned(room / "model.npz") == learned_from(expected, room)
     gone.mkdir()
     there.run("sample", "-m", room / "model.npz", program=program).says()

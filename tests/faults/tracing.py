@@ -1,0 +1,19 @@
+"""Calls of the system that fail, kill or take their time, where strace is there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+import pytest
+
+from tests.running import CHARRNN
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+
+
+def strace(fault: str, program: Sequence[str] = CHARRNN) -> list[str]:
+    """The program, with that done to one of its calls, such as "fsync:error=EIO"."""
+    call = fault.partition(":")[0]
+    traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
+    return [*traced, "-e", f"inject={fault}", *program]
