@@ -21,7 +21,7 @@ from charrnn.shipped import NAMES
 # The limits are those of charrnn.settings, which is not imported here, for numpy comes with it: a
 # test holds the two against each other.
 SIZE = values.whole(1, 1 << 20)
-COUNT = values.whole(1, (1 << 40) - 1)  # 2^40 epochs are for ever
+COUNT = values.whole(1, 1 << 40)
 SHARE = values.real(0, 0.95)
 FITS = "what fits the corpus"
 
