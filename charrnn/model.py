@@ -32,6 +32,12 @@ class Model:
 
     trained: Trained
 
+    def __repr__(self) -> str:
+        size, best = self.parameters.size, self.trained.best_nats_per_character
+        loss = "" if best is None else f", {best:.3f} nats per character"
+        layers = f"{size.layers} x {size.hidden} units"
+        return f"<charrnn.Model: {layers}, {size.symbols} symbols{loss}>"
+
     @property
     def parameters(self) -> Parameters:
         """The best that the run found."""

@@ -43,7 +43,7 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
         parameters(config, corpus.vocabulary.symbols),
         memory_bytes(config, corpus),
         steps,
-        None if config.epochs == FOREVER else steps * config.epochs,
+        None if config.minutes and config.epochs == FOREVER else steps * config.epochs,
     )
 
 

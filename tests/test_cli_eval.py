@@ -327,7 +327,7 @@ def test_without_colours_there_is_a_table(here: Here) -> None:
     lines = [line.split("\t") for line in here("eval", "text.txt", "--per-char").out.splitlines()]
     assert [line[0] for line in lines] == ["a", "\\t", "b", "END"]
     assert [float(line[1]) for line in lines] == [
-        pytest.approx(row["nats"] / math.log(2), abs=1e-3) for row in found
+        pytest.approx(row["nats"], abs=1e-3) for row in found
     ]
     assert [int(line[2]) for line in lines] == [row["rank"] for row in found]
 
@@ -355,7 +355,7 @@ def test_a_terminal_shows_the_heat_of_the_text(here: Here, env: dict[str, str], 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_without_colours_shows_the_table(here: Here, env: dict[str, str]) -> None:
     _, seen = on_a_terminal("eval", write("bob\n"), "--per-char", env=env)
-    assert seen.splitlines()[0].split() == ["character", "bits", "rank"]
+    assert seen.splitlines()[0].split() == ["character", "nats", "rank"]
     assert "\x1b" not in seen
 
 

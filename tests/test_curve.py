@@ -49,6 +49,11 @@ def test_the_baseline_is_a_line_with_its_name_and_value() -> None:
     assert "markov-3" in lines[-1]
 
 
+def test_no_loss_is_below_nothing() -> None:
+    labels = [line[:LABEL].strip() for line in drawn(rows((2.0, 2.0), (0.001, 0.001)))[:HEIGHT]]
+    assert [float(label) for label in labels if label][-1] == 0
+
+
 def test_a_training_loss_beyond_the_picture_is_not_drawn() -> None:
     lines = drawn(rows((9, 2), (9, 1.5), (1.8, 1.4)))
     assert lines[0].count(".") <= 3, "but for the end of its way down"

@@ -51,6 +51,13 @@ def test_fit_is_a_run_to_its_end(model: charrnn.Model) -> None:
     np.testing.assert_array_equal(model.parameters.flat, run.model.parameters.flat)
 
 
+def test_a_model_shows_itself_in_a_line(model: charrnn.Model) -> None:
+    size = model.parameters.size
+    shown = f"<charrnn.Model: {size.layers} x {size.hidden} units, {size.symbols} symbols, "
+    assert repr(model).startswith(shown)
+    assert repr(model).endswith(" nats per character>")
+
+
 def test_a_saved_run_is_loaded_as_the_same_model(tmp_path: Path) -> None:
     run = charrnn.train(TEXTS, CONFIG)
     list(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from charrnn.shipped import path_of
@@ -14,6 +15,8 @@ def would_replace(path: Path, source: str) -> bool:
     try:
         return os.path.samefile(file, path) and os.path.isfile(path)  # a terminal loses nothing
     except OSError:  # one of them is not there
-        return source != "-" and os.path.realpath(source) == os.path.realpath(path)
+        with suppress(OSError):  # nor is the folder that we are in
+            return source != "-" and os.path.realpath(source) == os.path.realpath(path)
+        return False
     except ValueError:  # the model of a stranger says that it learned from "\0"
         return False

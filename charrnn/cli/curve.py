@@ -136,7 +136,7 @@ def _range(
     low = min(shown)
     high = max(*shown, low + 0.01)
     free = MARGIN * (high - low)
-    return low - free, high + free
+    return max(0.0, low - free), high + free  # no loss is below nothing
 
 
 def _height(value: float, low: float, high: float) -> float:

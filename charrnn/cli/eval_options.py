@@ -39,7 +39,7 @@ PerChar = Annotated[
     flag(
         "--per-char",
         about="The text coloured by surprisal; where there are no colours, a row for each"
-        " character: it, its bits, its rank.",
+        " character: it, its nats, its rank.",
         panel=OUTPUT_PANEL,
     ),
 ]

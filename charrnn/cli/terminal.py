@@ -83,7 +83,7 @@ def say(text: str, colour: str = "") -> None:
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
-        tqdm.write(line, file=sys.stderr)
+        tqdm.write(line + "\n", file=sys.stderr, end="")  # at once: others write there as well
     else:
         sys.stderr.write(line + "\n")
 

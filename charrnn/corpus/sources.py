@@ -11,10 +11,11 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from charrnn.errors import CorpusError
-from charrnn.shipped import path_of
+from charrnn.shipped import NAMES, path_of
 
 if TYPE_CHECKING:
     import bz2
@@ -39,25 +40,23 @@ def name_of(source: str) -> str:
 def byte_blocks(source: str) -> Iterator[bytes]:
     """The bytes of a file, or of standard input for "-", unpacked, a block at a time."""
     name = name_of(source)
-    done = 0
     with _open(source) as stream:
         try:
             packing = _packing(source, stream.peek(10))
             reader = _unpack(packing, stream) if packing else None
             while block := reader.read(BLOCK) if reader else stream.read1(BLOCK):
                 yield block
-                done += len(block)
         except EOFError:
             raise CorpusError(
-                f"{name} is cut short: its {packing} data stops after {done} unpacked bytes",
+                f"{name} is cut short: its {packing} data has no end",
                 "Copy or download it again.",
             ) from None
         except (OSError, zlib.error, _lzma_error()) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise _unreadable(name, error) from None
+            wrong = "does not match its checksum" if "CRC" in str(error) else "cannot be unpacked"
             raise CorpusError(
-                f"{name} is damaged: its {packing} data cannot be unpacked after {done} bytes",
-                "Copy or download it again.",
+                f"{name} is damaged: its {packing} data {wrong}", "Copy or download it again."
             ) from None
 
 
@@ -161,7 +160,11 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
             return CorpusError(
                 f"{name} is a link to {target}, which is not there", "Mend the link."
             )
-        return CorpusError(f"{name} does not exist", "Check the name, and the folder you are in.")
+        near = get_close_matches(name, NAMES)
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        return CorpusError(
+            f"{name} does not exist", f"{meant}Check the name, and the folder you are in."
+        )
     if isinstance(error, PermissionError):
         return CorpusError(f"{name} may not be read", "Change its permissions, or copy it.")
     reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -183,6 +183,7 @@ def test_05_a_hundred_thousand_characters_work(room: Room) -> None:
 NO_FILES = {
     "folder": ("folder is a folder", "FOLDER/*.txt"),
     "missing.txt": ("missing.txt does not exist", "Check the name"),
+    "dinosaur": ("dinosaur does not exist", "Did you mean dinosaurs? Check the name"),
     "": ("a name is empty", "the shell"),
     "link": ("link is a link to nowhere, which is not there", "Mend the link."),
     "/dev/zero": ("/dev/zero is a device, not a text", "Name a file"),
@@ -299,7 +300,7 @@ def test_08_a_wrong_checksum_is_said(trained: Room) -> None:
     packed = bytearray(gzip.compress(b"anna\nbob\n"))
     packed[-8] ^= 1
     trained.write("text.gz", bytes(packed))
-    what, hint = "text.gz is damaged", "Copy or download it again."
+    what, hint = "gzip data does not match its checksum", "Copy or download it again."
     trained.refuses("train", "text.gz", "--force", what=what, hint=hint)
 
 
@@ -318,7 +319,7 @@ def test_09_odd_names_work_and_are_made_visible(trained: Room, name: bytes) -> N
     text = (trained / "names.txt").read_bytes()
     with open(os.fsencode(trained.folder) + b"/" + name, "wb") as file:
         file.write(text)
-    model = name.replace(b".txt", b".npz")
+    model = name + b".npz"
     done = trained.run("train", *SMALL, "--force", b"-m" + model, "--", name)
     done.says(ODD[name])
     assert b"\x1b" not in done.out

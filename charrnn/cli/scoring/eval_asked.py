@@ -54,7 +54,7 @@ class Asked:
             )
         if self.sources.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
-        self.check_page(os.path.realpath(self.model), *self.sources)
+        self.check_page(os.path.join(os.curdir, self.model), *self.sources)  # no shipped corpus
 
     def check_page(self, *sources: str) -> None:
         """Raise SettingError where the page would take the place of one of these."""

@@ -1,6 +1,6 @@
 """The surprisal of each character: a text in colours, or a row a character.
 
-Colours are for a terminal that has some. Elsewhere a row has the character, its bits and its rank,
+Colours are for a terminal that has some. Elsewhere a row has the character, its nats and its rank,
 with tabs between them; END stands for the end of an example.
 """
 
@@ -18,7 +18,7 @@ from charrnn.cli.terminal import write_result
 from charrnn.corpus.cutting import END_CODE, NEWLINE
 from charrnn.scoring.surprisal import Piece, text_of
 
-HEAD = "character\tbits\trank\n"
+HEAD = "character\tnats\trank\n"
 END = "END"
 
 
@@ -96,4 +96,4 @@ def json_line(code: int, nats: float, rank: int) -> str:
 def table_line(code: int, nats: float, rank: int) -> str:
     """One row; what is no visible character is written as an escape."""
     character = END if code == END_CODE else safety.visible_line(chr(code))
-    return f"{character}\t{nats * heat.BITS:.3f}\t{rank}\n"
+    return f"{character}\t{nats:.3f}\t{rank}\n"

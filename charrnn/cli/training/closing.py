@@ -20,8 +20,6 @@ from charrnn.plan import parameters
 from charrnn.scoring.score import Mean
 from charrnn.settings import Ending
 
-MORE = {"epochs": "--epochs", "minutes": "--minutes", "patience": "--patience"}
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -69,11 +67,12 @@ def table(outcome: Outcome, asked: Asked) -> list[Fact]:
             facts.append(("", beaten(run.corpus.baselines, outcome.best.nats_per_character)))
     elif state.history:
         facts.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
+    took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
     steps = f"{count(state.step, 'step')}, {count(state.epoch, 'epoch')}"
     return [
         *facts,
         ("learned", f"{steps}, {state.characters:,} characters"),
-        ("time", f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"),
+        *([("time", took)] if outcome.is_new else []),
         ("stopped", stopped(outcome)),
     ]
 
@@ -132,15 +131,24 @@ def say_what_next(outcome: Outcome, asked: Asked, talk: Talk) -> None:
         )
         return
     if not outcome.is_new:
-        talk.note(f"there was nothing left to do: {stopped(outcome)}")
+        talk.note("there was nothing left to do")
     talk.note("next:")
-    for line, what in (
-        (asked.line("sample", "-n", "10"), "make up ten more"),
-        (asked.line("eval"), "how likely is what was held out?"),
-        (go_on(outcome.run, asked, MORE[outcome.stopped], "N"), "learn for longer"),
-    ):
-        explained = f"  {line:<38} # {what}"
+    lines = {
+        asked.line("sample", "-n", "10"): "make up ten more",
+        asked.line("eval"): "how likely is what was held out?",
+        go_on(outcome.run, asked, *twice(outcome)): "learn for longer",
+    }
+    longest = max(map(len, lines))
+    for line, what in lines.items():
+        explained = f"  {line:<{longest}}  # {what}"
         talk.note(explained if len(explained) <= columns.width(sys.stderr) else f"  {line}")
+
+
+def twice(outcome: Outcome) -> list[str]:
+    """The option that lets a run which is over go on, as far again."""
+    limit = outcome.stopped
+    value = 2 * getattr(outcome.run.config, limit)
+    return [f"--{limit}", f"{value:g}" if limit == "minutes" else str(value)]
 
 
 def go_on(run: Checkpoint, asked: Asked, *options: str) -> str:

@@ -166,7 +166,7 @@ class Progress:
         if self.talk.quiet:
             return
         if self.bar is not None:
-            self.bar.write(line, file=sys.stderr)
+            self.bar.write(line + "\n", file=sys.stderr, end="")
         else:
             sys.stderr.write(line + "\n")
             sys.stderr.flush()
