@@ -352,6 +352,18 @@ def test_a_terminal_shows_the_heat_of_the_text(here: Here, env: dict[str, str], 
     assert ">10" in lines[2]
 
 
+@pytest.mark.parametrize(
+    ("columns", "head"), [(60, ["nats", "bits", "perplexity"]), (40, ["nats", "bits"])]
+)
+def test_a_narrow_terminal_shows_fewer_columns(here: Here, columns: int, head: list[str]) -> None:
+    env = {"NO_COLOR": "1"}
+    _, seen = on_a_terminal("eval", write("bob\n"), "--baselines", columns=columns, env=env)
+    lines = [line.rstrip() for line in seen.splitlines()]
+    table = lines[lines.index(next(line for line in lines if line.split() == head)) :]
+    assert max(map(len, table)) < columns
+    assert any(line.startswith("unigram ") for line in table)
+
+
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_without_colours_shows_the_table(here: Here, env: dict[str, str]) -> None:
     _, seen = on_a_terminal("eval", write("bob\n"), "--per-char", env=env)

@@ -18,6 +18,7 @@ from charrnn.scoring.surprisal import Piece
 
 FIRST = 20  # columns for a name
 HEAD = f"{'nats':>{FIRST + 8}}{'bits':>9}{'perplexity':>13}"
+ENDS = (FIRST + 8 + 9 + 13, FIRST + 8 + 9, FIRST + 8)  # of the columns, where a window cuts them
 
 
 class Verdict:
@@ -97,13 +98,13 @@ class Verdict:
         """The loss in all its forms, and in the order of merit, if it is to be compared."""
         score = self.score
         lines = [
-            columns.paint(HEAD, CYAN, sys.stdout),
+            columns.paint(narrowed(HEAD), CYAN, sys.stdout),
             columns.paint(line("per character", score.overall), BOLD, sys.stdout),
             line("ends not counted", score.without_end),
         ]
         if score.unknown:
             lines.append(line("unseen not counted", score.without_unknown))
-        lines.append(f"{'per byte':{FIRST}}{'':8}{score.bits_per_byte:9.3f}")
+        lines.append(narrowed(f"{'per byte':{FIRST}}{'':8}{score.bits_per_byte:9.3f}"))
         if self.baselines:
             lines += ["", columns.paint("compared", CYAN, sys.stdout), *self.ranking()]
         return lines
@@ -147,7 +148,13 @@ class Verdict:
 def line(name: str, mean: Mean) -> str:
     """A line of the table."""
     nats, bits = mean.nats_per_character, mean.bits_per_character
-    return f"{fitted(name):{FIRST}}{nats:8.3f}{bits:9.3f}{shown(mean.perplexity):>13}"
+    return narrowed(f"{fitted(name):{FIRST}}{nats:8.3f}{bits:9.3f}{shown(mean.perplexity):>13}")
+
+
+def narrowed(text: str) -> str:
+    """The text without the columns for which the window has no room."""
+    room = columns.width(sys.stdout)
+    return text[: next((end for end in ENDS if end <= room), ENDS[-1])].rstrip()
 
 
 def fitted(name: str) -> str:
