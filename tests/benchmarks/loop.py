@@ -16,7 +16,7 @@ from tests.benchmarks.step import Shape, step
 
 SHAPES: tuple[Shape, ...] = ((65, 128, 64, 64), (65, 256, 64, 64), (28, 64, 32, 16))
 LETTERS = [chr(33 + number) for number in range(63)]
-ROUNDS = 5
+ROUNDS = 3
 
 
 def report() -> None:
@@ -60,7 +60,7 @@ def trained_rate(shape: Shape, corpus: Path, folder: str) -> float:
         "--blank": 0,
         "--batch": lanes,
         "--bptt": steps,
-        "--epochs": 3,
+        "--epochs": 8,
         "--holdout": 0,
         "--check-every": 10**6,
         "--model": str(Path(folder) / "model.npz"),
