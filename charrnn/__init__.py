@@ -15,13 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from charrnn.api import Model, Run, fit, load, resume, train
     from charrnn.errors import CharrnnError
-    from charrnn.model import Model, load
-    from charrnn.run import Run, fit, resume, train
-    from charrnn.sampling import SampleConfig
+    from charrnn.sampling.sampler import SampleConfig
     from charrnn.scoring.score import Score
     from charrnn.settings import TrainConfig
-    from charrnn.training import Checkup, Done, Step
+    from charrnn.training.loop import Checkup, Done, Step
 
 __version__ = "0.1.0"
 
@@ -41,26 +40,26 @@ __all__ = [
     "train",
 ]
 
-_ROOMS = {
+_MODULES = {
     "CharrnnError": "errors",
-    "Checkup": "training",
-    "Done": "training",
-    "Model": "model",
-    "Run": "run",
-    "SampleConfig": "sampling",
+    "Checkup": "training.loop",
+    "Done": "training.loop",
+    "Model": "api",
+    "Run": "api",
+    "SampleConfig": "sampling.sampler",
     "Score": "scoring.score",
-    "Step": "training",
+    "Step": "training.loop",
     "TrainConfig": "settings",
-    "fit": "run",
-    "load": "model",
-    "resume": "run",
-    "train": "run",
+    "fit": "api",
+    "load": "api",
+    "resume": "api",
+    "train": "api",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return getattr(import_module(f"charrnn.{_ROOMS[name]}"), name)
+    if name in _MODULES:
+        return getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

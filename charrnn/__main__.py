@@ -25,7 +25,7 @@ def run() -> None:
 def say_version() -> None:
     """Write the name and the version."""
     from charrnn import __version__
-    from charrnn.cli.terminal import write_result
+    from charrnn.cli.console import write_result
 
     write_result(f"charrnn {__version__}\n")
 

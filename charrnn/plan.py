@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from charrnn.corpus import Corpus
+from charrnn.corpus.corpus import Corpus
 from charrnn.errors import CorpusError, DivergedError
 from charrnn.network.parameters import count, shapes_of
-from charrnn.optimizer import MOMENTS
-from charrnn.recipes import FOREVER, steps_in
+from charrnn.presets import FOREVER, steps_in
 from charrnn.settings import Fitted
-from charrnn.training import Step, start, train
+from charrnn.training.loop import Step, start, train
+from charrnn.training.optimizers import MOMENTS
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in

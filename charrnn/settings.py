@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.optimizer import Rule
-from charrnn.schedule import Schedule
+
+Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
+Schedule = Literal["cosine", "linear", "constant"]
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a slip of the keyboard
 

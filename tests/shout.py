@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated
 
-from charrnn.cli import app, options, signals, terminal, values
+from charrnn.cli import app, console, options, signals, values
 from charrnn.errors import CharrnnError, CorpusError, SettingError
 
 EXAMPLES = """
@@ -68,7 +68,7 @@ def shout(
 
     Louder than [b]bold[/b], and :smile: stays what it is.
     """
-    talk = terminal.Talk(quiet)
+    talk = console.Talk(quiet)
     talk.note(f"going to shout {words[0]}")
     talk.warn("this is [red]loud[/red]")
     if fault is not None:
@@ -77,12 +77,12 @@ def shout(
         ACTS[act](talk)
     if as_json:
         facts = options.given(temp=temp, share=share, examples=examples, seed=seed)
-        terminal.write_json("shout", {"words": words, "model": str(model), **facts})
-        terminal.write_json("shout", {"loss": float("nan"), "curve": (float("inf"), 1.5)})
+        console.write_json("shout", {"words": words, "model": str(model), **facts})
+        console.write_json("shout", {"loss": float("nan"), "curve": (float("inf"), 1.5)})
     else:
         for word in words:
-            terminal.write_result(word, raw=raw)
-            terminal.write_result("\n")
+            console.write_result(word, raw=raw)
+            console.write_result("\n")
 
 
 def _raise(error: BaseException) -> Callable[[], None]:
@@ -110,18 +110,18 @@ FAULTS: dict[str, Callable[[], None]] = {
 }
 
 
-def _wait(talk: terminal.Talk) -> None:
+def _wait(talk: console.Talk) -> None:
     """What training does: one step after another, until it is asked to stop; then it saves."""
     with signals.watched(talk) as stop:
         print("ready", file=sys.stderr, flush=True)
         end = time.monotonic() + 20
         while not stop.requested and time.monotonic() < end:
             time.sleep(0.01)
-    terminal.write_result("saved\n")
+    console.write_result("saved\n")
     raise SystemExit(stop.status)
 
 
-def _wait_on(talk: terminal.Talk) -> None:
+def _wait_on(talk: console.Talk) -> None:
     """A step that takes for ever, and a save that must not be cut short."""
     with signals.watched(talk):
         try:
@@ -129,24 +129,24 @@ def _wait_on(talk: terminal.Talk) -> None:
             time.sleep(20)
             time.sleep(20)
         finally:
-            terminal.write_result("cleaned up\n")
+            console.write_result("cleaned up\n")
 
 
-def _sleep(_talk: terminal.Talk) -> None:
+def _sleep(_talk: console.Talk) -> None:
     try:
         print("ready", file=sys.stderr, flush=True)
         time.sleep(20)
     finally:
-        terminal.write_result("cleaned up\n")
+        console.write_result("cleaned up\n")
 
 
-def _draw(_talk: terminal.Talk) -> None:
+def _draw(_talk: console.Talk) -> None:
     for _ in range(100_000):
-        terminal.write_result("all work and no play\n")
+        console.write_result("all work and no play\n")
     print("nobody listened", file=sys.stderr)
 
 
-def _bar(talk: terminal.Talk) -> None:
+def _bar(talk: console.Talk) -> None:
     from tqdm import tqdm
 
     for step in tqdm(range(3), disable=not talk.animated, mininterval=0):
@@ -154,7 +154,7 @@ def _bar(talk: terminal.Talk) -> None:
             talk.note("half way")
 
 
-ACTS: dict[str, Callable[[terminal.Talk], None]] = {
+ACTS: dict[str, Callable[[console.Talk], None]] = {
     "wait": _wait,
     "wait-on": _wait_on,
     "sleep": _sleep,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from charrnn.api import train
 from charrnn.network.parameters import Parameters, Size, count, shapes_of
-from charrnn.run import train
 from charrnn.settings import TrainConfig
 from charrnn.vocabulary import Vocabulary
 

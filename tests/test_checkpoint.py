@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn import checkpoint
-from charrnn.checkpoint import Checkpoint, facts_of
-from charrnn.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.errors import DamagedModelError
+from charrnn.model_file import checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.settings import Fitted
-from charrnn.training import Checkup, Done, Step, start, train
+from charrnn.training.loop import Checkup, Done, Step, start, train
 
 # only for tests
 SMALL = Fitted(
@@ -37,7 +37,7 @@ def corpus() -> Corpus:
 def begin(config: Fitted = SMALL) -> Checkpoint:
     c = corpus()
     return Checkpoint(
-        c.vocabulary, config, facts_of(c, CorpusConfig("files"), {}), start(c, config)
+        c.vocabulary, config, record_of(c, CorpusConfig("files"), {}), start(c, config)
     )
 
 

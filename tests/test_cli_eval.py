@@ -17,19 +17,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn import checkpoint, corpus
-from charrnn.checkpoint import Checkpoint, facts_of
+from charrnn.api import Model, load
 from charrnn.cli import threads
+from charrnn.cli.console import Talk
 from charrnn.cli.faults import READER_LEFT
-from charrnn.cli.scoring import reading_bar
-from charrnn.cli.scoring.reading_bar import ReadingBar
-from charrnn.cli.terminal import Talk
-from charrnn.corpus import CorpusConfig
-from charrnn.model import Model, load
-from charrnn.recipes import fitted
-from charrnn.scoring.surprisal import Piece
+from charrnn.cli.scoring import reading_progress
+from charrnn.cli.scoring.reading_progress import ReadingBar
+from charrnn.corpus import corpus
+from charrnn.corpus.corpus import CorpusConfig
+from charrnn.model_file import checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, record_of
+from charrnn.presets import fitted
+from charrnn.scoring.blocks import Piece
 from charrnn.settings import TrainConfig
-from charrnn.training import start, train
+from charrnn.training.loop import start, train
 from tests.running import CHARRNN, PLAIN, Here, in_a_child, on_a_terminal
 from tests.speaking import babbler, independent, saved
 
@@ -61,7 +62,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         state = start(found, config)
         for _ in train(state, found, config):
             pass
-        run = Checkpoint(found.vocabulary, config, facts_of(found, cutting, {}), state)
+        run = Checkpoint(found.vocabulary, config, record_of(found, cutting, {}), state)
         checkpoint.save("model.npz", run)
     return folder
 
@@ -601,7 +602,7 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch: pytest.MonkeyPatch, is_alone: bool, is_drawn: bool
 ) -> None:
     seen = Terminal()
-    monkeypatch.setattr(reading_bar, "SOON", 0.0)
+    monkeypatch.setattr(reading_progress, "SOON", 0.0)
     monkeypatch.setattr(sys, "stderr", seen)
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", "xterm")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import alphabet, portrait, threads
+from charrnn.cli import character_ranges, model_summary, threads
 from charrnn.vocabulary import Vocabulary
 from tests.running import Here, in_a_child, on_a_terminal
 from tests.speaking import babbler, saved
@@ -119,7 +119,7 @@ def test_whether_it_can_go_on_depends_on_the_corpus(
     changed = here("info", "--json").json["resume"]
     assert not changed["is_possible"]
     assert "has changed since the model was trained" in changed["why"]
-    monkeypatch.setattr(portrait, "COMPARED", 1)
+    monkeypatch.setattr(model_summary, "COMPARED", 1)
     assert "not compared" in here("info").out
     names.unlink()
     moved = here("info")
@@ -164,20 +164,22 @@ def test_json_of_any_vocabulary_is_one_line(here: Here) -> None:
     ],
 )
 def test_a_vocabulary_is_made_visible(characters: str, shown: str) -> None:
-    assert alphabet.shown(characters) == shown
+    assert character_ranges.shown(characters) == shown
 
 
 def test_a_large_vocabulary_is_cut_short() -> None:
-    assert alphabet.shown("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith("and 4,036 more")
+    assert character_ranges.shown("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
+        "and 4,036 more"
+    )
 
 
 @given(st.sets(st.characters(exclude_categories=["Cs"]), max_size=80))
 def test_no_character_is_lost_from_a_vocabulary(characters: set[str]) -> None:
     text = Vocabulary("".join(sorted(characters))).characters
-    found = [*alphabet.ranges(text)]
+    found = [*character_ranges.ranges(text)]
     assert sum(count for _, _, count in found) == len(text)
     assert (
         "".join(c for first, last, _ in found for c in map(chr, range(ord(first), ord(last) + 1)))
         == text
     )
-    assert not any(unicodedata.category(c) in ("Cc", "Cf") for c in alphabet.shown(text))
+    assert not any(unicodedata.category(c) in ("Cc", "Cf") for c in character_ranges.shown(text))

@@ -15,8 +15,8 @@ import pytest
 
 from charrnn.cli import app, sample_options
 from charrnn.errors import SettingError
-from charrnn.sampling import SampleConfig, Sampler
-from charrnn.scoring import Scorer
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.scorer import Scorer
 from tests.running import PLAIN, Ran, in_a_child, on_a_terminal, status_of
 from tests.speaking import END, Speaker, babbler, independent, markov, saved, speller
 
@@ -353,8 +353,11 @@ print(*sorted(sys.modules))
         [sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN, check=True
     )
     modules = set(done.stdout.split())
-    assert "charrnn.sampling" in modules
-    assert not {"rich", "tqdm", "charrnn.sampling.redrawing", "charrnn.cli.heat"} & modules
+    assert "charrnn.sampling.sampler" in modules
+    assert (
+        not {"rich", "tqdm", "charrnn.sampling.redrawing", "charrnn.cli.surprisal_colours"}
+        & modules
+    )
 
 
 def test_the_command_says_what_the_library_says(babble: Path, capsys: Capture) -> None:

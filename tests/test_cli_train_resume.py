@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import checkpoint, plan
+from charrnn import plan
 from charrnn.cli import threads
-from charrnn.cli.training import saving
+from charrnn.cli.training import autosave
 from charrnn.cli.training.progress import Progress
 from charrnn.errors import SaveError
-from charrnn.training import Event
+from charrnn.model_file import checkpoint
+from charrnn.training.loop import Event
 from tests.running import Here, in_a_child
 from tests.test_cli_train import NAMES
 
@@ -88,7 +89,7 @@ def test_what_is_drawn_saved_and_said_changes_nothing(
 ) -> None:
     files = []
     for number, options in enumerate([(), ("-q", "--json"), ("--preview", "2")]):
-        monkeypatch.setattr(saving, "OFTEN", number / 100)
+        monkeypatch.setattr(autosave, "OFTEN", number / 100)
         assert here(*BRIEF, *options, "-m", f"{number}.npz").status == 0
         files.append(Path(f"{number}.npz").read_bytes())
     assert files[0] == files[1] == files[2]
@@ -209,7 +210,7 @@ def test_a_corpus_from_a_pipe_is_asked_for_again(tmp_path: Path) -> None:
 def test_a_run_that_diverges_late_says_what_was_saved(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saving, "OFTEN", 0.0)
+    monkeypatch.setattr(autosave, "OFTEN", 0.0)
     line = (*RUN, "--lr", "1000", "--warmup", "1000", "--clip", "0", "--epochs", "9")
     ran = here(*line, "--check-every", "1")
     step = checkpoint.load("model.npz").state.step

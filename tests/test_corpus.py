@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import Corpus, CorpusConfig, Examples, Kind, drafting, from_texts, load, sources
+from charrnn.corpus import draft, sources
+from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
 from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError, SettingError
 
@@ -111,7 +112,7 @@ def test_the_corpus_does_not_depend_on_where_blocks_are_cut(
     whole = load([path])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BLOCK", block)
-        patch.setattr(drafting, "PIECE_BYTES", 16)
+        patch.setattr(draft, "PIECE_BYTES", 16)
         pieces = load([path])
     for side in ("train", "held_out"):
         assert getattr(whole, side).ids.tolist() == getattr(pieces, side).ids.tolist()
@@ -256,7 +257,7 @@ def test_a_corpus_takes_at_most_two_bytes_a_character_while_it_loads(
 import re
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
-from charrnn.corpus import load
+from charrnn.corpus.corpus import load
 before = peak()
 corpus = load([{path!r}])
 print(peak() - before, corpus.train.characters + corpus.held_out.characters)

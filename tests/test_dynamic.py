@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.errors import DivergedError, SettingError
-from charrnn.network.network import Unfolded, Window
 from charrnn.network.parameters import Parameters, Size, initial
-from charrnn.scoring import Scorer
+from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
+from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, Ids, Vocabulary
 
 ABC = Vocabulary("abc", novelty=0.01)

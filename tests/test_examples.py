@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.cutting import END_CODE
-from charrnn.corpus.drafting import Kind, draft_of
+from charrnn.corpus.draft import Kind, draft_of
 from charrnn.corpus.examples import Examples, encode_draft
 from charrnn.corpus.reading import Reading
+from charrnn.corpus.segmentation import END_CODE
 from charrnn.scoring.texts import codes_in
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 

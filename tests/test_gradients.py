@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from charrnn.network import recurrence
-from charrnn.network.crew import Crew
-from charrnn.network.network import Masks, State, Unfolded, Window
+from charrnn.network.matmul import Product
+from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, Size, initial
-from charrnn.network.products import Product
+from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
 STEPS, LANES = 6, 3
 
@@ -48,9 +48,9 @@ def masks(p: Parameters) -> Masks:
 
 
 def loss_of(p: Parameters, w: Window, h0: State, m: Masks | None, gradient: Parameters) -> float:
-    crew = Crew(p.size, STEPS, LANES, dtype=np.float64)
-    crew.start_from(h0)
-    return crew.nats_and_gradient(p, w, gradient, 1.0, m)
+    parallel = Parallel(p.size, STEPS, LANES, dtype=np.float64)
+    parallel.start_from(h0)
+    return parallel.nats_and_gradient(p, w, gradient, 1.0, m)
 
 
 Slopes = dict[str, tuple[Array, float]]  # for each array a direction, and the slope along it
@@ -133,9 +133,9 @@ def test_the_loss_is_that_of_the_book_in_plain_loops(resets: bool) -> None:
     p = network()
     w, h0 = window(resets=resets), state(p)
     assert loss_of(p, w, h0, None, p.like()) == pytest.approx(book_loss(p, w, h0), rel=1e-12)
-    crew = Crew(p.size, STEPS, LANES, dtype=np.float64)
-    crew.start_from(h0)
-    assert crew.nats(p, w).sum() == pytest.approx(book_loss(p, w, h0), rel=1e-12)
+    parallel = Parallel(p.size, STEPS, LANES, dtype=np.float64)
+    parallel.start_from(h0)
+    assert parallel.nats(p, w).sum() == pytest.approx(book_loss(p, w, h0), rel=1e-12)
 
 
 def test_the_example_worked_by_hand() -> None:
@@ -152,13 +152,13 @@ def test_the_example_worked_by_hand() -> None:
 
 def test_two_short_windows_read_as_one_long_one() -> None:
     p, w = network(layers=2), window()
-    crew = Crew(p.size, STEPS, LANES, dtype=np.float64)
-    crew.start_from(state(p))
-    whole = crew.nats(p, w)
+    parallel = Parallel(p.size, STEPS, LANES, dtype=np.float64)
+    parallel.start_from(state(p))
+    whole = parallel.nats(p, w)
     assert w.begins is not None
-    crew.start_from(state(p))
-    first = crew.nats(p, Window(w.x[:2], w.y[:2], w.begins[:2]))
-    second = crew.nats(p, Window(w.x[2:], w.y[2:], w.begins[2:]))
+    parallel.start_from(state(p))
+    first = parallel.nats(p, Window(w.x[:2], w.y[:2], w.begins[:2]))
+    second = parallel.nats(p, Window(w.x[2:], w.y[2:], w.begins[2:]))
     np.testing.assert_allclose(np.concatenate([first, second]), whole, rtol=1e-12)
 
 
@@ -177,14 +177,14 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_crew_does_what_one_worker_does(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("charrnn.network.crew.WORTHWHILE", 0)
+    monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 0)
     p, w = network(layers=2), window(idle=True)
     alone, together = p.like(), p.like()
     loss = loss_of(p, w, state(p), masks(p), alone)
-    crew = Crew(p.size, STEPS, LANES, workers, np.float64)
-    assert crew.workers == workers
-    crew.start_from(state(p))
-    assert crew.nats_and_gradient(p, w, together, 1.0, masks(p)) == pytest.approx(loss)
+    parallel = Parallel(p.size, STEPS, LANES, workers, np.float64)
+    assert parallel.workers == workers
+    parallel.start_from(state(p))
+    assert parallel.nats_and_gradient(p, w, together, 1.0, masks(p)) == pytest.approx(loss)
     np.testing.assert_allclose(together.flat, alone.flat, rtol=1e-9, atol=1e-12)
 
 

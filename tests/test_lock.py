@@ -13,15 +13,15 @@ from threading import Barrier, Thread
 
 import pytest
 
-from charrnn import lock
 from charrnn.errors import ModelBusyError, SaveError
-from charrnn.lock import locked
+from charrnn.model_file import lock
+from charrnn.model_file.lock import locked
 
 ROOT = Path(__file__).parents[1]
 
 HOLDER = """
 import sys
-from charrnn.lock import locked
+from charrnn.model_file.lock import locked
 with locked(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.readline()

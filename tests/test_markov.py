@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn import markov
-from charrnn.markov import Baseline, Budget, baselines, surprisals
+from charrnn.scoring import markov
+from charrnn.scoring.markov import Baseline, Budget, baselines, surprisals
 
 Example = tuple[int, ...]  # without its END
 Smoothing = Literal["kneser-ney", "witten-bell"]

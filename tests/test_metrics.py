@@ -17,7 +17,7 @@ from charrnn.cli.training.metrics import Metrics
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Parameters, shapes_of
 from charrnn.scoring.score import Score
-from charrnn.training import Checkup, Done, Event, Step, TrainState
+from charrnn.training.loop import Checkup, Done, Event, Step, TrainState
 
 
 def state_at(step: int, examined: bool = False) -> TrainState:

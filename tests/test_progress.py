@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli import columns, figures, letters
+from charrnn.cli import charset, layout, numbers
 from charrnn.cli.training import memory
-from charrnn.cli.training.pace import Pace
+from charrnn.cli.training.checkup_table import Rows
 from charrnn.cli.training.preview import preview
-from charrnn.cli.training.rows import Rows
-from charrnn.corpus import CorpusConfig, from_texts
-from charrnn.recipes import fitted
+from charrnn.cli.training.speed import Pace
+from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
-from charrnn.training import Checkup, start
+from charrnn.training.loop import Checkup, start
 from tests.running import on_a_terminal
 from tests.test_cli_train import BRIEF, NAMES
 
@@ -78,8 +78,8 @@ def test_rows_fit_the_window(wide: int, monkeypatch: pytest.MonkeyPatch) -> None
     window = Window(wide, monkeypatch)
     rows = Rows(True, BASELINES)
     for line in rows.lines(checkup(123_456, 1.9), 10, window):
-        assert len(line) <= max(wide, columns.NARROW)
-    assert rows.indent(window) < max(wide, columns.NARROW) - 4
+        assert len(line) <= max(wide, layout.NARROW)
+    assert rows.indent(window) < max(wide, layout.NARROW) - 4
 
 
 # Samples
@@ -112,8 +112,8 @@ def test_wide_characters_take_two_columns() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says, and a processor that was always in use."""
     now = [1000.0]
-    monkeypatch.setattr("charrnn.clock.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("charrnn.clock.time.process_time", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.stopwatch.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.stopwatch.time.process_time", lambda: now[0])
     return now
 
 
@@ -151,7 +151,7 @@ def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
     ],
 )
 def test_durations(seconds: float, shown: str) -> None:
-    assert figures.clock(seconds) == shown
+    assert numbers.clock(seconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -162,15 +162,15 @@ def test_durations(seconds: float, shown: str) -> None:
     ],
 )
 def test_rates(number: float, shown: str) -> None:
-    assert figures.counted(number) == shown
+    assert numbers.counted(number) == shown
 
 
 def test_counts_have_their_plural() -> None:
-    assert figures.count(1, "layer") == "1 layer"
-    assert figures.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
-    assert figures.bytes_in_words(1) == "1 KiB"
-    assert figures.bytes_in_words((1 << 20) + 1) == "2 MiB"
-    assert figures.bytes_in_words(3 << 30) == "3.0 GiB"
+    assert numbers.count(1, "layer") == "1 layer"
+    assert numbers.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
+    assert numbers.bytes_in_words(1) == "1 KiB"
+    assert numbers.bytes_in_words((1 << 20) + 1) == "2 MiB"
+    assert numbers.bytes_in_words(3 << 30) == "3.0 GiB"
 
 
 def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
@@ -182,16 +182,16 @@ def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
 
 
 def test_facts_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{columns.TOGETHER}7")]
-    lines = list(columns.rows(told, io.StringIO()))
+    told = [("name", "word " * 30), ("", f"an --option{layout.TOGETHER}7")]
+    lines = list(layout.rows(told, io.StringIO()))
     assert lines[0].startswith("name       word")
-    assert all(line.startswith(" " * columns.INDENT) for line in lines[1:])
+    assert all(line.startswith(" " * layout.INDENT) for line in lines[1:])
     assert lines[-1].endswith("--option 7")
     assert max(map(len, lines)) < 80
 
 
 def test_a_name_that_would_steer_is_shown() -> None:
-    (line,) = columns.rows([("model", "a\x1b[2J\nb")], io.StringIO())
+    (line,) = layout.rows([("model", "a\x1b[2J\nb")], io.StringIO())
     assert line == r"model      a\x1b[2J\nb"
 
 
@@ -200,12 +200,12 @@ def test_letters_are_plain_where_no_others_can_be_had(monkeypatch: pytest.Monkey
     monkeypatch.setenv("LANG", "en_GB.UTF-8")
     monkeypatch.setenv("TERM", "xterm")
     utf8 = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    assert not letters.are_plain(utf8)
-    assert letters.are_plain(io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert not charset.are_plain(utf8)
+    assert charset.are_plain(io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     for name, value in (("LC_ALL", "C"), ("TERM", "linux"), ("TERM", "dumb")):
         with monkeypatch.context() as inner:
             inner.setenv(name, value)
-            assert letters.are_plain(utf8)
+            assert charset.are_plain(utf8)
 
 
 # On a terminal
@@ -239,8 +239,8 @@ def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> Non
     assert "\x1b[3" not in seen
     body = seen.partition("next:")[0]  # commands to copy stay whole
     shown = [part for line in body.split("\n") for part in line.split("\r")]
-    assert max(len(part.removesuffix("\x1b[A")) for part in shown) <= max(wide, columns.NARROW)
-    assert ("\r" in body) == (wide >= columns.NARROW)
+    assert max(len(part.removesuffix("\x1b[A")) for part in shown) <= max(wide, layout.NARROW)
+    assert ("\r" in body) == (wide >= layout.NARROW)
 
 
 @posix

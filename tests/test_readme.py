@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli.app import COMMANDS, load
-from charrnn.shipped import NAMES
+from charrnn.corpus.bundled import NAMES
 
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 import reber
 
-from charrnn import corpus
-from charrnn.corpus import CorpusConfig
+from charrnn.corpus import corpus
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.corpus import CorpusConfig
 from charrnn.network.parameters import Parameters
-from charrnn.recipes import fitted
-from charrnn.scoring import Scorer
-from charrnn.scoring.surprisal import Floats
+from charrnn.presets import fitted
+from charrnn.scoring.blocks import Floats
+from charrnn.scoring.scorer import Scorer
 from charrnn.settings import TrainConfig
-from charrnn.shipped import path_of
-from charrnn.training import start, train
+from charrnn.training.loop import start, train
 
 
 @pytest.fixture(scope="module")

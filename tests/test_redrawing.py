@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from charrnn.corpus.cutting import Cut, cut
-from charrnn.sampling import Sample, SampleConfig, Sampler
+from charrnn.corpus.segmentation import Cut, cut
 from charrnn.sampling.redrawing import ATTEMPTS, IN_VAIN, Known, growing_groups, redrawn
+from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)

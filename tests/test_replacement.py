@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import pytest
 
-from charrnn.archive import replacement
-from charrnn.archive.replacement import check_writable, replace
 from charrnn.errors import SaveError
+from charrnn.model_file import replacement
+from charrnn.model_file.replacement import check_writable, replace
 
 ROOT = Path(__file__).parents[1]
 
@@ -201,8 +201,8 @@ def test_the_file_is_synced_before_the_rename_and_the_folder_after_it(
 
 UNDER_A_LIMIT = """
 import resource, sys
-from charrnn.archive import replacement
-from charrnn.archive.replacement import check_writable, replace
+from charrnn.model_file import replacement
+from charrnn.model_file.replacement import check_writable, replace
 from charrnn.errors import SaveError
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 for call in (check_writable, lambda path, size: replace(path, size, [bytes(size)])):
@@ -295,7 +295,7 @@ def test_what_may_not_be_written_is_told_before(path: Path) -> None:
 
 SLOW_WRITER = """
 import sys, time
-from charrnn.archive.replacement import replace
+from charrnn.model_file.replacement import replace
 def pieces():
     yield b"half"
     print("writing", flush=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import safety
+from charrnn import escaping
 
 TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
@@ -26,8 +26,8 @@ def test_every_character_there_is_steers_or_is_left_alone() -> None:
     for code in range(0x110000):
         character = chr(code)
         if steers(character):
-            assert safety.visible(character).startswith("\\"), hex(code)
-        elif safety.visible(character) != character:
+            assert escaping.visible(character).startswith("\\"), hex(code)
+        elif escaping.visible(character) != character:
             pytest.fail(f"{code:#x} was changed")
 
 
@@ -47,29 +47,29 @@ def test_every_character_there_is_steers_or_is_left_alone() -> None:
     ],
 )
 def test_it_is_shown_as(text: str, shown: str) -> None:
-    assert safety.visible(text) == shown
+    assert escaping.visible(text) == shown
 
 
 @given(ANY_TEXT)
 def test_a_message_stays_on_its_line(text: str) -> None:
-    line = safety.visible_line(text)
+    line = escaping.visible_line(text)
     assert len(line.splitlines()) <= 1
     assert not any(steers(character) or character in "\n\t" for character in line)
 
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_a_stream_may_come_in_any_pieces(first: str, second: str) -> None:
-    assert safety.visible(first + second) == safety.visible(first) + safety.visible(second)
+    assert escaping.visible(first + second) == escaping.visible(first) + escaping.visible(second)
 
 
 @given(ANY_TEXT)
 def test_made_safe_once_is_safe(text: str) -> None:
-    assert safety.visible(safety.visible(text)) == safety.visible(text)
+    assert escaping.visible(escaping.visible(text)) == escaping.visible(text)
 
 
 @given(ANY_TEXT)
 def test_json_made_safe_means_the_same(text: str) -> None:
-    written = safety.visible_json(json.dumps({"text": text}, ensure_ascii=False))
+    written = escaping.visible_json(json.dumps({"text": text}, ensure_ascii=False))
     assert json.loads(written) == {"text": text}
     assert not any(steers(character) for character in written)
     written.encode("utf-8")
@@ -77,7 +77,7 @@ def test_json_made_safe_means_the_same(text: str) -> None:
 
 @given(ANY_TEXT)
 def test_what_utf_8_cannot_hold_is_replaced_and_nothing_else(text: str) -> None:
-    encoded = safety.encodable(text)
+    encoded = escaping.encodable(text)
     encoded.encode("utf-8")
     replaced = [now for now, before in zip(encoded, text, strict=True) if now != before]
     assert replaced == ["\ufffd" for character in text if unicodedata.category(character) == "Cs"]

@@ -8,11 +8,11 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from charrnn import sampling
 from charrnn.corpus.examples import Examples
 from charrnn.errors import SettingError
-from charrnn.sampling import Piece, Sample, SampleConfig, Sampler
-from charrnn.scoring import Scorer
+from charrnn.sampling import sampler as drawing
+from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler
+from charrnn.scoring.scorer import Scorer
 from tests.speaking import END, UNKNOWN, Speaker, babbler, independent, markov, speller
 
 DRAWS = 20_000
@@ -127,7 +127,7 @@ def test_a_sample_is_the_same_among_a_thousand_as_alone(
     sampler = Sampler(*speaker, config)
     for number in (0, 1, 500, 999):
         assert list(sampler.samples([number])) == [thousand[number]]
-    monkeypatch.setattr(sampling, "LANES", 37)
+    monkeypatch.setattr(drawing, "LANES", 37)
     assert samples(speaker, 1000, config) == thousand
 
 

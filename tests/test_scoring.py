@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.corpus import CorpusConfig, from_texts
-from charrnn.corpus.cutting import END_CODE, NEWLINE, cut
+from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
+from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
 from charrnn.network.parameters import Parameters, Size, count, initial, shapes_of
-from charrnn.scoring import Scorer
+from charrnn.scoring.blocks import Floats, Gatherer, pieces
 from charrnn.scoring.score import Score, bytes_of
-from charrnn.scoring.surprisal import Floats, Gatherer, pieces
+from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
 
 ABC = Vocabulary("abc", novelty=0.01)
@@ -129,7 +129,7 @@ def test_a_check_up_comes_close() -> None:
     p = network(Size(5, 32, 1))
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
     scorer = Scorer(p, ABC)
-    close = scorer.nats_in_stretches(encode([spelt])).sum()
+    close = scorer.nats_in_chunks(encode([spelt])).sum()
     assert close == pytest.approx(scorer.nats(encode([spelt])).sum(), rel=1e-5)
 
 

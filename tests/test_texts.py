@@ -7,24 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn import corpus
-from charrnn.checkpoint import facts_of
-from charrnn.claims import CorpusFacts
-from charrnn.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus import corpus
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError
+from charrnn.model_file.checkpoint import record_of
+from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring import texts
-from charrnn.scoring.surprisal import text_of
+from charrnn.scoring.blocks import text_of
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]
 
 
-def facts(found: Corpus, config: CorpusConfig) -> CorpusFacts:
-    return facts_of(found, config, {})
+def facts(found: Corpus, config: CorpusConfig) -> CorpusRecord:
+    return record_of(found, config, {})
 
 
-def held_out(found: Corpus, known: CorpusFacts) -> str:
+def held_out(found: Corpus, known: CorpusRecord) -> str:
     again = texts.rebuilt(known, found.vocabulary)
     return text_of(np.concatenate([*texts.held_out_codes(again, known)]))
 
@@ -96,7 +96,7 @@ def test_some_corpora_cannot_be_read_again() -> None:
     found = from_texts(WORDS, config)
     with pytest.raises(CorpusError, match="no file holds"):
         texts.rebuilt(facts(found, config), found.vocabulary)
-    known = CorpusFacts(**{**vars(facts(found, config)), "sources": ("-",)})
+    known = CorpusRecord(**{**vars(facts(found, config)), "sources": ("-",)})
     with pytest.raises(CorpusError, match="standard input, which is gone"):
         texts.rebuilt(known, found.vocabulary)
 

@@ -17,9 +17,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli import help as page
 from charrnn.cli import usage
+from charrnn.cli.console import write_result
 from charrnn.cli.faults import USAGE
-from charrnn.cli.parsing import spare_pydantic
-from charrnn.cli.terminal import write_result
+from charrnn.cli.without_pydantic import spare_pydantic
 from charrnn.errors import SettingError
 
 Context = Any  # Click's, which Typer does not let one name in every version

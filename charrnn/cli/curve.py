@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from charrnn.cli.columns import BLUE, GREEN, YELLOW
+from charrnn.cli.layout import BLUE, GREEN, YELLOW
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture

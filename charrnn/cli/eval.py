@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from charrnn.cli import eval_options as own
 from charrnn.cli import options, threads
+from charrnn.cli.console import Talk
 from charrnn.cli.options import MODEL, given
-from charrnn.cli.scoring.eval_asked import Asked
-from charrnn.cli.terminal import Talk
+from charrnn.cli.scoring.arguments import Asked
 
 EXAMPLES = """
 # how good is it, on what it was not trained on? and is that good?
@@ -54,9 +54,9 @@ def evaluate(
     """
     useful = threads.prepare(workers)
 
-    from charrnn.cli.scoring import evaluating  # numpy comes with it, and must find the threads set
+    from charrnn.cli.scoring import run  # numpy comes with it, and must find the threads set
 
-    evaluating.run(
+    run.run(
         Asked(
             sources=tuple(text or ()),
             examples=examples,

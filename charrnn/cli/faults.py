@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from charrnn.cli import signals, streams, terminal
+from charrnn.cli import console, signals, streams
 from charrnn.errors import CharrnnError, SettingError
 
 FAILURE = 1
@@ -51,9 +51,9 @@ def told() -> Iterator[None]:
 
             traceback.print_exception(error)
     if fault.what:
-        terminal.say(f"charrnn: error: {fault.what}", terminal.RED)
+        console.say(f"charrnn: error: {fault.what}", console.RED)
         if fault.hint:
-            terminal.say(fault.hint)
+            console.say(fault.hint)
     elif fault.status == INTERRUPTED and sys.stderr.isatty():
         sys.stderr.write("\n")  # the shell's prompt goes below the ^C
     raise SystemExit(fault.status)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import columns
-from charrnn.cli.columns import BOLD, CYAN, DIM
+from charrnn.cli import layout
+from charrnn.cli.layout import BOLD, CYAN, DIM
 
 ARGUMENTS = "Arguments"
 OTHER = "Options"
@@ -100,4 +100,4 @@ def _write_examples(formatter: Any, lines: Iterable[str]) -> None:
 
 
 def _styled(text: str, style: str) -> str:
-    return columns.paint(text, style, sys.stdout)
+    return layout.paint(text, style, sys.stdout)

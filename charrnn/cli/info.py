@@ -27,6 +27,6 @@ def info(
     """
     threads.prepare(1)
 
-    from charrnn.cli import portrait  # numpy comes with it, and must find the threads set
+    from charrnn.cli import model_summary  # numpy comes with it, and must find the threads set
 
-    portrait.show(model, as_json=as_json)
+    model_summary.show(model, as_json=as_json)

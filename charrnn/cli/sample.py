@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from charrnn.cli import options, threads
 from charrnn.cli import sample_options as own
+from charrnn.cli.console import Talk
 from charrnn.cli.options import MODEL, given
-from charrnn.cli.terminal import Talk
 
 EXAMPLES = """
 # ten new names, bolder than usual
@@ -61,10 +61,10 @@ def sample(
     """
     useful = threads.prepare(workers)
 
-    from charrnn.cli.sampling import drawing  # numpy comes with it, and must find the threads set
+    from charrnn.cli.sampling import run  # numpy comes with it, and must find the threads set
 
-    drawing.draw(
-        drawing.Asked(
+    run.draw(
+        run.Asked(
             model=model,
             count=1 if count is None else count,
             config=given(

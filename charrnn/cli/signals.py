@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from charrnn.cli.terminal import Talk
+from charrnn.cli.console import Talk
 from charrnn.errors import CharrnnError
 
 STDERR = 2

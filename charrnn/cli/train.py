@@ -7,9 +7,9 @@ import typer
 from charrnn.cli import options, threads
 from charrnn.cli import train_options as own
 from charrnn.cli.app import show_help
+from charrnn.cli.console import Talk
 from charrnn.cli.options import MODEL, given
-from charrnn.cli.terminal import Talk
-from charrnn.cli.training.asked import Asked
+from charrnn.cli.training.arguments import Asked
 
 EXAMPLES = """
 # learn a corpus that comes with the program, then make up ten more of its kind
@@ -117,9 +117,7 @@ def train(
     asked.check()
     useful = threads.prepare(workers)
 
-    from charrnn.cli.training.session import (
-        run,  # numpy comes with it, and must find the threads set
-    )
+    from charrnn.cli.training.run import run
 
     run(asked, useful, Talk(quiet))
 

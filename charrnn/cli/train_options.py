@@ -16,7 +16,7 @@ from charrnn.cli.options import (
     sources,
 )
 from charrnn.cli.values import Kind
-from charrnn.shipped import NAMES
+from charrnn.corpus.bundled import NAMES
 
 # The limits are those of charrnn.settings, which is not imported here, for numpy comes with it: a
 # test holds the two against each other.

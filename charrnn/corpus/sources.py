@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from charrnn.corpus.bundled import NAMES, path_of
 from charrnn.errors import CorpusError
-from charrnn.shipped import NAMES, path_of
 
 if TYPE_CHECKING:
     import bz2

@@ -21,8 +21,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from charrnn.network.matmul import Product
 from charrnn.network.parameters import Array
-from charrnn.network.products import Product
 
 Starts = Sequence[Sequence[int]]  # for each step, the lanes where an example begins
 

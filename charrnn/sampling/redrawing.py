@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.cutting import END_CODE
-from charrnn.sampling import Sample, Sampler
+from charrnn.corpus.segmentation import END_CODE
+from charrnn.sampling.sampler import Sample, Sampler
 from charrnn.vocabulary import Codes, codes_of
 
 ATTEMPTS: Final = 101  # the first and a hundred more

@@ -19,11 +19,11 @@ from typing import Final
 import numpy as np
 
 from charrnn.errors import DivergedError, SettingError
-from charrnn.network.foresight import Foresight
-from charrnn.network.network import Unfolded, Window
+from charrnn.network.exact_readout import ExactReadout
 from charrnn.network.parameters import Array, Parameters
-from charrnn.scoring import add_novelty
-from charrnn.scoring.surprisal import Floats, Ranks
+from charrnn.network.unfolded import Unfolded, Window
+from charrnn.scoring.blocks import Floats, Ranks
+from charrnn.scoring.scorer import add_novelty
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 STEPS: Final = 32  # symbols read before learning from them
@@ -49,7 +49,7 @@ class DynamicScorer:
         self.carry = carry
         self.ranking = ranking
         self._original = p
-        self._foresight = Foresight(STEPS, p.size, UNKNOWN if ranking else None)
+        self._exact_readout = ExactReadout(STEPS, p.size, UNKNOWN if ranking else None)
         self.begin()
 
     def begin(self) -> None:
@@ -57,7 +57,7 @@ class DynamicScorer:
         p = self._original.copy()
         self._p, self._gradient, self._squares = p, p.like(), p.like()
         self._seen = Unfolded(p.size, STEPS, 1, p.flat.dtype)
-        self._seen.readout = self._foresight
+        self._seen.readout = self._exact_readout
         self._learned = Unfolded(p.size, STEPS, 1, p.flat.dtype)
         self._windows = 0
         self._line: Ids = np.zeros(1, self.vocabulary.dtype)  # the window so far, and one before
@@ -74,7 +74,7 @@ class DynamicScorer:
             with np.errstate(all="ignore"):  # what a rate far too large comes to is told below
                 nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
                 if ranks is not None:
-                    ranks[here] = self._foresight.ranks
+                    ranks[here] = self._exact_readout.ranks
                 if len(self._line) == STEPS + 1:
                     self._learn()
             at += len(taken)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.cutting import END_CODE
+from charrnn.corpus.segmentation import END_CODE
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 
 NATS_IN_A_BIT: Final = math.log(2)

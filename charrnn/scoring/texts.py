@@ -13,14 +13,14 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from charrnn import corpus
-from charrnn.corpus import Corpus, CorpusConfig
-from charrnn.corpus.cutting import END_CODE, Cut, cut
-from charrnn.corpus.drafting import Kind, draft_of
+from charrnn.corpus import corpus
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.draft import Kind, draft_of
 from charrnn.corpus.holdout import split
 from charrnn.corpus.reading import Reading, blocks
+from charrnn.corpus.segmentation import END_CODE, Cut, cut
 from charrnn.errors import CorpusError
-from charrnn.shipped import path_of
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time

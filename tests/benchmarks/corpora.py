@@ -13,10 +13,10 @@ LINES = b"".join(b"%s\n" % word for word in (b"banana", b"cherry", b"quince", b"
 
 CHILD = """
 import json, resource, sys, time
-from charrnn.corpus import load
-from charrnn.recipes import fitted
+from charrnn.corpus.corpus import load
+from charrnn.presets import fitted
 from charrnn.settings import TrainConfig
-from charrnn.training import start, train
+from charrnn.training.loop import start, train
 began = time.perf_counter()
 corpus = load([sys.argv[1]])
 read = time.perf_counter() - began

@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 
 from charrnn.network.parameters import Size, initial
-from charrnn.sampling import Piece, SampleConfig, Sampler
+from charrnn.sampling.sampler import Piece, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
 ROUNDS = 5

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
-from charrnn.examining import part_of
-from charrnn.recipes import fitted
-from charrnn.scoring import Scorer
+from charrnn.presets import fitted
+from charrnn.scoring.scorer import Scorer
 from charrnn.settings import TrainConfig
-from charrnn.shipped import path_of
-from charrnn.training import start, train
+from charrnn.training.loop import start, train
+from charrnn.training.validation import part_of
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
 MEGABYTE = 1 << 20

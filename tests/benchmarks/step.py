@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from charrnn.network.crew import Crew
-from charrnn.network.network import Window
+from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Size, initial
-from charrnn.optimizer import Optimizer, clip, initial_moments
+from charrnn.network.unfolded import Window
+from charrnn.training.optimizers import Optimizer, clip, initial_moments
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
@@ -36,7 +36,7 @@ def step(shape: Shape, workers: int) -> Work:
     size = Size(symbols, hidden, 1)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
     gradient, moments = p.like(), initial_moments("adam", p)
-    crew = Crew(size, steps, lanes, workers)
+    parallel = Parallel(size, steps, lanes, workers)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
     window = Window(x, y)
@@ -45,7 +45,7 @@ def step(shape: Shape, workers: int) -> Work:
     def work() -> None:
         nonlocal count
         count += 1
-        crew.nats_and_gradient(p, window, gradient, crew.weight)
+        parallel.nats_and_gradient(p, window, gradient, parallel.weight)
         clip(gradient.flat, 5.0)
         optimizer.update(p.flat, gradient.flat, moments, count, 0.001)
 

@@ -10,9 +10,9 @@ from unittest import mock
 
 from numpy.typing import NDArray
 
-from charrnn import archive
-from charrnn.archive import JSON, npz
-from charrnn.checkpoint import _Book
+from charrnn.model_file import container, json_text, npz
+from charrnn.model_file.checkpoint import _Book
+from charrnn.model_file.container import JSON
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -21,12 +21,12 @@ Arrays = dict[str, NDArray[Any]]
 def opened(path: Path) -> tuple[Facts, Arrays]:
     """What a model file holds."""
     book = _Book(path)
-    read = archive.load(path, book.expected)
+    read = container.load(path, book.expected)
     return dict(read.facts), read.arrays
 
 
 def forge(
-    path: Path, change: Callable[[Facts, Arrays], None], version: int = archive.facts.FORMAT
+    path: Path, change: Callable[[Facts, Arrays], None], version: int = json_text.FORMAT
 ) -> None:
     """Put other facts and numbers into a model file, even those that we would never write."""
     facts, arrays = opened(path)
@@ -35,13 +35,13 @@ def forge(
     write(path, facts, arrays, version)
 
 
-def write(path: Path, facts: Facts, arrays: Arrays, version: int = archive.facts.FORMAT) -> None:
+def write(path: Path, facts: Facts, arrays: Arrays, version: int = json_text.FORMAT) -> None:
     """Write a model file without a look at what it says."""
     with (
         mock.patch.object(npz, "is_finite", return_value=True),
-        mock.patch.object(archive.facts, "FORMAT", version),
+        mock.patch.object(json_text, "FORMAT", version),
     ):
-        archive.save(path, arrays, facts)
+        container.save(path, arrays, facts)
 
 
 def places(facts: JSON) -> Iterator[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import checkpoint
+from charrnn.model_file import checkpoint
 from tests.faults.inside import in_this_process
 from tests.faults.limits import MEBIBYTE, limited, unprivileged
 from tests.faults.room import SMALL, Room

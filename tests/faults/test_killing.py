@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from charrnn import checkpoint
+from charrnn.model_file import checkpoint
 from tests.faults.long_run import (
     GO_ON,
     SAVING_OFTEN,

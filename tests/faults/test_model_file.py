@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn import archive, checkpoint, corpus, training
-from charrnn.archive import npz
-from charrnn.checkpoint import Checkpoint
+from charrnn.corpus import corpus
 from charrnn.errors import CharrnnError, ModelFileError
+from charrnn.model_file import checkpoint, npz, replacement
+from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.training import loop
 from tests.faults import forging, inside
 from tests.faults.forging import Arrays, Facts
 from tests.faults.limits import MEBIBYTE, limited
@@ -298,7 +299,7 @@ def go_on(run: Checkpoint, room: Room) -> None:
     learned = corpus.load([str(room / "names.txt")], run.corpus.config)
     if learned.vocabulary != run.vocabulary or learned.fingerprint != run.corpus.fingerprint:
         return
-    for _ in zip(range(3), training.train(run.state, learned, run.config), strict=False):
+    for _ in zip(range(3), loop.train(run.state, learned, run.config), strict=False):
         pass
     checkpoint.save(room / "other.npz", run)
     checkpoint.load(room / "other.npz")
@@ -342,7 +343,7 @@ def test_15_a_model_that_is_replaced_while_it_is_read_is_the_old_or_the_new(trai
     def replace_again_and_again() -> None:
         while not stop.is_set():
             for content in contents:
-                archive.replacement.replace(path, len(content), [content])
+                replacement.replace(path, len(content), [content])
 
     writer = threading.Thread(target=replace_again_and_again)
     writer.start()

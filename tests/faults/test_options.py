@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from charrnn import checkpoint
+from charrnn.model_file import checkpoint
 from tests.faults import inside
 from tests.faults.room import SMALL, Room, is_refusal
 

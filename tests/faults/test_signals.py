@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import checkpoint
+from charrnn.model_file import checkpoint
 from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, run_undisturbed
 from tests.faults.room import SMALL, Child, Room
 from tests.faults.tracing import needs_strace, strace
@@ -160,7 +160,7 @@ def test_21_what_the_parent_ignored_stays_ignored(room: Room, number: int) -> No
 
 # Believes that it slept after half a second, so that nobody has to wait.
 HASTY = (
-    "from charrnn.cli.training import pace; pace.ASLEEP = 0.5;"
+    "from charrnn.training import stopwatch; stopwatch.LONG = 0.5;"
     "from charrnn.__main__ import run; run()"
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import checkpoint
+from charrnn.model_file import checkpoint
 from tests.faults.long_run import is_tidy
 from tests.faults.room import SMALL, Room, is_refusal
 from tests.running import CHARRNN, going

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from charrnn.errors import CharrnnError
-from charrnn.training import Checkup, Event, Step, TrainState
+from charrnn.training.loop import Checkup, Event, Step, TrainState
 
 STEP, CHECKUP = "charrnn.step/1", "charrnn.checkup/1"
 BEGINNING = b'{"schema": "charrnn.'

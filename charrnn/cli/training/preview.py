@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len, set_cell_size
 
-from charrnn.cli import safety
+from charrnn import escaping
 from charrnn.network.parameters import Parameters
-from charrnn.sampling import SampleConfig, Sampler
+from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
 LONGEST = 60  # columns: a Chinese character takes two
@@ -21,6 +21,6 @@ def preview(
     longest = max(4, min(LONGEST, columns))
     config = SampleConfig(seed=seed, max_characters=longest + 1)
     for sample in Sampler(parameters, vocabulary, config).samples(range(count)):
-        text = safety.visible_line(sample.text)
+        text = escaping.visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else set_cell_size(text, longest - 3).rstrip() + "..."

@@ -18,15 +18,15 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from charrnn.checkpoint import Checkpoint
-from charrnn.cli import columns, letters
-from charrnn.cli.columns import DIM
-from charrnn.cli.figures import clock, counted
-from charrnn.cli.terminal import Talk
-from charrnn.cli.training.pace import Pace
+from charrnn.cli import charset, layout
+from charrnn.cli.console import Talk
+from charrnn.cli.layout import DIM
+from charrnn.cli.numbers import clock, counted
+from charrnn.cli.training.checkup_table import Rows
 from charrnn.cli.training.preview import preview
-from charrnn.cli.training.rows import Rows
-from charrnn.training import Checkup, Done, Event, Step, progress
+from charrnn.cli.training.speed import Pace
+from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.training.loop import Checkup, Done, Event, Step, progress
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -51,7 +51,7 @@ class Progress:
         best = math.inf if run.state.best is None else run.state.best.nats_per_character
         self.rows = Rows(bool(run.corpus.held_out_characters), run.corpus.baselines, best)
         self.bar: tqdm[NoReturn] | None = None
-        self._animated = talk.animated and columns.window(sys.stderr) >= NARROWEST
+        self._animated = talk.animated and layout.window(sys.stderr) >= NARROWEST
         self._steps_before = run.state.step
         self._characters = 0  # since the bar was drawn
         self._loss = 0.0
@@ -111,7 +111,7 @@ class Progress:
         self._drawn = time.monotonic()
         self._update_pace()
         if self.bar is not None:
-            width = columns.window(sys.stderr) - 1
+            width = layout.window(sys.stderr) - 1
             self.bar.ncols = width
             self.bar.n = self.pace.share
             self.bar.set_description_str(self._words(width), refresh=False)
@@ -153,12 +153,12 @@ class Progress:
     def _show_samples(self, step: int) -> None:
         """What the network would write now; another seed each time, and the same each time."""
         indent = self.rows.indent(sys.stderr)
-        room = columns.width(sys.stderr) - indent
+        room = layout.width(sys.stderr) - indent
         state, seed = self.run.state, self.run.config.seed
         mixed = (seed + step) % (1 << 64)
         for text in preview(state.parameters, self.run.vocabulary, self.samples, mixed, room):
-            shown = letters.fitting(text, sys.stderr)
-            self._say(" " * indent + columns.paint(shown, DIM, sys.stderr))
+            shown = charset.fitting(text, sys.stderr)
+            self._say(" " * indent + layout.paint(shown, DIM, sys.stderr))
 
     def _say(self, line: str) -> None:
         """A line that was made safe before, above the bar."""
@@ -181,6 +181,6 @@ def _bar() -> tqdm[NoReturn]:
         file=sys.stderr,
         leave=False,
         bar_format="{desc}   {percentage:3.0f}% |{bar}|",
-        ascii=" =" if letters.are_plain(sys.stderr) else " ▏▎▍▌▋▊▉█",
-        ncols=columns.window(sys.stderr) - 1,
+        ascii=" =" if charset.are_plain(sys.stderr) else " ▏▎▍▌▋▊▉█",
+        ncols=layout.window(sys.stderr) - 1,
     )

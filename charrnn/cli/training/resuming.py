@@ -12,15 +12,15 @@ import os
 from dataclasses import asdict, replace
 from typing import Any
 
-from charrnn.checkpoint import Checkpoint
-from charrnn.claims import CorpusFacts
-from charrnn.cli.training.asked import Asked
-from charrnn.corpus import Corpus, load
+from charrnn.cli.training.arguments import Asked
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.corpus import Corpus, load
 from charrnn.errors import CorpusError, ResumeError
-from charrnn.recipes import FOREVER, fitted
+from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.schema import CorpusRecord
+from charrnn.presets import FOREVER, fitted
 from charrnn.settings import Fitted, TrainConfig
-from charrnn.shipped import path_of
-from charrnn.training import check_patience
+from charrnn.training.loop import check_patience
 
 MAY_RISE = ("epochs", "minutes", "patience")
 
@@ -48,7 +48,7 @@ def read_again(run: Checkpoint, asked: Asked) -> Corpus:
     return corpus
 
 
-def check_cutting(facts: CorpusFacts, asked: Asked) -> None:
+def check_cutting(facts: CorpusRecord, asked: Asked) -> None:
     """Raise ResumeError where the corpus is to be read or cut in another way."""
     had: dict[str, Any] = {
         "examples": facts.examples_are,
@@ -126,7 +126,7 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def named_anew(facts: CorpusFacts, corpus: Corpus) -> CorpusFacts:
+def named_anew(facts: CorpusRecord, corpus: Corpus) -> CorpusRecord:
     """The facts with the names that the corpus has now, if it is no longer where it was.
 
     The old names stay as long as they lead somewhere: the file of a run that was interrupted is

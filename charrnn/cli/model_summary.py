@@ -1,0 +1,164 @@
+"""What ``charrnn info`` shows: a model file from all sides."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from charrnn.api import Model, load
+from charrnn.cli import character_ranges, layout
+from charrnn.cli.console import write_json
+from charrnn.cli.layout import Fact
+from charrnn.cli.loss_history import best_of, picture
+from charrnn.cli.numbers import bytes_in_words, count, of_bits
+from charrnn.corpus.bundled import path_of
+from charrnn.errors import CorpusError
+from charrnn.presets import FOREVER
+from charrnn.scoring import texts
+from charrnn.scoring.score import Mean
+
+COMPARED = 1 << 26  # bytes of a corpus that are read to see whether it is the same
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Whether the run can go on, and how that is known."""
+
+    is_possible: bool
+    why: str
+
+
+def show(path: Path, *, as_json: bool) -> None:
+    """Show it on stdout."""
+    model = load(path)
+    resume = resume_of(model)
+    if as_json:
+        write_json("info", described(path, model, resume))
+        return
+    layout.say(facts(path, model, resume), sys.stdout)
+    for line in picture(model.trained.history, model.corpus.baselines, sys.stdout):
+        sys.stdout.write(line + "\n")
+
+
+def resume_of(model: Model) -> Resume:
+    """Look for the corpus, and compare it unless that would take long."""
+    try:
+        texts.check_there(model.corpus)
+        sources = map(path_of, (*model.corpus.sources, *model.corpus.valid))
+        if sum(os.path.getsize(source) for source in sources) > COMPARED:
+            found = "the corpus is there; it was not compared"
+        else:
+            texts.rebuilt(model.corpus, model.vocabulary)
+            found = "the corpus is there, unchanged"
+    except CorpusError as error:
+        return Resume(False, error.what)
+    return Resume(True, found + beyond(model))
+
+
+def beyond(model: Model) -> str:
+    """What has to be raised before a run that is over goes on."""
+    c, over = model.config, model.trained.ended
+    match over:
+        case "epochs":
+            reached = count(c.epochs, "epoch")
+        case "minutes":
+            reached = f"{c.minutes or 0:g} minutes"
+        case "patience":
+            reached = f"{count(c.patience or 0, 'check-up')} without a better one"
+        case _:
+            return ""
+    return f"; after {reached} only with --{over} N"
+
+
+def facts(path: Path, model: Model, resume: Resume) -> list[Fact]:
+    """All of it in words."""
+    c, corpus, trained = model.config, model.corpus, model.trained
+    size, are = model.vocabulary.symbols, corpus.examples_are
+    names = ", ".join(corpus.sources) or "texts that Python gave it"
+    held = f"{count(corpus.held_out_examples, 'example', are=are)}"
+    kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    learned = f"{count(trained.step, 'step')}, {count(trained.epoch, 'epoch')}"
+    return [
+        ("model", f"{path}, {bytes_in_words(path.stat().st_size)}"),
+        ("network", f"{count(c.layers, 'layer')} of {c.hidden:,} units"),
+        ("", f"{model.parameters.flat.size:,} parameters"),
+        ("vocabulary", f"{size:,} symbols: the end, the unseen, and"),
+        ("", character_ranges.shown(model.vocabulary.characters)),
+        ("corpus", names),
+        ("", f"{count(corpus.examples, 'example', are=are)}, {corpus.characters:,} characters"),
+        ("held out", f"{held}, {corpus.held_out_characters:,} characters{kept}"),
+        ("learning", settings_in_words(model)),
+        ("learned", f"{learned}, {trained.characters_seen:,} characters"),
+        *best_facts(model),
+        ("resume", f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}"),
+    ]
+
+
+def settings_in_words(model: Model) -> str:
+    """How it learns, as it would be typed."""
+    shown = []
+    for name, value in asdict(model.config).items():
+        option = f"--{name.replace('_', '-')}"
+        if name in ("hidden", "layers", "workers") or value is None or value is False:
+            continue
+        if name == "epochs" and value >= FOREVER:
+            continue
+        shown.append(option if value is True else f"{option}{layout.TOGETHER}{value}")
+    return " ".join(shown)
+
+
+def best_facts(model: Model) -> list[Fact]:
+    """The best check-up, beside what counting comes to."""
+    best, baselines = best_of_run(model), model.corpus.baselines
+    if best is None:
+        return []
+    loss = of_bits(best.nats_per_character)
+    rows = [("best", f"{loss} per held-out character, at step {model.trained.best_step:,}")]
+    if baselines:
+        name = best_of(baselines)
+        rows.append(("", f"{name}, the best by counting: {of_bits(baselines[name])}"))
+    return rows
+
+
+def best_of_run(model: Model) -> Mean | None:
+    """The best held-out loss, if anything was held out."""
+    nats = model.trained.best_nats_per_character
+    return Mean(nats, 1) if nats is not None and model.corpus.held_out_characters else None
+
+
+def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
+    """All of it for programs."""
+    trained, vocabulary = model.trained, model.vocabulary
+    corpus = asdict(model.corpus)
+    baselines = corpus.pop("baselines")
+    return {
+        "model": str(path),
+        "bytes": path.stat().st_size,
+        "parameters": model.parameters.flat.size,
+        "hidden": model.config.hidden,
+        "layers": model.config.layers,
+        "symbols": vocabulary.symbols,
+        "vocabulary": list(vocabulary.characters),
+        "novelty": vocabulary.novelty,
+        "settings": asdict(model.config),
+        "corpus": corpus,
+        "steps": trained.step,
+        "epochs": trained.epoch,
+        "characters_seen": trained.characters_seen,
+        "best": best_described(model),
+        "baselines": baselines,
+        "history": trained.history,
+        "resume": asdict(resume),
+    }
+
+
+def best_described(model: Model) -> dict[str, Any] | None:
+    """The best check-up for programs."""
+    best = best_of_run(model)
+    if best is None:
+        return None
+    figures = {**best.per_character(), "perplexity": best.perplexity}
+    return {"step": model.trained.best_step, **figures}

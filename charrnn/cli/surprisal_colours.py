@@ -1,0 +1,98 @@
+"""The heat of a text in the colours that a terminal has: 16 million, 256, 16, or none."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final, TextIO
+
+from charrnn import escaping
+from charrnn.cli import console
+from charrnn.scoring import surprisal_bands
+
+# The ink and the ground of each band. The lowest has the colours of the terminal itself.
+FULL: Final = (
+    "",
+    "#ffffff on #55585f",
+    "#ffffff on #75672f",
+    "#ffffff on #a3690f",
+    "#ffffff on #cc4a1a",
+    "#ffffff on #d3123f",
+    "bold #ffffff on #c400a0",
+)
+FEW: Final = (  # of the 16, those that every theme keeps apart
+    "",
+    "cyan",
+    "yellow",
+    "black on cyan",
+    "black on yellow",
+    "white on red",
+    "bold white on magenta",
+)
+
+
+class Painter:
+    """Colours text by surprisal, for a stream; has none where the stream takes none."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._depth = _depth(stream)
+
+    @property
+    def has_colours(self) -> bool:
+        """Whether anything would come out in colour."""
+        return self._depth is not None
+
+    def paint(self, text: str, nats: float) -> str:
+        """The text, made visible, in the colour of that surprisal."""
+        return self.paint_band(text, surprisal_bands.band_of(nats))
+
+    def paint_band(self, text: str, band: int) -> str:
+        """The same, where the band is known; a newline stays plain, so no colour runs on."""
+        text = escaping.visible(text)
+        if self._depth is None or not band:
+            return text
+        style = _styles(self._depth)[band]
+        return "\n".join(style(line) if line else "" for line in text.split("\n"))
+
+    def legend(self) -> str:
+        """One line that says which colour is how many bits."""
+        names = enumerate(surprisal_bands.names())
+        return "bits: " + " ".join(self.paint_band(f" {name} ", band) for band, name in names)
+
+
+class _Brush:
+    """A style, made into what goes before a text and what goes after it."""
+
+    def __init__(self, colour: str, depth: str) -> None:
+        from rich.color import ColorSystem
+        from rich.style import Style
+
+        system = {
+            "truecolor": ColorSystem.TRUECOLOR,
+            "256": ColorSystem.EIGHT_BIT,
+            "standard": ColorSystem.STANDARD,
+        }[depth]
+        style = Style.parse(colour)
+        fitting = Style(  # a new one: a style remembers its codes, whatever it is asked for next
+            color=style.color and style.color.downgrade(system),
+            bgcolor=style.bgcolor and style.bgcolor.downgrade(system),
+            bold=style.bold,
+        )
+        self._before, _, self._after = fitting.render("\0", color_system=system).partition("\0")
+
+    def __call__(self, text: str) -> str:
+        return f"{self._before}{text}{self._after}"
+
+
+@cache
+def _styles(depth: str) -> list[_Brush]:
+    return [_Brush(colour, depth) for colour in (FEW if depth == "standard" else FULL)]
+
+
+def _depth(stream: TextIO) -> str | None:
+    """What Rich calls the colours of this stream's terminal; None where it takes none."""
+    if not console.takes_colour(stream):
+        return None
+    from rich.console import Console
+
+    system = Console(file=stream, force_terminal=True).color_system
+    return "standard" if system in (None, "windows") else system

@@ -1,0 +1,153 @@
+"""The plan of a run in words and as JSON: what is learned from, by what, for how long, and against
+what.
+
+The words go to stderr. What takes a moment to find out, how fast this machine is and what counting
+alone can do, is said as soon as it is known.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from charrnn.cli import layout
+from charrnn.cli.console import Talk
+from charrnn.cli.layout import TOGETHER, Fact
+from charrnn.cli.numbers import bytes_in_words, clock, count, counted
+from charrnn.cli.training.arguments import Asked
+from charrnn.corpus.corpus import Corpus
+from charrnn.model_file.schema import CorpusRecord
+from charrnn.plan import Plan
+from charrnn.presets import FITTED, FOREVER, preset
+from charrnn.settings import Fitted
+
+CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
+SHRINKING = ("bptt", "batch")
+
+
+def tell(facts: Iterable[Fact], talk: Talk) -> None:
+    """Say these facts."""
+    if not talk.quiet:
+        layout.say(facts, sys.stderr)
+
+
+def corpus_facts(corpus: Corpus, asked: Asked) -> list[Fact]:
+    """What is learned from, and what is held out."""
+    train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
+    names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
+    why = {
+        "lines": "a line each, for no blank line parts them (--examples)",
+        "paragraphs": "a paragraph each, for blank lines part them (--examples)",
+    }
+    cut = why[are] if asked.cutting.get("examples", "auto") == "auto" and are in why else ""
+    what = count(len(train), "example", are=are)
+    held = f"{count(len(held_out), 'example', are=are)}, {held_out.characters:,} characters"
+    kept = ", ".join(corpus.valid) if corpus.valid else "to see how well it learns (--holdout)"
+    return [
+        ("corpus", names),
+        ("", f"{what}, {train.characters:,} characters, {corpus.vocabulary.symbols:,} symbols"),
+        *([("", cut)] if cut and not asked.resume else []),
+        (
+            "held out",
+            f"{held}: {kept}" if len(held_out) else "nothing: the loss is that of training",
+        ),
+    ]
+
+
+def network_facts(plan: Plan, asked: Asked, symbols: int) -> list[Fact]:
+    """What learns, what it takes, and which of its sizes were chosen for it."""
+    c = plan.config
+    layers = count(c.layers, "layer")
+    facts = [
+        ("network", f"{layers} of {c.hidden:,} units, {plan.parameters:,} parameters"),
+        ("memory", f"about {bytes_in_words(plan.memory_bytes)}"),
+    ]
+    if asked.resume:
+        return facts
+    taken = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, asked)]
+    if taken:
+        facts.append(("chosen", f"{' '.join(taken)}, which suits {symbols:,} symbols"))
+    shrunk = [
+        f"{option(name, wanted)} to {got}" for name, wanted, got in shrinking(c, asked, symbols)
+    ]
+    if shrunk:
+        facts.append(("shrunk", f"{', '.join(shrunk)}: the corpus fills no more"))
+    return facts
+
+
+def is_chosen(name: str, config: Fitted, asked: Asked) -> bool:
+    """Whether that setting was left to us."""
+    return name not in asked.learning and getattr(config, name) != FOREVER
+
+
+def shrinking(config: Fitted, asked: Asked, symbols: int) -> Iterable[tuple[str, int, int]]:
+    """The settings that are smaller than what was wanted, with both values."""
+    usual = preset(symbols)
+    for name in SHRINKING:
+        wanted, got = asked.learning.get(name, getattr(usual, name)), getattr(config, name)
+        if wanted > got:
+            yield name, wanted, got
+
+
+def option(name: str, value: object) -> str:
+    """How to type a setting."""
+    shown = f"{value:g}" if isinstance(value, float) else value
+    return f"--{name.replace('_', '-')}{TOGETHER}{shown}"
+
+
+def time_facts(plan: Plan, rate: float, left: float) -> list[Fact]:
+    """The steps there will be, and how long they will take at so many characters a second."""
+    c = plan.config
+    steps = f"{plan.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters each"
+    if plan.steps is not None:
+        steps += f"; about {plan.steps:,} in {count(c.epochs, 'epoch')}"
+    ends = [clock(left)] if plan.steps is not None else []
+    ends += [f"{c.minutes:g} minutes (--minutes)"] if c.minutes is not None else []
+    speed = f"{counted(rate)} characters a second with {count(c.workers, 'thread')}"
+    return [
+        ("steps", steps),
+        ("time", f"about {' or at most '.join(ends)}, at {speed}"),
+    ]
+
+
+def as_json(
+    plan: Plan, facts: CorpusRecord, symbols: int, rate: float, left: float, model: str
+) -> dict[str, Any]:
+    """The plan for programs."""
+    timed = plan.config.minutes
+    ends = [left] if plan.steps is not None else []
+    ends += [60 * timed] if timed is not None else []
+    return {
+        "model": model,
+        "corpus": corpus_json(facts, symbols),
+        "parameters": plan.parameters,
+        "memory_bytes": plan.memory_bytes,
+        "steps_per_epoch": plan.steps_per_epoch,
+        "steps": plan.steps,
+        "seconds": min(ends),
+        "characters_per_second": rate,
+        "settings": settings_json(plan.config),
+        "baselines": dict(facts.baselines),
+    }
+
+
+def corpus_json(facts: CorpusRecord, symbols: int) -> dict[str, Any]:
+    """The corpus for programs."""
+    return {
+        "examples": facts.examples,
+        "characters": facts.characters,
+        "symbols": symbols,
+        "held_out_examples": facts.held_out_examples,
+        "held_out_characters": facts.held_out_characters,
+        "examples_are": facts.examples_are,
+    }
+
+
+def settings_json(config: Fitted) -> dict[str, Any]:
+    """The settings for programs; null where there is no limit."""
+    return {
+        name: None if name == "epochs" and value == FOREVER else value
+        for name, value in asdict(config).items()
+    }

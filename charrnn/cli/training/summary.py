@@ -1,0 +1,159 @@
+"""What a run came to: the picture, the table, the summary for programs, and what to type next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from charrnn.cli import layout
+from charrnn.cli.console import Talk, write_json
+from charrnn.cli.layout import Fact
+from charrnn.cli.loss_history import best_of, picture
+from charrnn.cli.numbers import clock, count, counted, of_bits
+from charrnn.cli.training.arguments import Asked
+from charrnn.cli.training.plan_view import corpus_json
+from charrnn.cli.training.speed import Pace
+from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.plan import parameters
+from charrnn.scoring.score import Mean
+from charrnn.settings import Ending
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, and what this part of it took."""
+
+    run: Checkpoint
+    stopped: Ending
+    pace: Pace
+    is_new: bool  # whether there was anything left to do
+
+    @property
+    def best(self) -> Mean | None:
+        """The best held-out loss, if there is one."""
+        best = self.run.state.best
+        if best is None or not self.run.corpus.held_out_characters:
+            return None
+        return Mean(best.nats_per_character, 1)
+
+
+def show(outcome: Outcome, asked: Asked, talk: Talk) -> None:
+    """Show what the run came to."""
+    if not talk.quiet:
+        draw(outcome.run)
+    if asked.as_json:
+        write_json("train", summary(outcome, asked))
+    else:
+        layout.say(table(outcome, asked), sys.stdout)
+
+
+def draw(run: Checkpoint) -> None:
+    """The learning curve on stderr, between empty lines."""
+    lines = picture(run.state.history, run.corpus.baselines, sys.stderr)
+    for line in [*lines, ""] if lines else []:
+        sys.stderr.write(line + "\n")
+
+
+def table(outcome: Outcome, asked: Asked) -> list[Fact]:
+    """The short table."""
+    run, pace, state = outcome.run, outcome.pace, outcome.run.state
+    facts = [("model", str(asked.model))]
+    if outcome.best is not None and state.best is not None:
+        found = of_bits(outcome.best.nats_per_character)
+        facts.append(("best", f"{found} per held-out character, at step {state.best.step:,}"))
+        if run.corpus.baselines:
+            facts.append(("", beaten(run.corpus.baselines, outcome.best.nats_per_character)))
+    elif state.history:
+        facts.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
+    took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
+    steps = f"{count(state.step, 'step')}, {count(state.epoch, 'epoch')}"
+    return [
+        *facts,
+        ("learned", f"{steps}, {state.characters:,} characters"),
+        *([("time", took)] if outcome.is_new else []),
+        ("stopped", stopped(outcome)),
+    ]
+
+
+def beaten(baselines: Mapping[str, float], nats: float) -> str:
+    """How that compares with counting."""
+    name = best_of(baselines)
+    which = "below" if nats < baselines[name] else "above"
+    return f"{abs(nats - baselines[name]):.3f} nats {which} {name}, the best by counting"
+
+
+def stopped(outcome: Outcome) -> str:
+    """Why it ended."""
+    c = outcome.run.config
+    match outcome.stopped:
+        case "epochs":
+            return f"all {c.epochs:,} epochs are done" if c.epochs > 1 else "the epoch is done"
+        case "minutes":
+            return f"the {c.minutes or 0:g} minutes are over"
+        case "patience":
+            return f"{count(c.patience or 0, 'check-up')} in a row were no better"
+    return "interrupted"
+
+
+def summary(outcome: Outcome, asked: Asked) -> dict[str, Any]:
+    """The summary for programs."""
+    run, best = outcome.run, outcome.best
+    state, size = run.state, run.vocabulary.symbols
+    return {
+        "model": str(asked.model),
+        "corpus": corpus_json(run.corpus, size),
+        "parameters": parameters(run.config, size),
+        "hidden": run.config.hidden,
+        "layers": run.config.layers,
+        "epochs": state.epoch,
+        "steps": state.step,
+        "characters_seen": state.characters,
+        "seconds": outcome.pace.seconds,
+        "characters_per_second": outcome.pace.average,
+        "best": {
+            "step": state.best and state.best.step,
+            "nats_per_character": best and best.nats_per_character,
+            "bits_per_character": best and best.bits_per_character,
+            "perplexity": best and best.perplexity,
+        },
+        "baselines": dict(run.corpus.baselines),
+        "stopped": outcome.stopped,
+    }
+
+
+def say_what_next(outcome: Outcome, asked: Asked, talk: Talk) -> None:
+    """Lines to type next."""
+    if outcome.stopped == "interrupted":
+        talk.note(
+            f"saved at step {outcome.run.state.step:,}; to go on: {go_on(outcome.run, asked)}"
+        )
+        return
+    if not outcome.is_new:
+        talk.note("there was nothing left to do")
+    talk.note("next:")
+    lines = {
+        asked.line("sample", "-n", "10"): "make up ten more",
+        asked.line("eval"): "how likely is what was held out?",
+        go_on(outcome.run, asked, *twice(outcome)): "learn for longer",
+    }
+    longest = max(map(len, lines))
+    for line, what in lines.items():
+        explained = f"  {line:<{longest}}  # {what}"
+        talk.note(explained if len(explained) <= layout.width(sys.stderr) else f"  {line}")
+
+
+def twice(outcome: Outcome) -> list[str]:
+    """The option that lets a run which is over go on, as far again."""
+    limit = outcome.stopped
+    value = 2 * getattr(outcome.run.config, limit)
+    return [f"--{limit}", f"{value:g}" if limit == "minutes" else str(value)]
+
+
+def go_on(run: Checkpoint, asked: Asked, *options: str) -> str:
+    """What to type to go on with the run."""
+    again = ["-"] if "-" in run.corpus.sources else []
+    metrics = ["--metrics", str(asked.metrics)] if asked.metrics is not None else []
+    line = asked.line("train", *again, "--resume", *options, *metrics)
+    return f"{line} < CORPUS" if again else line

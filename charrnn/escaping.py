@@ -1,0 +1,52 @@
+r"""Text made safe to show: what would steer a terminal is shown, not obeyed.
+
+A network that has read a terminal log writes escape codes, and a file name may hold anything. So
+whatever comes from a text, a model, a path or the command line passes through here on its way to
+a terminal, and ``ESC`` is seen as ``\x1b``. Left as they are: letters of every script, newline
+and tab.
+"""
+
+from __future__ import annotations
+
+import re
+
+# C0 but tab and newline, DEL and C1; marks that turn the writing direction around; the two
+# separators that some programs take for a new line; lone surrogates, which is how Python hands
+# over bytes that are not UTF-8. To stand between brackets in a regular expression.
+STEERING = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+    "\u2028\u2029"
+    "\ud800-\udfff"
+)
+
+_STEERING = re.compile(f"[{STEERING}]")
+_STEERING_OR_SPACING = re.compile(f"[\t\n{STEERING}]")
+_LONE = re.compile("[\ud800-\udfff]")
+_SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
+
+
+def visible(text: str) -> str:
+    """The text with control characters shown; each on its own, so a stream may come in pieces."""
+    return _STEERING.sub(_shown, text)
+
+
+def visible_line(text: str) -> str:
+    """The same on one line: newline and tab are shown too."""
+    return _STEERING_OR_SPACING.sub(_shown, text)
+
+
+def visible_json(json_text: str) -> str:
+    """JSON that means the same, with the control characters inside its strings escaped."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+
+
+def encodable(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, which no UTF-8 can hold."""
+    return _LONE.sub("\ufffd", text)
+
+
+def _shown(found: re.Match[str]) -> str:
+    character = found[0]
+    code = ord(character)
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

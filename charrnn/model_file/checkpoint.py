@@ -1,0 +1,248 @@
+"""A run in a file: everything that sampling, scoring and going on need, and nothing else.
+
+    U1 W1 b1 .. V c           the best parameters, by held-out loss
+    last                      where learning stands, all numbers in one row
+    adam.m  adam.v  ..        what the optimiser remembers
+    lane.1  lane.2  ..        the states that the next window starts from
+    charrnn.json              vocabulary, settings, corpus, history, place in the data
+
+No times of day, and no durations unless minutes end the run, so that a run that was stopped and
+resumed ends in the same bytes as one that was not. Which arrays there must be follows from the
+text, once that is checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from os import PathLike
+
+import numpy as np
+
+from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.errors import DamagedModelError, SettingError
+from charrnn.model_file import container
+from charrnn.model_file.container import JSON, Spec
+from charrnn.model_file.schema import COUNTERS, Contents, CorpusRecord, checked
+from charrnn.network.parameters import Array, Parameters, count, shapes_of
+from charrnn.network.unfolded import State
+from charrnn.settings import Ending, Fitted, ending
+from charrnn.training.loop import Best, TrainState
+from charrnn.training.optimizers import MOMENTS, Moments
+from charrnn.vocabulary import Vocabulary
+
+Path = str | PathLike[str]
+
+# What is farther from 0, no run of ours has saved.
+LARGEST = 1e9  # a weight of the best parameters: learning that leads there was stopped long before
+LARGEST_LAST = 1e20  # one of the last parameters, which may be ruins
+LARGEST_STATE = 1.0  # a tanh
+
+
+@dataclass
+class Checkpoint:
+    """A run that can go on."""
+
+    vocabulary: Vocabulary
+    config: Fitted
+    corpus: CorpusRecord
+    state: TrainState
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run has come to: the part of the file that sampling and scoring need."""
+
+    vocabulary: Vocabulary
+    config: Fitted
+    corpus: CorpusRecord
+    parameters: Parameters  # the best, or the last where no check-up has been
+    best_step: int | None
+    best_nats_per_character: float | None
+    history: list[dict[str, float]]
+    step: int
+    epoch: int
+    minutes: float
+    characters_seen: int
+
+    @property
+    def ended(self) -> Ending | None:
+        """What has ended the run, if anything has."""
+        return ending(self.config, self.epoch, self.minutes, self.best_step, self.history)
+
+
+def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
+    """What to keep of a corpus."""
+    return CorpusRecord(
+        corpus.sources,
+        corpus.valid,
+        corpus.fingerprint,
+        corpus.examples_are,
+        config.holdout,
+        config.seed,
+        **asdict(config.reading),
+        examples=len(corpus.train),
+        characters=corpus.train.characters,
+        held_out_examples=len(corpus.held_out),
+        held_out_characters=corpus.held_out.characters,
+        baselines=dict(baselines),
+    )
+
+
+def save(path: Path, run: Checkpoint) -> None:
+    """Write the run, whole, or raise SaveError and leave what was there."""
+    container.save(path, _arrays(run), _facts(run))
+
+
+def room_needed(run: Checkpoint) -> int:
+    """The bytes that the file will have."""
+    return container.room_needed(_specs(run.config, run.vocabulary), _facts(run))
+
+
+def load(path: Path) -> Checkpoint:
+    """The run as it was saved."""
+    book = _Book(path)
+    arrays = container.load(path, book.expected).arrays
+    book.check_size("last", arrays, LARGEST_LAST)
+    claims, p = book.claims, Parameters(book.shapes, arrays["last"])
+    state = TrainState(
+        p,
+        book.moments(arrays),
+        book.lanes(arrays),
+        history=claims.history,
+        **claims.run,
+    )
+    best = book.best(arrays).flat
+    if claims.best is not None:
+        state.best = Best(*claims.best, best)
+    return Checkpoint(claims.vocabulary, claims.config, claims.corpus, state)
+
+
+def trained(run: Checkpoint) -> Trained:
+    """What the run has come to so far, in a place of its own."""
+    state, best = run.state, run.state.best
+    flat = state.parameters.flat if best is None else best.flat
+    return Trained(
+        run.vocabulary,
+        run.config,
+        run.corpus,
+        Parameters(state.parameters.shapes, flat.copy()),
+        None if best is None else best.step,
+        None if best is None else best.nats_per_character,
+        list(state.history),
+        state.step,
+        state.epoch,
+        state.minutes,
+        state.characters,
+    )
+
+
+def load_trained(path: Path) -> Trained:
+    """Of the run, what sampling and scoring need."""
+    book = _Book(path)
+    arrays = container.load(path, book.expected, lambda name: name in book.shapes).arrays
+    claims = book.claims
+    best_step, best_nats = claims.best or (None, None)
+    return Trained(
+        claims.vocabulary,
+        claims.config,
+        claims.corpus,
+        book.best(arrays),
+        best_step,
+        best_nats,
+        claims.history,
+        claims.run["step"],
+        claims.run["epoch"],
+        claims.run["minutes"],
+        claims.run["characters"],
+    )
+
+
+def _arrays(run: Checkpoint) -> dict[str, Array]:
+    state = run.state
+    p = state.parameters
+    best = p if state.best is None else Parameters(p.shapes, state.best.flat)
+    arrays = {name: best[name] for name in best}
+    arrays["last"] = state.parameters.flat
+    arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
+    return arrays | {f"lane.{layer}": h for layer, h in enumerate(state.lanes, 1)}
+
+
+def _specs(config: Fitted, vocabulary: Vocabulary) -> dict[str, Spec]:
+    """Which arrays the file of such a run has."""
+    shapes = shapes_of(vocabulary.symbols, config.hidden, config.layers)
+    every = (count(shapes),)
+    plan: dict[str, tuple[int, ...]] = {**shapes, "last": every}
+    plan |= {f"{config.optimizer}.{name}": every for name in MOMENTS[config.optimizer]}
+    lane = (config.batch, config.hidden)
+    plan |= {f"lane.{layer}": lane for layer in range(1, config.layers + 1)}
+    return {name: (shape, np.dtype(np.float32)) for name, shape in plan.items()}
+
+
+def _facts(run: Checkpoint) -> dict[str, JSON]:
+    state, best = run.state, run.state.best
+    return {
+        "vocabulary": asdict(run.vocabulary),
+        "settings": asdict(run.config),
+        "corpus": asdict(run.corpus),
+        "run": {name: getattr(state, name) for name in COUNTERS},
+        "best": None if best is None else [best.step, best.nats_per_character],
+        "history": [dict(row) for row in state.history],
+    }
+
+
+class _Book:
+    """The facts of a file, once they are known, and what follows from them."""
+
+    claims: Contents
+    shapes: dict[str, tuple[int, ...]]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def expected(self, facts: dict[str, JSON]) -> Mapping[str, Spec]:
+        """The arrays that go with these facts; DamagedModelError where they make no sense."""
+        try:
+            self.claims = claims = checked(facts)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise self.damaged(f"its facts make no sense ({error})") from error
+        except SettingError as error:
+            raise self.damaged(f"its facts make no sense ({error.what})") from error
+        config, vocabulary = claims.config, claims.vocabulary
+        self.shapes = shapes_of(vocabulary.symbols, config.hidden, config.layers)
+        return _specs(config, vocabulary)
+
+    def best(self, arrays: Mapping[str, Array]) -> Parameters:
+        """The best parameters among these arrays."""
+        for name in self.shapes:
+            self.check_size(name, arrays, LARGEST)
+        return Parameters(
+            self.shapes, np.concatenate([arrays[name].reshape(-1) for name in self.shapes])
+        )
+
+    def moments(self, arrays: Mapping[str, Array]) -> Moments:
+        """What the optimiser remembers."""
+        rule = self.claims.config.optimizer
+        moments = {name: arrays[f"{rule}.{name}"] for name in MOMENTS[rule]}
+        if "v" in moments and (moments["v"] < 0).any():
+            raise self.damaged(f"{rule}.v is a sum of squares, and less than 0")
+        return moments
+
+    def lanes(self, arrays: Mapping[str, Array]) -> State:
+        """The states that the next window starts from."""
+        names = [f"lane.{layer}" for layer in range(1, self.claims.config.layers + 1)]
+        for name in names:
+            self.check_size(name, arrays, LARGEST_STATE)
+        return [arrays[name] for name in names]
+
+    def check_size(self, name: str, arrays: Mapping[str, Array], largest: float) -> None:
+        """Raise DamagedModelError where a number is farther from 0 than it can be."""
+        if np.abs(arrays[name]).max(initial=0) > largest:
+            raise self.damaged(f"{name} holds a number to which no training leads")
+
+    def damaged(self, why: str) -> DamagedModelError:
+        return DamagedModelError(
+            f"{os.fspath(self.path)} is damaged: {why}",
+            "Restore it from a copy, or train it again: charrnn train CORPUS --force",
+        )

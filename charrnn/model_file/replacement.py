@@ -1,0 +1,206 @@
+"""A file is replaced by a whole new one, or stays as it was.
+
+    write `.model.npz.4242.1f3a9c0d.tmp` in the same folder, flush and sync it,
+    rename it over `model.npz`, sync the folder.
+
+At every moment the name leads to all of the old or all of the new. A run that is killed leaves
+its temporary file behind; the next one sweeps it away, and knows by the lock on it that nobody
+is still writing. (Python ignores SIGXFSZ, so a limit on file sizes arrives as EFBIG, an OSError
+like the others.)
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
+
+from charrnn.errors import SaveError
+from charrnn.model_file import lock
+
+_SLICE = 1 << 20  # bytes a write, so that a signal is heard between two of them
+
+_HINTS = {
+    errno.ENOSPC: "Free some room, or name a file elsewhere with -m.",
+    errno.EDQUOT: "Free some room, or name a file elsewhere with -m.",
+    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
+    errno.ENOENT: "Make the folder first, or name a file elsewhere with -m.",
+}
+# No file could be there, however small.
+_OF_PLACES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
+_HINT = "Name a file with -m in a folder that can be written to."
+
+
+def replace(path: str | os.PathLike[str], size: int, pieces: Iterable[bytes | memoryview]) -> None:
+    """Write the pieces, `size` bytes in all, to the file or to the target of the link.
+
+    SaveError where that fails. What goes wrong while a piece is made is not told as that.
+    """
+    with ExitStack() as stack:
+        with _refusing(path, size):
+            target = _target(path)
+            sweep(target)
+            file, temporary = stack.enter_context(_temporary(target))
+        for piece in pieces:
+            with _refusing(path, size):
+                _write(file, memoryview(piece))
+        with _refusing(path, size):
+            os.fsync(file.fileno())
+            if sys.platform == "win32":  # which renames no open file
+                file.close()
+            os.replace(temporary, target)
+            # The lock goes with the file: had we closed it before the rename, another run
+            # could have swept it away in between.
+            file.close()
+    try:
+        _sync_folder(os.path.dirname(target))
+    except OSError as error:
+        raise SaveError(
+            f"{os.fspath(path)} was saved, but may not outlast a power cut: {error.strerror}",
+            "The disk may be failing: copy the file to another one.",
+        ) from error
+
+
+def check_writable(path: str | os.PathLike[str], size: int) -> None:
+    """Find out before the work, not after it, whether a file of that size could be saved."""
+    with _refusing(path, size):
+        target = _target(path)
+        if os.path.exists(target) and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "the file is protected against writing")
+        sweep(target)
+        room = shutil.disk_usage(os.path.dirname(target))
+        if room.free < size and room.total > 0:  # some network filesystems know neither
+            raise OSError(errno.ENOSPC, f"only {room.free:,} bytes are free")
+        with _temporary(target) as (file, _):
+            file.truncate(size)  # costs nothing, and meets the limit on file sizes
+
+
+def sweep(target: str) -> None:
+    """Remove the temporary files of this target that no living run holds."""
+    folder, name = os.path.split(target)
+    ours = re.compile(rf"\.{re.escape(name)}\.\d+\.[0-9a-f]{{8}}\.tmp")
+    entries: list[str] = []
+    with suppress(PermissionError):  # a folder may be written to and yet not read
+        entries = os.listdir(folder)
+    for entry in entries:
+        if ours.fullmatch(entry):
+            with suppress(OSError):  # to tidy up is not what we were asked for
+                _remove_if_dead(os.path.join(folder, entry))
+
+
+def _remove_if_dead(temporary: str) -> None:
+    if sys.platform == "win32":  # which removes no file that is open anywhere
+        os.unlink(temporary)
+        return
+    file = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if lock.take(file):
+            os.unlink(temporary)
+    finally:
+        os.close(file)
+
+
+def _target(path: str | os.PathLike[str]) -> str:
+    """The file to replace: not the link that leads to it."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        target = os.path.realpath(path)
+        if not os.path.isdir(os.path.dirname(target)):
+            raise OSError(errno.ENOENT, f"there is no folder {os.path.dirname(target)}") from None
+        return target
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise OSError(errno.EINVAL, f"it is {kind}")
+    return os.path.realpath(path)
+
+
+@contextmanager
+def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
+    """A new file beside the target, with its mode; gone at the end unless it was renamed."""
+    file, temporary = _create(target)
+    try:
+        _take_after(target, temporary)
+        yield file, temporary
+    finally:
+        with suppress(OSError):  # after a write that failed, a close may fail too
+            file.close()
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _create(target: str) -> tuple[FileIO, str]:
+    folder, name = os.path.split(target)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    mode = 0o600 if os.path.exists(target) else 0o666
+    while True:
+        # The number tells a person whose it is; what makes the name unique is chance, because
+        # in two containers that share a folder two runs can have the same number.
+        unique = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+        temporary = os.path.join(folder, unique)
+        file = FileIO(os.open(temporary, flags, mode), "wb")
+        if _is_ours(file.fileno()):
+            return file, temporary
+        file.close()
+
+
+def _is_ours(file: int) -> bool:
+    """Whether no other run, sweeping, got hold of the file between its creation and our lock."""
+    try:
+        return lock.take(file) and os.fstat(file).st_nlink > 0
+    except OSError:  # no locks on this filesystem: then nobody sweeps there either
+        return True
+
+
+def _take_after(target: str, temporary: str) -> None:
+    """Give the new file the mode, and where that is allowed the owner, of the old one."""
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return
+    if sys.platform != "win32":
+        with suppress(OSError):
+            os.chown(temporary, old.st_uid, old.st_gid)
+    if os.stat(temporary).st_mode != old.st_mode:  # not every filesystem knows modes
+        os.chmod(temporary, stat.S_IMODE(old.st_mode))
+
+
+def _write(file: FileIO, rest: memoryview) -> None:
+    while rest:
+        written = file.write(rest[:_SLICE])
+        rest = rest[written:]
+
+
+def _sync_folder(folder: str) -> None:
+    if sys.platform == "win32":  # which cannot open a folder
+        return
+    try:
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # a folder may be written to and yet not read
+        return
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every filesystem can
+            raise
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _refusing(path: str | os.PathLike[str], size: int) -> Iterator[None]:
+    """What the system refuses in here is a SaveError."""
+    try:
+        yield
+    except OSError as error:
+        needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
+        raise SaveError(
+            f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
+            _HINTS.get(error.errno or 0, _HINT),
+        ) from error

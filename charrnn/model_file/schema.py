@@ -1,0 +1,175 @@
+"""What a model file says of itself, each claim checked before it is checked.
+
+The file may come from a stranger, and a checksum proves no more than that it is as the stranger
+wrote it. So each number has a range, and each text a form, beyond which no run of ours can come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from charrnn.corpus.corpus import CorpusConfig
+from charrnn.corpus.reading import Reading
+from charrnn.settings import Fitted
+from charrnn.vocabulary import Vocabulary
+
+Record = TypeVar("Record")
+Row = dict[str, float]
+
+COUNTERS: dict[str, type] = {
+    "step": int,
+    "epoch": int,
+    "window": int,
+    "characters": int,
+    "nats": float,
+    "since": int,
+    "minutes": float,
+}
+MOST = 1 << 62
+ROUNDING = 1e-3  # nats: what is sure may come out as a little surer than that
+ROWS = (  # of the history, without and with a held-out text
+    {"step": int, "characters": int, "train": float},
+    {"step": int, "characters": int, "train": float, "held_out": float},
+)
+KINDS = ("lines", "paragraphs", "files", "texts")
+BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
+FINGERPRINT = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class CorpusRecord:
+    """What a run learned from: enough to find it again and to know that it is the same."""
+
+    sources: tuple[str, ...]
+    valid: tuple[str, ...]
+    fingerprint: str
+    examples_are: str
+    holdout: float
+    seed: int
+    encoding: str
+    newlines: str
+    normalize: str
+    examples: int
+    characters: int
+    held_out_examples: int
+    held_out_characters: int
+    baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
+
+    @property
+    def reading(self) -> Reading:
+        """How the texts were read."""
+        return Reading(self.encoding, self.newlines, self.normalize)  # type: ignore[arg-type]
+
+    @property
+    def config(self) -> CorpusConfig:
+        """What makes the same corpus of the same files."""
+        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
+        return CorpusConfig(kind, self.holdout, self.seed, self.reading)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file says, by now checked."""
+
+    vocabulary: Vocabulary
+    config: Fitted
+    corpus: CorpusRecord
+    run: dict[str, Any]
+    best: tuple[int, float] | None  # its step, and its nats per character
+    history: list[Row]
+
+
+def checked(facts: Mapping[str, Any]) -> Contents:
+    """The claims in these facts; LookupError, TypeError, ValueError ... where they cannot be."""
+    run = {name: _number(name, facts["run"][name], kind) for name, kind in COUNTERS.items()}
+    best = facts["best"]
+    if best is not None:
+        step, nats = best
+        best = _number("best", step, int, run["step"]), _number("best", nats, float)
+    config = _made(Fitted, facts["settings"])
+    _number("bptt", config.bptt - 1, int)  # 0 is what a user may ask for, and never what is done
+    history = _history(facts["history"], run["step"])
+    examined = history[-1]["step"] if history else 0
+    if (run["since"] == 0) != (run["step"] == examined):
+        raise ValueError("what was seen since the last check-up does not go with the history")
+    vocabulary, corpus = _made(Vocabulary, facts["vocabulary"]), _corpus(facts["corpus"])
+    return Contents(vocabulary, config, corpus, run, best, history)
+
+
+def _corpus(facts: dict[str, Any]) -> CorpusRecord:
+    corpus = _made(CorpusRecord, facts)
+    for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
+        _number(name, getattr(corpus, name), int)
+    for name, nats in corpus.baselines.items():
+        _matches("the name of a baseline", name, BASELINE)
+        _number(name, nats, float)
+    _matches("the fingerprint", corpus.fingerprint, FINGERPRINT)
+    if corpus.examples_are not in KINDS:
+        raise ValueError(f"examples are {corpus.examples_are!r:.40}")
+    _ = corpus.config  # refuses what cannot be
+    return replace(corpus, sources=_texts(corpus.sources), valid=_texts(corpus.valid))
+
+
+def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
+    if type(rows) is not list:
+        raise ValueError("the history is no list")
+    kinds = next((kinds for kinds in ROWS if rows and set(kinds) == set(rows[0])), {})
+    for row in rows:
+        if not kinds or set(row) != set(kinds):
+            raise ValueError("a row of the history is not like the others")
+        for name, kind in kinds.items():
+            _number(name, row[name], kind)
+    steps = [0, *(row["step"] for row in rows)]
+    if any(there <= here for here, there in pairwise(steps)) or steps[-1] > last:
+        raise ValueError("the steps of the history are out of order")
+    return rows
+
+
+def _made(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
+    """A record of exactly these fields, none of another type than it declares."""
+    declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
+    if set(facts) != set(declared):
+        raise ValueError(f"the fields are not those of {kind.__name__}")
+    for name, value in facts.items():
+        if type(value).__name__ not in _types_of(declared[name]):
+            raise ValueError(f"{name} is {type(value).__name__}, not {declared[name]}")
+    return kind(**facts)
+
+
+def _types_of(declared: str) -> set[str]:
+    """The JSON types that a field declared so may have."""
+    words = {word.split("[")[0].strip() for word in declared.split("|")}
+    return {
+        json
+        for word in words
+        for json in {
+            "None": {"NoneType"},
+            "tuple": {"list"},
+            "float": {"float", "int"},
+            "Rule": {"str"},
+            "Schedule": {"str"},
+        }.get(word, {word})
+    }
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError("the name of a text is no text")
+    return tuple(values)
+
+
+def _number(name: str, value: Any, kind: type, most: int = MOST) -> Any:
+    """The value, if it could count something, or measure it."""
+    is_one = type(value) is int or (type(value) is float and kind is float)
+    if not is_one or not (-ROUNDING if kind is float else 0) <= value <= most:
+        raise ValueError(f"{name} is {value!r:.40}")
+    return value
+
+
+def _matches(what: str, text: str, form: re.Pattern[str]) -> None:
+    if not form.fullmatch(text):
+        raise ValueError(f"{what} is {text!r:.40}")

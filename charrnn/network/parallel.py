@@ -1,0 +1,117 @@
+"""The lanes of a window shared out among threads, each with buffers of its own.
+
+NumPy lets go of Python's lock while it works, so two threads with half the lanes each keep two
+cores busy with everything, elementwise work included, where BLAS's own threads would only share
+the products and wait for each other at every step. BLAS itself is meant to have one thread.
+Measured on 2 cores, 256 units, 64 lanes: 1.3 times the rate of one thread with BLAS on both cores.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from charrnn.network.parameters import Array, Parameters, Size
+from charrnn.network.unfolded import Masks, State, Unfolded, Window
+
+WORTHWHILE = 250_000  # multiply-adds a step and thread below which threads cost more than they give
+
+
+class Parallel:
+    """An unfolded network for B lanes that at most so many threads work on."""
+
+    def __init__(
+        self, size: Size, steps: int, lanes: int, workers: int = 1, dtype: DTypeLike = np.float32
+    ) -> None:
+        self.weight = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
+        self.workers = useful_workers(size, lanes, workers)
+        self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
+        self.parts = [Unfolded(size, steps, stop - start, dtype) for start, stop in self._spans()]
+        self._pool = ThreadPoolExecutor(max(1, self.workers - 1), "charrnn", _take_any_number)
+        self._gradients: list[Parameters] = []
+
+    def _spans(self) -> list[tuple[int, int]]:
+        return list(pairwise(self.bounds))
+
+    def start_from(self, state: State) -> None:
+        """Let the next window start from this state."""
+        for part, (start, stop) in zip(self.parts, self._spans(), strict=True):
+            for layer, h in zip(part.layers, state, strict=True):
+                layer.h[0] = h[start:stop]
+
+    def copy_state(self, state: State) -> None:
+        """Write where the next window starts from into this state."""
+        for part, (start, stop) in zip(self.parts, self._spans(), strict=True):
+            for layer, h in zip(part.layers, state, strict=True):
+                h[start:stop] = layer.h[0]
+
+    def nats(self, p: Parameters, window: Window) -> Array:
+        """-log y_hat at y for each place of the window, (T, B); the state moves on."""
+        if self.workers == 1:
+            return self.parts[0].nats(p, window)
+        windows = self._split(window)
+        others = [
+            self._pool.submit(part.nats, p, piece)
+            for part, piece in zip(self.parts[1:], windows[1:], strict=True)
+        ]
+        first = self.parts[0].nats(p, windows[0])
+        return np.concatenate([first, *(other.result() for other in others)], axis=1)
+
+    def nats_and_gradient(
+        self,
+        p: Parameters,
+        window: Window,
+        gradient: Parameters,
+        scale: float = 1.0,
+        masks: Masks | None = None,
+    ) -> float:
+        """The loss of the window in nats; its gradient times scale is left in ``gradient``."""
+        if self.workers == 1:
+            return self.parts[0].nats_and_gradient(p, window, gradient, scale, masks)
+        while len(self._gradients) < self.workers - 1:
+            self._gradients.append(p.like())
+        windows = self._split(window)
+        others = [
+            self._pool.submit(part.nats_and_gradient, p, piece, own, scale, cut(masks, start, stop))
+            for part, piece, own, (start, stop) in zip(
+                self.parts[1:], windows[1:], self._gradients, self._spans()[1:], strict=True
+            )
+        ]
+        total = self.parts[0].nats_and_gradient(
+            p, windows[0], gradient, scale, cut(masks, 0, self.bounds[1])
+        )
+        for other, own in zip(others, self._gradients, strict=True):
+            total += other.result()
+            gradient.flat += own.flat
+        return total
+
+    def _split(self, window: Window) -> list[Window]:
+        return [
+            Window(
+                np.ascontiguousarray(window.x[:, start:stop]),
+                np.ascontiguousarray(window.y[:, start:stop]),
+                None if window.begins is None else window.begins[:, start:stop],
+                None if window.idle is None else window.idle[:, start:stop],
+            )
+            for start, stop in self._spans()
+        ]
+
+
+def _take_any_number() -> None:
+    """Let a thread compute without a warning: what overflows shows in the loss."""
+    np.seterr(all="ignore")
+
+
+def useful_workers(size: Size, lanes: int, workers: int) -> int:
+    """As many of these threads as have enough to do at every step."""
+    while workers > 1 and size.hidden**2 * (lanes // workers) < WORTHWHILE:
+        workers -= 1
+    return workers
+
+
+def cut(masks: Masks | None, start: int, stop: int) -> Masks | None:
+    """The masks of some of the lanes."""
+    return None if masks is None else [mask[:, start:stop] for mask in masks]

@@ -1,0 +1,76 @@
+"""What training hides from the network, so that it learns rules and not examples by heart.
+
+    dropout       units of each lane, in what goes up from a layer; the same all through a window
+    dropconnect   weights of W, in what goes on from step to step
+    blank         characters: they are read as UNKNOWN, which so comes to mean "something"
+
+The units and weights that are left are made louder in proportion, so that nothing is hidden in use
+and the sums are the same on average. The randomness of a step comes from the seed and the number
+of the step: there is no state to lose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from charrnn.network.parameters import Array, Parameters
+from charrnn.network.unfolded import Masks, Window
+from charrnn.random_streams import NOISE
+from charrnn.settings import Fitted
+from charrnn.vocabulary import END, UNKNOWN
+
+
+class Regularization:
+    """What is hidden at one step after the other."""
+
+    def __init__(self, p: Parameters, config: Fitted) -> None:
+        self.config = config
+        self.is_on = any((config.dropout, config.dropconnect, config.blank))
+        self.size = p.size
+        self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
+        self.thinned = p.copy() if self.names else p
+        self.loudness: dict[str, Array] = {}
+        self._rng = np.random.default_rng()
+
+    def begin(self, step: int) -> None:
+        """Another step, another noise."""
+        if not self.is_on:
+            return  # to draw nothing would cost 4% of a step of 64 units
+        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, NOISE, step]))
+
+    def units(self) -> Masks | None:
+        """How loud each unit of each lane is heard above, (1, B, H) for each layer."""
+        if not self.config.dropout:
+            return None
+        shape = (self.size.layers, 1, self.config.batch, self.size.hidden)
+        return list(self._loudness(shape, self.config.dropout))
+
+    def weights(self, p: Parameters) -> Parameters:
+        """The parameters without some of their weights."""
+        if not self.names:
+            return p
+        self.thinned.flat[...] = p.flat
+        for name in self.names:
+            self.loudness[name] = self._loudness(p.shapes[name], self.config.dropconnect)
+            np.multiply(p[name], self.loudness[name], out=self.thinned[name])
+        return self.thinned
+
+    def through_weights(self, gradient: Parameters) -> None:
+        """Turn the gradient by the thinned parameters into that by the whole ones."""
+        for name in self.names:
+            np.multiply(gradient[name], self.loudness[name], out=gradient[name])
+
+    def characters(self, window: Window) -> Window:
+        """The window with some of what is read blanked out; what should be said stays."""
+        if not self.config.blank:
+            return window
+        hidden = self._rng.random(window.x.shape, np.float32) < self.config.blank
+        x = np.where(hidden & (window.x != END), UNKNOWN, window.x)
+        return Window(x, window.y, window.begins, window.idle)
+
+    def _loudness(self, shape: tuple[int, ...], share: float) -> Array:
+        """0 for about that share of the places, the same number for the others; the mean is 1."""
+        kept = max(1, round(256 * (1 - share)))
+        draws = self._rng.integers(0, 256, shape, np.uint8)
+        loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
+        return loudness

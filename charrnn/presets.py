@@ -1,0 +1,122 @@
+"""What suits a corpus: every setting that was left open is chosen, none larger than it can fill."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from charrnn.corpus.corpus import Corpus
+from charrnn.settings import Fitted, TrainConfig
+
+CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
+FEWEST = 8  # better to examine a part than to examine less often
+EXAMINED = 10  # symbols trained on for each that is held out, between two check-ups
+LARGEST_EXAMINED = 1 << 14
+MOST_EPOCHS = 500  # by which time a handful of examples is known by heart
+FOREVER = 1 << 40  # epochs, where it is the clock that ends a run
+LIKELY_EPOCHS = 40  # that the clock leaves time for, until it is known how fast this machine is
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What suits a corpus of up to so many symbols."""
+
+    symbols: float
+    hidden: int
+    layers: int
+    dropout: float
+    dropconnect: float
+    blank: float
+    batch: int
+    bptt: int
+    lr: float
+    passes: float  # epochs, for a corpus of exactly that size; a smaller one takes more
+
+
+PRESETS = (
+    Preset(4_000, 64, 1, 0.4, 0.3, 0.1, 4, 16, 0.002, 120),
+    Preset(30_000, 160, 2, 0.4, 0.4, 0.1, 16, 16, 0.002, 71),
+    Preset(120_000, 160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 40),
+    Preset(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 19),
+    Preset(8_000_000, 256, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 3.2),
+    Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
+)
+FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
+
+
+def preset(symbols: int) -> Preset:
+    """The first that is meant for so large a corpus."""
+    return next(r for r in PRESETS if symbols <= r.symbols)
+
+
+def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
+    """The same settings with every choice made, none larger than the corpus can fill."""
+    symbols = len(corpus.train.ids)
+    usual = preset(symbols)
+
+    def chosen(name: str) -> Any:
+        given = getattr(config, name)
+        return getattr(usual, name) if given is None else given
+
+    longest = longest_example(corpus)
+    bptt = longest if config.bptt == 0 else min(int(chosen("bptt")), symbols)
+    batch = max(1, min(int(chosen("batch")), symbols // bptt))
+    epochs = likely = config.epochs or usual_epochs(usual, symbols)
+    if config.epochs is None and config.minutes is not None:
+        epochs, likely = FOREVER, LIKELY_EPOCHS
+    total = likely * steps_in(symbols, batch * bptt)
+    check_every = config.check_every or usual_checks(corpus, batch * bptt, total)
+    warmup = config.warmup if config.warmup is not None else min(200, total // 20)
+    return Fitted(
+        **(
+            asdict(config)
+            | {name: chosen(name) for name in FITTED}
+            | {"bptt": bptt, "batch": batch, "epochs": epochs}
+            | {"check_every": check_every, "warmup": warmup}
+        )
+    )
+
+
+def steps_in(symbols: int, places: int) -> int:
+    """How many steps of so many places it takes to pass over so many symbols."""
+    return -(-symbols // places)
+
+
+def usual_checks(corpus: Corpus, places: int, steps: int) -> int:
+    """Steps of so many places from check-up to check-up, in a run of so many steps.
+
+    So many that a check-up costs little, though it scores all that is held out. Only where that
+    would leave a few check-ups in the whole run, it has to do with a part.
+    """
+    whole = steps_in(EXAMINED * len(corpus.held_out.ids), places)
+    if whole > steps // FEWEST:
+        whole = steps_in(EXAMINED * min(len(corpus.held_out.ids), LARGEST_EXAMINED), places)
+    return max(1, steps // CHECKUPS, whole)
+
+
+def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitted:
+    """The same with check-ups to suit a run that the clock ends: as many as others have."""
+    if config.minutes is None:
+        return config
+    places = config.batch * config.bptt
+    steps = int(characters_per_second * 60 * config.minutes / places)
+    usual = usual_checks(corpus, places, steps)
+    if config.epochs != FOREVER:
+        usual = min(usual, config.check_every)
+    return replace(config, check_every=usual)
+
+
+def usual_epochs(usual: Preset, symbols: int) -> int:
+    """More passes over a smaller corpus, though not in proportion, and not without end."""
+    if usual.symbols == math.inf:
+        return 1
+    return min(MOST_EPOCHS, max(1, round(usual.passes * math.sqrt(usual.symbols / symbols))))
+
+
+def longest_example(corpus: Corpus) -> int:
+    """How many symbols the longest example has, its END among them."""
+    starts = corpus.train.starts
+    return int(np.max(starts[1:] - starts[:-1]))

@@ -1,0 +1,227 @@
+"""Draw one conditional after another until END.
+
+    P(y(1) .. y(n), END)  =  P(y(1)) P(y(2) | y(1)) ..  P(END | y(1) .. y(n))      (10.31)
+
+A sample is known by its number, and by the attempt where it is drawn again. Both, with the seed
+and the step, decide each draw. So many samples can be drawn side by side, in groups of any size,
+and come out as if each had been drawn alone.
+
+Samples that have said the same so far share a lane: a thousand names begin as one, then as
+twenty-six. A lane that ends, or is left by all, is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.network.parameters import Integers, Parameters
+from charrnn.network.stepper import Array64, State, Stepper
+from charrnn.sampling import random_stream
+from charrnn.sampling.filters import Choice
+from charrnn.settings import check
+from charrnn.vocabulary import END, Ids, Vocabulary
+
+Ending = Literal["end", "limit"]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+LANES: Final = 1024  # side by side, at most
+FEWEST: Final = 16  # of them
+OUTPUTS: Final = 1 << 21  # at most, of all lanes at a step
+CELLS: Final = 1 << 25  # at most, drawn by a group before its first sample has ended
+AHEAD: Final = 256  # steps for which chances are looked up at a time, for one sample
+FEW: Final = 16  # and for many
+REACH: Final = 1 << 17  # symbols of a prime that are read, the last ones; no state holds as many
+LARGEST: Final = 1 << 62
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleConfig:
+    """How to draw."""
+
+    temperature: float = 1.0  # 0 is the most likely symbol at each step
+    top_k: int | None = None  # draw among so many of the most likely symbols
+    top_p: float | None = None  # draw among the fewest symbols that have this much of the chance
+    max_characters: int = 2000  # drawn; those of a prime do not count
+    seed: int | None = None  # None: another one each time
+
+    def __post_init__(self) -> None:
+        check("temp", self.temperature, 0, 1e6, "0 to 1e6, where 0 is the most likely symbol")
+        check("top_k", self.top_k, 1, LARGEST, "1 or more")
+        check("top_p", self.top_p, math.nextafter(0, 1), 1, "above 0 and at most 1")
+        check("max_chars", self.max_characters, 1, LARGEST, "1 or more")
+        check("seed", self.seed, 0, (1 << 64) - 1, "0 to 2^64 - 1")
+
+
+class Piece(NamedTuple):
+    """A stretch of a sample, as it is drawn."""
+
+    number: int
+    text: str
+    nats: list[float]  # the surprisal of each character, and of END where that was drawn
+    ended: Ending | None  # how, with the last piece
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A text that was drawn, without its prime."""
+
+    number: int
+    text: str
+    nats: list[float]  # the surprisal of each character, and of END where that was drawn
+    ended: Ending
+
+
+class Sampler:
+    """A network, its vocabulary and a prime, made ready to draw."""
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        vocabulary: Vocabulary,
+        config: SampleConfig | None = None,
+        prime: str = "",
+        workers: int = 1,
+    ) -> None:
+        self.config = config = config or SampleConfig()
+        symbols = vocabulary.symbols
+        check("top_k", config.top_k, 1, symbols, f"1 to {symbols}: the model has no more symbols")
+        self._symbols = symbols
+        self._characters = ["", "", *vocabulary.characters]
+        self._seed = random_seed() if config.seed is None else config.seed
+        self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
+        lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
+        self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
+        self._stepper = Stepper(parameters, lanes, workers)
+        self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
+        read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
+        self._state = self._stepper.zeros(1)
+        for x in read[-REACH:-1, None].astype(np.intp):
+            self._stepper.read(x, self._state)
+        self._x = read[-1:].astype(np.intp)  # comes with the first step
+
+    def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Piece]:
+        """One sample, a character at a time."""
+        stepper, choice, characters = self._stepper, self._choice, self._characters
+        keys = random_stream.keys(self._seed, [number], attempt)
+        state, x = self._first_state(), self._x
+        left = self.config.max_characters
+        while True:
+            for chances in random_stream.uniform(keys, self.config.max_characters - left, AHEAD):
+                choice.prepare(stepper.step(x, state))
+                x, surprisal = choice.draw(chances)
+                symbol, nats = x.item(), [surprisal.item() + self._known_nats]
+                if symbol == END:
+                    yield Piece(number, "", nats, "end")
+                    return
+                left -= 1
+                if not left:
+                    yield Piece(number, characters[symbol], nats, "limit")
+                    return
+                yield Piece(number, characters[symbol], nats, None)
+
+    def pieces(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Piece]:
+        """Several samples, drawn side by side and told one after the other.
+
+        The first that has not ended is told as it is drawn; what the others say meanwhile comes
+        when it is their turn.
+        """
+        if len(numbers) == 1:
+            yield from self.stream(numbers[0], attempt)
+            return
+        for at in range(0, len(numbers), self.group):
+            yield from self._abreast(numbers[at : at + self.group], attempt)
+
+    def samples(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Sample]:
+        """The same samples, whole."""
+        held: list[Piece] = []
+        for piece in self.pieces(numbers, attempt):
+            held.append(piece)
+            if piece.ended:
+                text = "".join([piece.text for piece in held])
+                nats = [nats for piece in held for nats in piece.nats]
+                yield Sample(piece.number, text, nats, piece.ended)
+                held = []
+
+    def _abreast(self, numbers: Sequence[int], attempt: int) -> Iterator[Piece]:
+        keys = random_stream.keys(self._seed, numbers, attempt)
+        sheet = Sheet(numbers, self._characters)
+        state, x = self._first_state(), self._x
+        rows = np.arange(len(numbers))  # of the sheet, one for each sample that has not ended
+        lane = np.zeros(len(numbers), np.intp)  # of each of them
+        limit = self.config.max_characters
+        for step in range(limit):
+            if step % FEW == 0:
+                chances = random_stream.uniform(keys, step, FEW)
+            self._choice.prepare(self._stepper.step(x, state))
+            symbols, nats = self._choice.draw(chances[step % FEW][rows], lane)
+            sheet.write(step, rows, symbols, nats + self._known_nats)
+            goes_on = (symbols != END) & (step + 1 < limit)
+            rows = rows[goes_on]
+            yield from sheet.news(rows)
+            if not len(rows):
+                return
+            said = lane[goes_on] * self._symbols + symbols[goes_on]
+            sayings, lane = np.unique(said, return_inverse=True)
+            state, x = [h[sayings // self._symbols] for h in state], sayings % self._symbols
+
+    def _first_state(self) -> State:
+        return [h.copy() for h in self._state]
+
+
+class Sheet:
+    """What a group has drawn so far, a row for each sample."""
+
+    def __init__(self, numbers: Sequence[int], characters: Sequence[str]) -> None:
+        self.numbers = numbers
+        self.characters = characters
+        self.ids: Ids = np.empty((len(numbers), 64), np.min_scalar_type(len(characters)))
+        self.nats: Array64 = np.empty((len(numbers), 64))
+        self.lengths = np.zeros(len(numbers), np.intp)
+        self._row = 0  # the first that has not been told to its end
+        self._told = 0  # of that
+
+    def write(self, step: int, rows: Integers, symbols: Integers, nats: Array64) -> None:
+        """Add a symbol to these rows."""
+        if step == self.ids.shape[1]:
+            self.ids, self.nats = _widened(self.ids), _widened(self.nats)
+        self.ids[rows, step] = symbols
+        self.nats[rows, step] = nats
+        self.lengths[rows] = step + 1
+
+    def news(self, going: Integers) -> Iterator[Piece]:
+        """What has not been told yet, as far as all samples before it have ended.
+
+        ``going`` are the rows that may still grow, in order.
+        """
+        first = int(going[0]) if len(going) else len(self.numbers)
+        while self._row < first:
+            yield self._piece("end" if self._last() == END else "limit")
+            self._row += 1
+            self._told = 0
+        if first < len(self.numbers):
+            yield self._piece(None)
+            self._told = int(self.lengths[first])
+
+    def _piece(self, ended: Ending | None) -> Piece:
+        new = slice(self._told, self.lengths[self._row])
+        text = "".join([self.characters[symbol] for symbol in self.ids[self._row, new].tolist()])
+        return Piece(self.numbers[self._row], text, self.nats[self._row, new].tolist(), ended)
+
+    def _last(self) -> int:
+        return int(self.ids[self._row, self.lengths[self._row] - 1])
+
+
+def random_seed() -> int:
+    """Another one each time."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def _widened(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    return np.concatenate([array, np.empty_like(array)], 1)

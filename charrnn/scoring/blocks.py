@@ -1,0 +1,144 @@
+"""A text with what each of its symbols cost, piece by piece; and the same example by example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.corpus.segmentation import END_CODE, NEWLINE
+from charrnn.scoring.score import Score, tally
+from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
+
+Floats = NDArray[np.float64]
+Ranks = NDArray[np.integer[Any]]
+
+AT_ONCE: Final = 1 << 20  # symbols read together: enough for long chunks, little for memory
+AS_THEY_COME: Final = 1  # for whoever waits at the other end of a pipe
+
+
+class Reader(Protocol):
+    """Whoever reads on and on, and says what each symbol cost."""
+
+    vocabulary: Vocabulary
+
+    def begin(self) -> None:
+        """Forget what was read."""
+
+    def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
+        """The surprisal of every symbol, given all that was read since the beginning; its rank."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some symbols of a text in their order, and what each of them cost."""
+
+    codes: Codes  # (S,)  END_CODE after each example
+    ids: Ids  # (S,)
+    nats: Floats  # (S,)
+    ranks: Ranks | None  # (S,)  1: nothing was likelier
+
+    def score(self) -> Score:
+        """The sums over them."""
+        return tally(self.ids, self.nats, self.codes)
+
+
+def pieces(reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE) -> Iterator[Piece]:
+    """A whole text from its beginning, in pieces of about so many symbols, cut anywhere."""
+    reader.begin()
+    for codes in _joined(blocks, symbols):
+        ids = reader.vocabulary.encode_codes(codes)
+        ids[codes == END_CODE] = END
+        yield Piece(codes, ids, *reader.read(ids))
+
+
+def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
+    waiting: list[Codes] = []
+    size = 0
+    for block in blocks:
+        for at in range(0, len(block), AT_ONCE):
+            waiting.append(block[at : at + AT_ONCE])
+            size += len(waiting[-1])
+            if size >= symbols:
+                yield np.concatenate(waiting)
+                waiting, size = [], 0
+    if size:
+        yield np.concatenate(waiting)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Whole examples, and what each of them cost."""
+
+    spelt: str  # all of them, with one character more after each
+    stops: NDArray[np.int64]  # (n,)  where each ends
+    nats: Floats  # (n,)  END counted
+    unknown: NDArray[np.int64]  # (n,)  characters never seen
+
+    def __len__(self) -> int:
+        return len(self.stops)
+
+    @cached_property
+    def characters(self) -> NDArray[np.int64]:
+        """(n,)  their lengths, END not counted."""
+        return np.diff(self.stops, prepend=-1) - 1
+
+    @cached_property
+    def nats_per_character(self) -> Floats:
+        """(n,)  over characters and END."""
+        means: Floats = self.nats / (self.characters + 1)
+        return means
+
+    def text(self, i: int) -> str:
+        """The characters of one of them."""
+        stop = int(self.stops[i])
+        return self.spelt[stop - int(self.characters[i]) : stop]
+
+
+def text_of(codes: Codes) -> str:
+    """The text of code points; an END looks like a newline."""
+    spelt = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4")
+    return spelt.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+class Gatherer:
+    """Makes whole examples of pieces that are cut anywhere."""
+
+    def __init__(self) -> None:
+        self._begun: list[Piece] = []  # what there is of an example whose END is yet to come
+
+    def add(self, piece: Piece) -> Rows | None:
+        """The examples that end in this piece, if any do."""
+        ends = np.flatnonzero(piece.ids == END)
+        if not len(ends):
+            self._begun.append(piece)
+            return None
+        whole, rest = _split(piece, int(ends[-1]) + 1)
+        rows = _rows([*self._begun, whole])
+        self._begun = [rest] if len(rest.ids) else []
+        return rows
+
+
+def _split(piece: Piece, at: int) -> tuple[Piece, Piece]:
+    first, second = slice(0, at), slice(at, None)
+    return (
+        Piece(piece.codes[first], piece.ids[first], piece.nats[first], None),
+        Piece(piece.codes[second], piece.ids[second], piece.nats[second], None),
+    )
+
+
+def _rows(parts: list[Piece]) -> Rows:
+    ids = np.concatenate([part.ids for part in parts])
+    stops = np.flatnonzero(ids == END)
+    starts = np.concatenate([[0], stops[:-1] + 1])
+    nats = np.concatenate([part.nats for part in parts])
+    return Rows(
+        text_of(np.concatenate([part.codes for part in parts])),
+        stops,
+        np.add.reduceat(nats, starts),
+        np.add.reduceat(ids == UNKNOWN, starts, dtype=np.int64),
+    )

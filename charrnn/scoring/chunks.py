@@ -1,0 +1,102 @@
+"""A text cut into chunks that are read side by side, and put together as if it had been one.
+
+    the text       ...a long example, or many short ones...
+    stretch 0      |-------------------|
+    stretch 1                   ~~~~~~~|------------------|         ~ read to warm up: not counted
+    stretch 2                                      ~~~~~~~|-----------------|
+
+Where an example begins the state is zero, so a cut there costs nothing, and cuts move there if they
+can. Elsewhere a stretch must start from the state in which the one before it ends. Recurrent
+networks forget: after a few hundred symbols their state does not depend on where they started, but
+for the rounding. So a stretch warms up on what stands before it, and afterwards both states are
+compared. Where they differ the network remembers for longer, and the stretch is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.network.unfolded import Window
+from charrnn.vocabulary import END, Ids
+
+Places = NDArray[np.int64]
+
+STEPS: Final = 64  # symbols of each stretch in a window
+SHORTEST: Final = 64  # symbols of a stretch, where no stretch has to warm up
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Lanes over a text. Lane i counts the symbols from first[i] on, as far as stop[i]."""
+
+    reads_from: Places  # (B,)
+    first: Places  # (B,)
+    stop: Places  # (B,)
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def padded(self, lanes: int) -> Chunks:
+        """The same and some that are empty, so that there are so many lanes."""
+        none = np.zeros(lanes - len(self), np.int64)
+        return Chunks(
+            np.concatenate([self.reads_from, none]),
+            np.concatenate([self.first, none]),
+            np.concatenate([self.stop, none]),
+        )
+
+    def without_warming_up(self, these: NDArray[np.bool_]) -> Chunks:
+        """Some of them, to be read from where they begin."""
+        return Chunks(self.first[these], self.first[these], self.stop[these])
+
+
+def cut(ids: Ids, most: int, warm_up: int, carry: bool) -> Chunks:
+    """Chunks of about one length, as many as are of use."""
+    begins = np.zeros(0, np.int64) if carry else np.flatnonzero(ids[:-1] == END) + 1
+    for shortest in (SHORTEST, 4 * warm_up):
+        lanes = max(1, min(most, len(ids) // shortest))
+        bounds = _moved(len(ids) * np.arange(lanes + 1, dtype=np.int64) // lanes, begins)
+        first, stop = bounds[:-1], bounds[1:]
+        before = np.searchsorted(begins, first, side="right")
+        example = np.concatenate([[0], begins])[before]
+        if (example[1:] == first[1:]).all():
+            break
+    return Chunks(np.maximum(example, first - warm_up).clip(0), first, stop)
+
+
+def _moved(bounds: Places, begins: Places) -> Places:
+    """The bounds, each at the nearest beginning of an example if that is near enough."""
+    if not len(begins):
+        return bounds
+    slack = int(bounds[1]) // 4
+    after = np.searchsorted(begins, bounds[1:-1])
+    left = begins[np.maximum(after - 1, 0)]
+    right = begins[np.minimum(after, len(begins) - 1)]
+    inner = bounds[1:-1]
+    nearest = np.where(np.abs(inner - left) <= np.abs(right - inner), left, right)
+    moved = np.where(np.abs(nearest - inner) <= slack, nearest, inner)
+    return np.concatenate([bounds[:1], moved, bounds[-1:]])
+
+
+def windows(
+    ids: Ids, before: int, chunks: Chunks, carry: bool
+) -> Iterator[tuple[int, Window, Places]]:
+    """How many steps have been read, the next window, and where each of its targets stands.
+
+    The place is -1 where a target does not count. ``before`` is what stands before the text.
+    """
+    lengths = chunks.stop - chunks.reads_from
+    for at in range(0, int(lengths.max(initial=0)), STEPS):
+        steps = min(STEPS, int(lengths.max()) - at)
+        places = chunks.reads_from + at + np.arange(steps)[:, None]
+        inside = places < chunks.stop
+        y = ids[np.where(inside, places, 0)].astype(np.intp)
+        x = ids[np.where(inside & (places > 0), places - 1, 0)].astype(np.intp)
+        x[places == 0] = before
+        counted = inside & (places >= chunks.first)
+        yield at, Window(x, y, None if carry else x == END), np.where(counted, places, -1)

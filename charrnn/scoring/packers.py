@@ -1,0 +1,70 @@
+"""What programs that pack files make of a text, once they have seen the corpus.
+
+    bits = 8 (size of corpus and text, packed together  -  size of the corpus, packed alone)
+
+xz looks back as far as there is anything, bzip2 no more than 900 kB. An example ends in a newline,
+a paragraph in a blank line, so that a packer has to foresee the ends too.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol
+
+import numpy as np
+
+from charrnn.corpus.segmentation import END_CODE
+from charrnn.scoring.blocks import text_of
+from charrnn.vocabulary import Codes
+
+NATS_IN_A_BYTE: Final = 8 * math.log(2)
+FARTHEST: Final = 1 << 26  # bytes that xz looks back upon at most: memory is twelve times that
+
+
+class Packer(Protocol):
+    """What the packers of the standard library have in common."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """Take some, give some."""
+
+    def flush(self) -> bytes:
+        """Give the rest."""
+
+
+def xz(size: int) -> Packer:
+    """xz at its best, without the frame that makes a file of it."""
+    reach = max(1 << 16, min(size, FARTHEST))
+    chain = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": reach}]
+    return lzma.LZMACompressor(lzma.FORMAT_RAW, filters=chain)
+
+
+PACKERS: Final[dict[str, Callable[[int], Packer]]] = {
+    "xz": xz,
+    "bzip2": lambda size: bz2.BZ2Compressor(9),
+}
+
+
+def nats_of(corpus: bytes, text: bytes) -> Iterator[tuple[str, float]]:
+    """What each packer needs for the text once it has seen the corpus."""
+    jobs = [(name, data) for name in PACKERS for data in (corpus, corpus + text)]
+    with ThreadPoolExecutor(2) as pool:  # they let go of Python's lock while they work
+        sizes = list(pool.map(lambda job: packed_size(*job), jobs))
+    for name, alone, together in zip(PACKERS, sizes[::2], sizes[1::2], strict=True):
+        yield name, NATS_IN_A_BYTE * (together - alone)
+
+
+def packed_size(name: str, data: bytes) -> int:
+    """How many bytes are left of these."""
+    packer = PACKERS[name](len(data))
+    return len(packer.compress(data)) + len(packer.flush())
+
+
+def written(codes: Codes, newlines: int) -> bytes:
+    """Examples as a file would hold them, each ended by so many newlines."""
+    return text_of(codes.repeat(np.where(codes == END_CODE, newlines, 1))).encode(
+        "utf-8", "replace"
+    )

@@ -1,0 +1,110 @@
+"""How surprised the network is by a text, symbol by symbol.
+
+The negative log-likelihood of an example is the sum of -log P(y(t) | y(1) .. y(t-1)) over its
+characters and its END (10.32, 10.33). Chunks of the text are read side by side only to be quick:
+what a symbol costs does not depend on how the work was cut.
+
+A character that was never seen has a probability too. With the chance ``novelty``, estimated from
+how many characters the corpus shows just once, the next character is one of those never seen, each
+as likely as the other; with the rest of the chance it is what the network says. So the model is
+a distribution over all texts there are, and no text has an infinite loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from charrnn.corpus.draft import ended_codes
+from charrnn.corpus.examples import Examples
+from charrnn.network.parameters import Parameters
+from charrnn.scoring.blocks import Floats, Ranks, pieces
+from charrnn.scoring.chunked import ChunkReader, Text, zeros
+from charrnn.scoring.chunks import cut
+from charrnn.scoring.score import Score, tally
+from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+
+__all__ = ["Score", "Scorer"]
+
+WARM_UP: Final = 256  # symbols read before a stretch: twice as many as most networks remember
+CHECKUP_WARM_UP: Final = 128
+
+
+class Scorer:
+    """A network that reads on and on, and says what each symbol cost it."""
+
+    def __init__(
+        self,
+        p: Parameters,
+        vocabulary: Vocabulary,
+        carry: bool = False,
+        workers: int = 1,
+        ranking: bool = False,
+    ) -> None:
+        self.p = p
+        self.vocabulary = vocabulary
+        self.carry = carry
+        self.ranking = ranking
+        self._reader = ChunkReader(p, carry, workers, ranking=ranking)
+        self._checkup = ChunkReader(p, carry, workers, exact=False)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was read: the next symbol is the first of a text."""
+        self._before = END
+        self._state = zeros(self.p, 1)
+
+    def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
+        """The surprisal of every symbol, given all that was read since the beginning; its rank.
+
+        It may be called with one piece of a text after the other, cut anywhere.
+        """
+        ranks = np.zeros(len(ids), np.int32) if self.ranking else None
+        text = Text(ids, self._before, np.zeros(len(ids)), ranks)
+        if len(ids):
+            chunks = cut(ids, self._reader.most, WARM_UP, self.carry)
+            self._state = self._reader.read(text, chunks, self._state)
+            self._before = int(ids[-1])
+        add_novelty(self.vocabulary, ids, text.nats, ranks)
+        return text.nats, ranks
+
+    def nats(self, examples: Examples) -> Floats:
+        """The surprisal of every symbol of ``examples.ids``, read from their beginning."""
+        self.begin()
+        return self.read(examples.ids)[0]
+
+    def score(self, examples: Examples) -> Score:
+        """The sums over these examples."""
+        return tally(examples.ids, self.nats(examples))
+
+    def score_texts(self, texts: Iterable[str]) -> Score:
+        """The sums over texts that are an example each, bytes among them."""
+        return sum((piece.score() for piece in pieces(self, ended_codes(texts))), Score())
+
+    def nats_in_chunks(self, examples: Examples) -> Floats:
+        """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
+        ids = examples.ids
+        text = Text(ids, END, np.zeros(len(ids)), None)
+        if len(ids):
+            chunks = cut(ids, self._checkup.most, CHECKUP_WARM_UP, self.carry)
+            self._checkup.pass_over(text, chunks, zeros(self.p, len(chunks)))
+        add_novelty(self.vocabulary, ids, text.nats, None)
+        return text.nats
+
+
+def add_novelty(vocabulary: Vocabulary, ids: Ids, nats: Floats, ranks: Ranks | None) -> None:
+    """Make room for characters never seen in what the network says, and price those that came.
+
+    Such a character ranks behind all that are known.
+    """
+    novelty = vocabulary.novelty
+    nats -= math.log1p(-novelty)
+    unknown = ids == UNKNOWN
+    if unknown.any():
+        expected = math.log(novelty) if novelty else -math.inf
+        nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], expected)
+        if ranks is not None:
+            ranks[unknown] = vocabulary.symbols

@@ -1,0 +1,157 @@
+"""Encoded examples to windows of T steps and B lanes.
+
+The examples are laid end to end, each with its END, in B lanes that are read side by side:
+
+    lane 0   . a n n a . b o b . c l a
+    lane 1   . e v e . f r i t z . g u       . is END: what a name ends in, and what stands
+    lane 2   . h a n s . i d a . j o h         before the next
+
+A window is T rows of it: x, what is read, and y, the same one place on, what comes next. So nothing
+is padded and nothing dropped, and short and long examples take the same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.corpus.corpus import Examples
+from charrnn.network.unfolded import Window
+from charrnn.random_streams import ORDER
+from charrnn.vocabulary import END, Ids
+
+Positions = NDArray[np.int64]
+
+CHUNK = 1 << 18  # symbols gathered at a time, so that Python's share of the work is small
+COUNTED = 1 << 16  # examples whose lengths are added up at a time
+SLACK = 16  # a lane may be a sixteenth longer or shorter so as to begin with an example
+
+
+@dataclass
+class Cursor:
+    """A place in the shuffled stream: so many symbols into the place-th example of the order."""
+
+    place: int
+    offset: int
+
+
+class Epoch:
+    """One passage over the examples, in an order of its own, every symbol a target exactly once.
+
+    The stream is a circle, cut at B places that turn with each epoch. A cut that falls near the
+    beginning of an example moves there; where examples are long it goes through one, and the rest
+    of that example is read from a zero state. With ``carry`` the order is that of the corpus and
+    the state is never reset.
+    """
+
+    def __init__(
+        self, examples: Examples, lanes: int, steps: int, seed: int, epoch: int, carry: bool = False
+    ) -> None:
+        self.examples = examples
+        self.steps = steps
+        self.carry = carry
+        rng = np.random.default_rng([seed, ORDER, epoch])
+        self.order = np.arange(len(examples), dtype=np.uint32)
+        if not carry:
+            rng.shuffle(self.order)
+        total = len(examples.ids)
+        turn = int(rng.integers(total))
+        bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
+        self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
+        self.lengths = np.diff(self.bounds)
+        self.windows = -(-int(self.lengths.max()) // steps)
+
+    def __iter__(self) -> Iterator[Window]:
+        return self.starting_from(0)
+
+    def starting_from(self, window: int) -> Iterator[Window]:
+        """The windows of this epoch from that one on."""
+        lanes = len(self.lengths)
+        at_once = max(1, CHUNK // (lanes * self.steps))
+        cursors = self._cursors(self.bounds[:-1] + window * self.steps)
+        before = np.array([self._symbol_before(cursor) for cursor in cursors])
+        while window < self.windows:
+            count = min(at_once, self.windows - window)
+            rows = np.empty((count * self.steps + 1, lanes), self.examples.ids.dtype)
+            rows[0] = before
+            for lane, cursor in enumerate(cursors):
+                rows[1:, lane] = self._read(cursor, count * self.steps)
+            before = rows[-1].copy()
+            for start in range(0, count * self.steps, self.steps):
+                yield self._window(rows[start : start + self.steps + 1], window * self.steps)
+                window += 1
+
+    def _window(self, rows: Ids, at: int) -> Window:
+        left = self.lengths - at
+        steps = min(self.steps, int(left.max()))
+        rows = rows[: steps + 1].astype(np.intp)
+        idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
+        x = rows[:-1]
+        return Window(x, rows[1:], None if self.carry else x == END, idle)
+
+    def _read(self, cursor: Cursor, count: int) -> Ids:
+        """The next symbols of a lane; the cursor moves past them."""
+        parts = []
+        starts = self.examples.starts
+        while count:
+            mean = max(1, len(self.examples.ids) // len(self.examples))
+            these = self.order[cursor.place : cursor.place + count // mean + 1]
+            begins = starts[these].astype(np.int64)
+            begins[0] += cursor.offset
+            ends = np.cumsum(starts[these + 1].astype(np.int64) - begins)
+            whole = int(np.searchsorted(ends, count, side="right"))  # examples read to their end
+            taken = min(count, int(ends[-1]))
+            shifts = begins.copy()
+            shifts[1:] -= ends[:-1]
+            last = min(whole + 1, len(these))
+            lengths = np.diff(np.minimum(ends[:last], taken), prepend=0)
+            parts.append(self.examples.ids[np.repeat(shifts[:last], lengths) + np.arange(taken)])
+            if whole:
+                cursor.offset = 0
+            cursor.offset += taken - (int(ends[whole - 1]) if whole else 0)
+            cursor.place = (cursor.place + whole) % len(self.order)
+            count -= taken
+        return np.concatenate(parts)
+
+    def _symbol_before(self, cursor: Cursor) -> int:
+        if cursor.offset == 0:
+            return END
+        start = int(self.examples.starts[self.order[cursor.place]])
+        return int(self.examples.ids[start + cursor.offset - 1])
+
+    def _lengths(self, places: slice) -> Positions:
+        these = self.order[places]
+        starts = self.examples.starts
+        lengths: Positions = starts[these + 1].astype(np.int64) - starts[these]
+        return lengths
+
+    def _cursors(self, positions: Positions) -> list[Cursor]:
+        """Where these positions of the circle are."""
+        total = len(self.examples.ids)
+        found: dict[int, Cursor] = {}
+        wanted = np.unique(positions % total)
+        passed = 0
+        for first in range(0, len(self.order), COUNTED):
+            ends = passed + np.cumsum(self._lengths(slice(first, first + COUNTED)))
+            here = wanted[(wanted >= passed) & (wanted < ends[-1])]
+            places = np.searchsorted(ends, here, side="right")
+            begins = np.concatenate([[passed], ends])[places]
+            for position, place, begin in zip(here, places, begins, strict=True):
+                found[int(position)] = Cursor(first + int(place), int(position - begin))
+            passed = int(ends[-1])
+        return [
+            Cursor(found[position].place, found[position].offset)
+            for position in (positions % total).tolist()
+        ]
+
+    def _to_beginnings(self, bounds: Positions, slack: int) -> Positions:
+        """The bounds, each moved to the beginning of an example if one is that near."""
+        moved = bounds.copy()
+        for lane, cursor in enumerate(self._cursors(bounds)):
+            left = int(self._lengths(slice(cursor.place, cursor.place + 1))[0]) - cursor.offset
+            if min(cursor.offset, left) <= slack:
+                moved[lane] += -cursor.offset if cursor.offset <= left else left
+        return moved

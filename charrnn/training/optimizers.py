@@ -1,0 +1,109 @@
+"""From a gradient to a change of the parameters: clipping, then one of four textbook rules.
+
+    sgd       m = 0.9 m + g;                                       p -= lr m
+    adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
+    rmsprop   v = 0.99 v + 0.01 g^2;                               p -= lr g / (sqrt v + e)
+    adam      m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;     p -= lr m^ / (sqrt v^ + e)
+
+where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay is decoupled: it shrinks the
+matrices by lr times itself and never enters the moments. All of it happens in place on flat arrays,
+so the rules know no names and allocate nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from charrnn.network.parameters import Array, Parameters
+from charrnn.settings import Rule
+
+MOMENTS: dict[Rule, tuple[str, ...]] = {
+    "adam": ("m", "v"),
+    "rmsprop": ("v",),
+    "adagrad": ("v",),
+    "sgd": ("m",),
+}
+Moments = dict[str, Array]
+
+BETA1, BETA2 = 0.9, 0.999  # how much of its past Adam keeps
+FORGET = 0.99  # how much of its past RMSprop keeps
+MOMENTUM = 0.9
+TINY = 1e-8
+
+
+def initial_moments(rule: Rule, p: Parameters) -> Moments:
+    """What the rule remembers of the gradients so far: nothing yet."""
+    return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
+
+
+def clip(gradient: Array, longest: float) -> float:
+    """The length of the gradient, which afterwards is no longer than ``longest`` (0: as it was)."""
+    length = math.sqrt(float(np.dot(gradient, gradient)))
+    if 0 < longest < length:
+        gradient *= longest / length
+    return length
+
+
+class Optimizer:
+    """One rule, and the room that its arithmetic needs."""
+
+    def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
+        self.rule = rule
+        self._move = getattr(self, f"_{rule}")
+        self._a, self._b = np.empty_like(p.flat), np.empty_like(p.flat)
+        self._decay = p.matrices() * weight_decay if weight_decay else None
+
+    def update(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
+        """Change p and the moments in place by the step-th gradient, counted from 1."""
+        if self._decay is not None:
+            np.multiply(self._decay, p, out=self._a)
+            self._a *= lr
+            p -= self._a
+        self._move(p, g, moments, step, lr)
+
+    def _adam(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
+        m, v = moments["m"], moments["v"]
+        a, b = self._a, self._b
+        m *= BETA1
+        np.multiply(g, 1 - BETA1, out=a)
+        m += a
+        v *= BETA2
+        np.multiply(g, g, out=a)
+        a *= 1 - BETA2
+        v += a
+        np.sqrt(v, out=a)
+        a += TINY * math.sqrt(1 - BETA2**step)
+        np.divide(m, a, out=b)
+        b *= lr * math.sqrt(1 - BETA2**step) / (1 - BETA1**step)
+        p -= b
+
+    def _rmsprop(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
+        v, a = moments["v"], self._a
+        v *= FORGET
+        np.multiply(g, g, out=a)
+        a *= 1 - FORGET
+        v += a
+        self._scaled(p, g, v, lr)
+
+    def _adagrad(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
+        v, a = moments["v"], self._a
+        np.multiply(g, g, out=a)
+        v += a
+        self._scaled(p, g, v, lr)
+
+    def _scaled(self, p: Array, g: Array, v: Array, lr: float) -> None:
+        a = self._a
+        np.sqrt(v, out=a)
+        a += TINY
+        np.divide(g, a, out=a)
+        a *= lr
+        p -= a
+
+    def _sgd(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
+        m, a = moments["m"], self._a
+        m *= MOMENTUM
+        m += g
+        np.multiply(m, lr, out=a)
+        p -= a

@@ -1,0 +1,139 @@
+"""Every symbol of every example is a target exactly once an epoch, and nothing leaks."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from charrnn.corpus.corpus import Examples
+from charrnn.network.parallel import Parallel
+from charrnn.network.parameters import Size, initial
+from charrnn.network.unfolded import Window
+from charrnn.training.batches import SLACK, Epoch
+
+
+def examples(lengths: list[int], symbols: int = 60000) -> Examples:
+    """Examples of so many characters, no two characters alike as far as there are symbols."""
+    total = sum(lengths) + len(lengths)
+    ids = (2 + np.arange(total) % (symbols - 2)).astype(np.uint16)
+    starts = np.concatenate([[0], np.cumsum(np.array(lengths) + 1)]).astype(np.uint32)
+    ids[starts[1:] - 1] = 0
+    return Examples(ids, starts)
+
+
+def targets(window: Window) -> list[int]:
+    every = window.y if window.idle is None else window.y[~window.idle]
+    found: list[int] = every.reshape(-1).tolist()
+    return found
+
+
+corpora = st.lists(st.integers(0, 40), min_size=1, max_size=30)
+
+
+@settings(max_examples=150)
+@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9), st.booleans())
+def test_every_symbol_is_a_target_exactly_once(
+    lengths: list[int], lanes: int, steps: int, seed: int, carry: bool
+) -> None:
+    text = examples(lengths)
+    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 3, carry)
+    seen = Counter(t for window in epoch for t in targets(window))
+    assert seen == Counter(text.ids.tolist())
+    assert len(list(epoch)) == epoch.windows
+
+
+@settings(max_examples=50)
+@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
+def test_an_epoch_can_be_entered_at_any_window(
+    lengths: list[int], lanes: int, steps: int, seed: int
+) -> None:
+    text = examples(lengths)
+    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 0)
+    whole = list(epoch)
+    for number in range(len(whole)):
+        for window, expected in zip(epoch.starting_from(number), whole[number:], strict=True):
+            busy = ... if expected.idle is None else ~expected.idle
+            np.testing.assert_array_equal(window.x[busy], expected.x[busy])
+            np.testing.assert_array_equal(window.y[busy], expected.y[busy])
+
+
+def test_gathering_in_small_chunks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = examples([3, 50, 2, 7, 0, 19] * 20)
+    at_once = list(Epoch(text, 4, 8, 0, 0))
+    monkeypatch.setattr("charrnn.training.batches.CHUNK", 1)
+    for one, other in zip(Epoch(text, 4, 8, 0, 0), at_once, strict=True):
+        np.testing.assert_array_equal(one.y, other.y)
+
+
+def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
+    text = examples([5] * 40)
+    first, again, second = (
+        [t for w in Epoch(text, 2, 10, 1, epoch) for t in targets(w)] for epoch in (0, 0, 1)
+    )
+    assert first == again
+    assert first != second
+
+
+def test_carry_keeps_the_order_of_the_book_and_never_resets() -> None:
+    text = examples([5, 9, 4, 8])
+    windows = list(Epoch(text, 1, 6, 0, 0, carry=True))
+    assert all(window.begins is None for window in windows)
+    read = [t for window in windows for t in targets(window)]
+    turn = read.index(int(text.ids[0]))
+    assert read[turn:] + read[:turn] == text.ids.tolist()
+
+
+def test_lanes_begin_with_an_example_where_examples_are_short() -> None:
+    text = examples([3, 4, 5, 6] * 100)
+    first = next(iter(Epoch(text, 8, 16, 0, 0)))
+    assert first.begins is not None
+    assert first.begins[0].all()
+
+
+def test_one_long_example_is_cut_into_as_many_stretches_as_there_are_lanes() -> None:
+    text = examples([10_000])
+    windows = list(Epoch(text, 10, 50, 0, 0))
+    assert windows[0].x.shape == (50, 10)
+    assert sum(len(window.x) for window in windows) <= 1000 + 1000 // SLACK + 1  # one cut may move
+
+
+def test_short_examples_cost_no_padding() -> None:
+    text = examples([1, 2, 3] * 1000)
+    places = sum(window.y.size for window in Epoch(text, 16, 20, 0, 0))
+    assert places < 1.1 * len(text.ids)
+
+
+def test_nothing_leaks_from_one_example_to_the_next() -> None:
+    text = examples([7, 12, 1, 30, 5, 9, 3, 16] * 4, symbols=40)
+    p = initial(Size(40, 24, 2), np.log(np.full(40, 1 / 40)), np.random.default_rng(0))
+    p.flat *= 2
+    alone: dict[tuple[int, ...], np.ndarray] = {}
+    for number in range(len(text)):
+        y = text.nth(number)[:, None].astype(np.intp)
+        x = np.concatenate([[[0]], y[:-1]])
+        alone[tuple(y[:, 0].tolist())] = Parallel(p.size, len(y), 1).nats(p, Window(x, y, x == 0))[
+            :, 0
+        ]
+    lanes = 3
+    epoch = Epoch(text, lanes, 10, 0, 0)
+    parallel = Parallel(p.size, 10, lanes)
+    read: list[list[tuple[int, float]]] = [[] for _ in range(lanes)]
+    for window in epoch:
+        nats = parallel.nats(p, window)
+        for t, lane in np.ndindex(*window.y.shape):
+            if window.idle is None or not window.idle[t, lane]:
+                read[lane].append((int(window.y[t, lane]), float(nats[t, lane])))
+    found = 0
+    for symbols in read:
+        example: list[tuple[int, float]] = []
+        for symbol in symbols:
+            example.append(symbol)
+            if symbol[0] == 0:
+                expected = alone.get(tuple(s for s, _ in example))
+                if expected is not None:
+                    np.testing.assert_allclose([n for _, n in example], expected, rtol=2e-5)
+                    found += 1
+                example = []
+    assert found >= len(text) - lanes

@@ -1,0 +1,73 @@
+"""Four textbook rules, on numbers worked by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from charrnn.network.parameters import Array, Parameters
+from charrnn.settings import Rule
+from charrnn.training.optimizers import Optimizer, clip, initial_moments
+
+
+def two_steps(rule: Rule, weight_decay: float = 0.0) -> Array:
+    """What becomes of p = 1 in V and c under the gradients 2 and then -1, learning rate 0.1."""
+    p = Parameters({"V": (1, 1), "c": (1,)}, np.ones(2))
+    moments = initial_moments(rule, p)
+    optimizer = Optimizer(rule, p, weight_decay)
+    optimizer.update(p.flat, np.array([2.0, 2.0]), moments, 1, 0.1)
+    optimizer.update(p.flat, np.array([-1.0, -1.0]), moments, 2, 0.1)
+    return p.flat
+
+
+def test_sgd_with_momentum() -> None:
+    # m: 2, then 0.9 * 2 - 1 = 0.8
+    np.testing.assert_allclose(two_steps("sgd"), 1 - 0.1 * 2 - 0.1 * 0.8)
+
+
+def test_adagrad() -> None:
+    # v: 4, then 5
+    np.testing.assert_allclose(two_steps("adagrad"), 1 - 0.1 + 0.1 / math.sqrt(5), rtol=1e-7)
+
+
+def test_rmsprop() -> None:
+    # v: 0.04, then 0.0396 + 0.01
+    expected = 1 - 0.1 * 2 / 0.2 + 0.1 / math.sqrt(0.0496)
+    np.testing.assert_allclose(two_steps("rmsprop"), expected, rtol=1e-6)
+
+
+def test_adam() -> None:
+    # m: 0.2, then 0.18 - 0.1; v: 0.004, then 0.003996 + 0.001
+    first = 0.1 * (0.2 / 0.1) / math.sqrt(0.004 / 0.001)
+    second = 0.1 * (0.08 / 0.19) / math.sqrt(0.004996 / (1 - 0.999**2))
+    np.testing.assert_allclose(two_steps("adam"), 1 - first - second, rtol=1e-7)
+
+
+def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
+    # V: 1 - 0.1 * 0.5 = 0.95 before the first step, and so on
+    V, c = two_steps("sgd", weight_decay=0.5)
+    assert c == pytest.approx(0.72)
+    assert pytest.approx((0.95 - 0.2) * 0.95 - 0.08) == V
+
+
+numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)
+
+
+@given(numbers, st.floats(1e-3, 1e3))
+def test_clipping_never_lengthens_and_never_turns(values: list[float], longest: float) -> None:
+    gradient = np.array(values)
+    before = gradient.copy()
+    length = clip(gradient, longest)
+    assert length == pytest.approx(float(np.linalg.norm(before)))
+    assert np.linalg.norm(gradient) <= max(longest, 0) * (1 + 1e-9)
+    if length > 0:
+        kept = min(1.0, longest / length)
+        np.testing.assert_allclose(gradient, before * kept, rtol=1e-9)
+
+
+def test_without_a_longest_nothing_is_clipped() -> None:
+    gradient = np.array([3.0, 4.0])
+    assert clip(gradient, 0) == 5
+    assert gradient.tolist() == [3, 4]

@@ -1,0 +1,88 @@
+"""Packing and counting as yardsticks: what is known costs little, what is noise costs all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.segmentation import cut
+from charrnn.scoring.baselines import Heard, comparisons
+from charrnn.scoring.blocks import Piece
+from charrnn.scoring.packers import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
+from charrnn.vocabulary import END, SCALARS
+
+NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(2, 8)), "xz", "bzip2"]
+
+
+def noise(size: int, seed: int) -> bytes:
+    return np.random.default_rng(seed).integers(0, 256, size, np.uint8).tobytes()
+
+
+def test_noise_cannot_be_foretold() -> None:
+    for _, nats in nats_of(noise(20_000, 1), noise(20_000, 2)):
+        assert nats / 20_000 == pytest.approx(NATS_IN_A_BYTE, rel=0.02)
+
+
+def test_what_was_seen_before_costs_next_to_nothing() -> None:
+    found = dict(nats_of(noise(20_000, 1), noise(20_000, 1)))
+    assert found["xz"] < 0.02 * 20_000 * NATS_IN_A_BYTE
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_nothing_can_be_packed(name: str) -> None:
+    assert packed_size(name, b"") < 40
+    assert dict(nats_of(b"", b""))[name] == 0
+
+
+def test_a_text_is_written_as_a_file_would_have_it() -> None:
+    lines = np.concatenate([*cut(["ab\n\ncЖ"], "lines")])
+    assert written(lines, 1) == "ab\ncЖ\n".encode()
+    paragraphs = np.concatenate([*cut(["a\nb\n\n\nc"], "paragraphs")])
+    assert written(paragraphs, 2) == b"a\nb\n\nc\n\n"
+
+
+def hear(corpus: Corpus, text: str) -> Heard:
+    heard = Heard()
+    for codes in cut([text], "lines"):
+        ids = corpus.vocabulary.encode_codes(codes)
+        ids[codes == 0x110000] = END
+        heard.hear(Piece(codes, ids, np.zeros(len(ids)), None))
+    return heard
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh"), 6)) for _ in range(40)]
+    return from_texts([str(word) for word in rng.choice(words, 3000)], CorpusConfig(holdout=0.0))
+
+
+def test_all_yardsticks_are_there_by_name(corpus: Corpus) -> None:
+    found = [*comparisons(corpus, hear(corpus, "abc\nhgf\n"))]
+    assert [one.name for one in found] == NAMES
+    assert found[0].nats_per_character == pytest.approx(math.log(10))
+    assert all(one.held_out_symbols == 8 for one in found)
+
+
+def test_longer_memories_foretell_words_better(corpus: Corpus) -> None:
+    text = "".join(corpus.vocabulary.decode(corpus.train.nth(i)) + "\n" for i in range(200))
+    nats = {one.name: one.nats_per_character for one in comparisons(corpus, hear(corpus, text))}
+    assert nats["uniform"] > nats["unigram"] > nats["markov-2"] > nats["markov-3"]
+    assert nats["xz"] < 0.7 * nats["unigram"]
+
+
+def test_an_unseen_character_has_its_price_for_all(corpus: Corpus) -> None:
+    known, unknown = (
+        {one.name: one.nats_per_character for one in comparisons(corpus, hear(corpus, text))}
+        for text in ("abcdefgh\n", "abcdЖfgh\n")
+    )
+    naming = math.log(SCALARS - 8) / 9
+    assert unknown["uniform"] - known["uniform"] == pytest.approx(naming)
+    assert unknown["markov-3"] > known["markov-3"] + naming / 2
+
+
+def test_there_is_nothing_to_compare_where_there_is_no_text(corpus: Corpus) -> None:
+    assert [*comparisons(corpus, Heard())] == []
