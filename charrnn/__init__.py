@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from charrnn.api import Model, Run, fit, load, resume, train
     from charrnn.errors import CharrnnError
-    from charrnn.sampling.sampler import SampleConfig
     from charrnn.scoring.score import Score
-    from charrnn.settings import TrainConfig
+    from charrnn.settings import SampleConfig, TrainConfig
     from charrnn.training.loop import Checkup, Done, Step
 
 __version__ = "0.1.0"
@@ -46,7 +45,7 @@ _MODULES = {
     "Done": "training.loop",
     "Model": "api",
     "Run": "api",
-    "SampleConfig": "sampling.sampler",
+    "SampleConfig": "settings",
     "Score": "scoring.score",
     "Step": "training.loop",
     "TrainConfig": "settings",

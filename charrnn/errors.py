@@ -1,7 +1,7 @@
 """Everything that can go wrong and is not a bug.
 
     CharrnnError               what is wrong, and what to do about it
-    +-- SettingError           an option or argument outside its range
+    +-- SettingError           a setting outside its range
     +-- CorpusError            a text that cannot be read, or is not enough
     +-- ModelFileError         a model file that cannot be used
     |   +-- NotAModelError     it was never one of ours
@@ -20,16 +20,22 @@ from __future__ import annotations
 
 
 class CharrnnError(Exception):
-    """What is wrong, in one sentence, and what to do about it, in another."""
+    """What is wrong, in one sentence, and what to do about it, in another.
 
-    def __init__(self, what: str, hint: str = "") -> None:
+    The key says which of its class it is, or names the setting that is meant, and the details are
+    the values that the hint speaks of: for whoever has other words for them.
+    """
+
+    def __init__(self, what: str, hint: str = "", key: str = "", **details: object) -> None:
         super().__init__(what)
         self.what = what
         self.hint = hint
+        self.key = key
+        self.details = details
 
 
 class SettingError(CharrnnError):
-    """An option or argument outside its range."""
+    """A setting outside its range."""
 
 
 class CorpusError(CharrnnError):

@@ -1,76 +1,410 @@
-"""What can be chosen about a run: as a user gives it, and with every choice made."""
+"""Every setting, once: its type, its range or choices, the words of its help, its default.
+
+    dropout: float | None = setting(SHARE, "Share of units hidden ...", panel=NETWORK)
+
+A configuration is a dataclass of such fields and checks itself by them; the command line makes its
+options from the same fields. So a setting is added here and where it is used, and nowhere else.
+"""
 
 from __future__ import annotations
 
+import codecs
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, get_args
 
 from charrnn.errors import SettingError
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
+Kind = Literal["auto", "lines", "paragraphs", "files"]
+Newlines = Literal["translate", "keep"]
+Normalization = Literal["none", "NFC", "NFKC"]
+Ending = Literal["epochs", "minutes", "patience", "interrupted"]
+
+CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"  # panels of help
+FITS = "what fits the corpus"
+
+
+class Values(Protocol):
+    """What a setting may be."""
+
+    @property
+    def metavar(self) -> str:
+        """What help calls a value."""
+
+    @property
+    def allowed(self) -> str:
+        """Which values there are, in words."""
+
+    def holds(self, value: Any) -> bool:
+        """Whether that is one of them."""
+
+    def read(self, typed: Any) -> Any:
+        """The value for what was typed, or ValueError; a value is left as it is."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole numbers from the least to the most."""
+
+    least: int
+    most: int
+    metavar: str = "N"
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def holds(self, value: Any) -> bool:
+        return hasattr(value, "__index__") and bool(self.least <= value <= self.most)
+
+    def read(self, typed: Any) -> int:
+        return int(typed)
+
+
+@dataclass(frozen=True)
+class Real:
+    """Finite numbers from the least to the most; above and below leave out the end itself."""
+
+    least: float
+    most: float = math.inf
+    above: bool = False
+    below: bool = False
+    metavar: str = "NUMBER"
+
+    @property
+    def allowed(self) -> str:
+        start = f"{'above' if self.above else 'from'} {self.least:g}"
+        if self.most == math.inf:
+            return f"a number {start}"
+        end = "below" if self.below else "up to" if self.above else "to"
+        return f"a number {start} {end} {self.most:g}"
+
+    def holds(self, value: Any) -> bool:
+        if not hasattr(value, "__float__") or not math.isfinite(value):
+            return False
+        is_end = (value == self.least and self.above) or (value == self.most and self.below)
+        return bool(self.least <= value <= self.most) and not is_end
+
+    def read(self, typed: Any) -> float:
+        return float(typed)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few names; a function where there may come to be more of them."""
+
+    names: Sequence[str] | Callable[[], Sequence[str]]
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names that there are by now."""
+        return tuple(self.names() if callable(self.names) else self.names)
+
+    @property
+    def metavar(self) -> str:
+        return "|".join(self.choices)
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(self.choices)}"
+
+    def holds(self, value: Any) -> bool:
+        return value in self.choices
+
+    def read(self, typed: Any) -> str:
+        return str(typed)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any text."""
+
+    metavar: str = "TEXT"
+    allowed: str = "a text"
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, str)
+
+    def read(self, typed: Any) -> str:
+        return str(typed)
+
+
+@dataclass(frozen=True)
+class File:
+    """A path, whatever is at the end of it."""
+
+    metavar: str = "PATH"
+    allowed: str = "a path"
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, Path)
+
+    def read(self, typed: Any) -> Path:
+        if not str(typed):
+            raise ValueError("no path is empty")
+        return Path(typed)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Yes or no."""
+
+    metavar: str = ""
+    allowed: str = "True or False"
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, bool)
+
+    def read(self, typed: Any) -> bool:
+        return bool(typed)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All there is to know of a setting."""
+
+    values: Values
+    about: str  # what help says of it
+    panel: str  # of help
+    default: Any
+    default_in_words: str
+    names: tuple[str, ...] | None  # as it is typed; none at all: never; None: like its field
+    repeated: bool = False
+    variable: str = ""  # of the environment, that may hold it
+
+    @property
+    def is_required(self) -> bool:
+        """Whether there is nothing without it."""
+        return self.default is MISSING
+
+    def options(self, field_name: str) -> tuple[str, ...]:
+        """The names that are typed for it. One without a dash is that of an argument."""
+        return (option_of(field_name),) if self.names is None else self.names
+
+
+def setting(
+    values: Values,
+    about: str = "",
+    *,
+    panel: str = "",
+    default: Any = None,
+    default_in_words: str = "",
+    names: tuple[str, ...] | None = None,
+    repeated: bool = False,
+    variable: str = "",
+) -> Any:
+    """A field of a dataclass that is a setting; a default of MISSING makes it a must."""
+    if default is not False and isinstance(default, (int, float, str, Path)):
+        shown = f"{default:g}" if isinstance(default, float) else str(default)
+        default_in_words = default_in_words or shown
+    return field(
+        default=default,
+        metadata={
+            "setting": Setting(
+                values, about, panel, default, default_in_words, names, repeated, variable
+            )
+        },
+    )
+
+
+def settings_of(config: type) -> dict[str, Setting]:
+    """The settings of a dataclass by the names of their fields, also where a subclass narrows."""
+    return {
+        name: one.metadata["setting"]
+        for kind in reversed(config.__mro__)
+        for name, one in getattr(kind, "__dataclass_fields__", {}).items()
+        if "setting" in one.metadata
+    }
+
+
+def option_of(name: str) -> str:
+    """What is typed for a field whose setting names nothing else."""
+    return "--" + name.replace("_", "-")
+
+
+def check(name: str, value: object, values: Values) -> None:
+    """Raise SettingError unless the value is one of these."""
+    if not values.holds(value):
+        raise SettingError(f"{name} cannot be {value}", f"It may be {values.allowed}.", name)
+
+
+class Checked:
+    """A configuration whose settings are what they may be; None only where that is the default."""
+
+    def __post_init__(self) -> None:
+        for name, one in settings_of(type(self)).items():
+            value = getattr(self, name)
+            if value is not None or one.default is not None:
+                check(name, value, one.values)
+
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a slip of the keyboard
+SIZE = Whole(1, LARGEST)
+COUNT = Whole(1, 1 << 40)
+MANY = Whole(1, 1 << 62)
+SHARE = Real(0, 0.95)
+SEED = Whole(0, (1 << 64) - 1)
+DYNAMIC_RATE = Real(0, above=True)
 
-# Both ends are allowed, except where an end is named as not.
-RANGES: dict[str, tuple[float, float, str]] = {
-    "hidden": (1, LARGEST, f"1 to {LARGEST:,}"),
-    "layers": (1, 64, "1 to 64"),
-    "dropout": (0, 0.95, "0 to 0.95"),
-    "dropconnect": (0, 0.95, "0 to 0.95"),
-    "blank": (0, 0.95, "0 to 0.95"),
-    "bptt": (0, LARGEST, f"0 to {LARGEST:,}, where 0 is the longest example"),
-    "batch": (1, LARGEST, f"1 to {LARGEST:,}"),
-    "lr": (1e-12, 1e6, "above 0, such as 0.002, and at most 1e6"),
-    "warmup": (0, 1 << 40, "0 or more steps"),
-    "clip": (0, 1e12, "0 or more, where 0 is not to clip"),
-    "weight_decay": (0, 1e6, "0 to 1e6"),
-    "epochs": (1, 1 << 40, "1 or more"),
-    "minutes": (1e-3, 1e7, "above 0"),
-    "patience": (1, 1 << 40, "1 or more"),
-    "check_every": (1, 1 << 40, "1 or more steps"),
-    "seed": (0, (1 << 64) - 1, "0 to 2^64 - 1"),
-    "workers": (1, 1 << 10, "1 to 1024"),
-}
-CHOICES: dict[str, tuple[str, ...]] = {
-    "optimizer": get_args(Rule),
-    "schedule": get_args(Schedule),
-}
+
+@dataclass(frozen=True)
+class Reading(Checked):
+    """How bytes become text."""
+
+    encoding: str = setting(
+        Text("NAME"),
+        "How the text is encoded: utf-8, latin-1, utf-16, ...",
+        panel=CORPUS,
+        default="utf-8",
+    )
+    newlines: Newlines = setting(
+        OneOf(get_args(Newlines)),
+        "Read every kind of line end as one, or keep them as they are.",
+        panel=CORPUS,
+        default="translate",
+    )
+    normalize: Normalization = setting(
+        OneOf(get_args(Normalization)),
+        "Write letters that can be written in several ways in one.",
+        panel=CORPUS,
+        default="none",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            codecs.getincrementaldecoder(self.encoding)
+            " ".encode(self.encoding)  # refuses what is a codec and no encoding: hex, rot13
+        except (LookupError, ValueError):
+            raise SettingError(
+                f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
+            ) from None
+
+    @property
+    def wants_bytes_without_nul(self) -> bool:
+        """Whether a NUL byte, or the mark of a wider encoding, shows that this is not the text."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+@dataclass(frozen=True)
+class CorpusConfig(Checked):
+    """How a corpus is cut into examples, and which of them are held out."""
+
+    examples: Kind = setting(
+        OneOf(get_args(Kind)),
+        "What one example is; auto: paragraphs where blank lines part them, else lines.",
+        panel=CORPUS,
+        default="auto",
+    )
+    holdout: float = setting(  # of the examples, or of the characters of a single one
+        Real(0, 1, below=True), "Hold out this share of the corpus.", panel=CORPUS, default=0.1
+    )
+    seed: int = setting(SEED, default=0, names=())
+    reading: Reading = field(default_factory=Reading)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class TrainConfig(Checked):
     """How to learn. What is None is fitted to the corpus."""
 
-    hidden: int | None = None
-    layers: int | None = None
-    dropout: float | None = None  # the share of units hidden from the layer above
-    dropconnect: float | None = None  # the share of recurrent weights hidden
-    blank: float | None = None  # the share of characters read as UNKNOWN
-    bptt: int | None = None  # steps in a window; 0: as many as the longest example has
-    batch: int | None = None  # lanes
-    optimizer: Rule = "adam"
-    lr: float | None = None
-    schedule: Schedule = "cosine"
-    warmup: int | None = None  # steps
-    clip: float = 1.0  # the longest gradient; 0: any
-    weight_decay: float = 0.0
-    epochs: int | None = None
-    minutes: float | None = None
-    patience: int | None = None  # check-ups without a better one before giving up
-    check_every: int | None = None  # steps
-    seed: int = 0
-    carry: bool = False
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        for name, (least, most, allowed) in RANGES.items():
-            check(name, getattr(self, name), least, most, allowed)
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise out_of_range(name, getattr(self, name), f"one of {', '.join(choices)}")
+    hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
+    layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
+    dropout: float | None = setting(
+        SHARE,
+        "Share of units hidden from the layer above.",
+        panel=NETWORK,
+        default_in_words=FITS,
+    )
+    dropconnect: float | None = setting(
+        SHARE, "Share of recurrent weights hidden.", panel=NETWORK, default_in_words=FITS
+    )
+    blank: float | None = setting(
+        SHARE,
+        "Share of characters that are read as unknown.",
+        panel=NETWORK,
+        default_in_words=FITS,
+    )
+    bptt: int | None = setting(
+        Whole(0, LARGEST),
+        "Steps that the gradient goes back; 0: a whole example.",
+        panel=LEARNING,
+        default_in_words=FITS,
+    )
+    batch: int | None = setting(
+        SIZE, "Examples that are read side by side.", panel=LEARNING, default_in_words=FITS
+    )
+    optimizer: Rule = setting(
+        OneOf(get_args(Rule)), "What makes a step of a gradient.", panel=LEARNING, default="adam"
+    )
+    lr: float | None = setting(
+        Real(1e-12, 1e6),
+        "How long a step is: the learning rate.",
+        panel=LEARNING,
+        default_in_words=FITS,
+    )
+    schedule: Schedule = setting(
+        OneOf(get_args(Schedule)),
+        "How the learning rate falls.",
+        panel=LEARNING,
+        default="cosine",
+    )
+    warmup: int | None = setting(
+        Whole(0, 1 << 40),
+        "Steps in which the learning rate rises.",
+        panel=LEARNING,
+        default_in_words="a twentieth of the run, up to 200",
+    )
+    clip: float = setting(
+        Real(0, 1e12), "The longest gradient; 0: any.", panel=LEARNING, default=1.0
+    )
+    weight_decay: float = setting(
+        Real(0, 1e6), "How much weights are drawn to zero.", panel=LEARNING, default=0.0
+    )
+    epochs: int | None = setting(
+        COUNT, "How often the corpus is read.", panel=LEARNING, default_in_words=FITS
+    )
+    minutes: float | None = setting(
+        Real(1e-3, 1e7),
+        "End after so many minutes.",
+        panel=LEARNING,
+        default_in_words="when it is done",
+    )
+    patience: int | None = setting(
+        COUNT,
+        "End after so many check-ups with nothing better.",
+        panel=LEARNING,
+        default_in_words="to the end",
+    )
+    check_every: int | None = setting(
+        COUNT,
+        "Steps from check-up to check-up.",
+        panel=LEARNING,
+        default_in_words="some 40 in a run",
+    )
+    seed: int = setting(
+        SEED,
+        "Where random numbers start: same seed, same threads, same bytes.",
+        panel=LEARNING,
+        default=0,
+    )
+    carry: bool = setting(
+        Flag(),
+        "Let examples follow each other as a book does, or begin each afresh, as usual.",
+        panel=CORPUS,
+        default=False,
+        names=("--carry/--reset",),
+    )
+    workers: int = setting(
+        Whole(1, 1 << 10),
+        "How many threads work.",
+        default=1,
+        default_in_words="the cores there are, up to 4",
+        names=("--threads",),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +424,42 @@ class Fitted(TrainConfig):
     check_every: int
 
 
-Ending = Literal["epochs", "minutes", "patience", "interrupted"]
+@dataclass(frozen=True, kw_only=True)
+class SampleConfig(Checked):
+    """How to draw."""
+
+    temperature: float = setting(
+        Real(0, 1e6),
+        "Below 1 is more careful, above 1 bolder; 0 always takes the most likely character.",
+        panel=DRAWING,
+        default=1.0,
+        names=("-t", "--temp"),
+    )
+    top_k: int | None = setting(
+        MANY,
+        "Draw among so many of the most likely characters.",
+        panel=DRAWING,
+        default_in_words="all",
+    )
+    top_p: float | None = setting(
+        Real(0, 1, above=True),
+        "Draw among the fewest characters that have this much of the chance.",
+        panel=DRAWING,
+        default_in_words="all",
+    )
+    max_characters: int = setting(
+        MANY,
+        "Cut a sample off after so many characters, the prime not counted.",
+        panel=DRAWING,
+        default=2000,
+        names=("--max-chars",),
+    )
+    seed: int | None = setting(
+        SEED,
+        "Where random numbers start: same seed, same text, whatever -n is.",
+        panel=DRAWING,
+        default_in_words="another one each time",
+    )
 
 
 def ending(
@@ -109,15 +478,3 @@ def ending(
         fruitless = sum(row["step"] > best_step for row in history)
         return "patience" if fruitless >= config.patience else None
     return None
-
-
-def check(name: str, value: Any, least: float, most: float, allowed: str) -> None:
-    """Raise SettingError unless the value is None or within its range; NaN is in none."""
-    if value is not None and not (math.isfinite(value) and least <= value <= most):
-        raise out_of_range(name, value, allowed)
-
-
-def out_of_range(name: str, value: object, allowed: str) -> SettingError:
-    """What to say of a value that cannot be."""
-    option = "--" + name.replace("_", "-")
-    return SettingError(f"{option} cannot be {value}", f"It may be {allowed}.")

@@ -10,10 +10,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from charrnn.cli import app, console, options, signals, values
+from charrnn.cli import app, console, options, signals
 from charrnn.errors import CharrnnError, CorpusError, SettingError
+from charrnn.settings import SEED, CorpusConfig, Reading, Real, Text, setting
 
 EXAMPLES = """
 # a greeting, very loud
@@ -22,66 +25,50 @@ charrnn shout hello -t 2
 charrnn shout "a line that is long enough to be wrapped in any window, and is not" --seed 3
 """
 
-Temperature = Annotated[
-    float | None,
-    options.option(
-        "-t",
-        "--temp",
-        kind=values.real(0.01, 100),
-        about="How loud.",
-        default="1.0",
-        panel="Loudness",
-    ),
-]
-Share = Annotated[
-    float | None,
-    options.option(
-        "--share", kind=values.real(0, 1, above=True), about="Of what?", panel="Loudness"
-    ),
-]
-Seed = Annotated[
-    int | None,
-    options.option("--seed", kind=values.whole(0, 2**64 - 1), about="Where to start."),
-]
-FAULT = options.option("--fault", kind=values.text("KIND"), about="Fail so.")
-ACT = options.option("--act", kind=values.text("KIND"), about="Do so.")
+
+@dataclass(frozen=True, kw_only=True)
+class Loudness:
+    temp: float = setting(
+        Real(0.01, 100), "How loud.", panel="Loudness", default=1.0, names=("-t", "--temp")
+    )
+    share: float | None = setting(Real(0, 1, above=True), "Of what?", panel="Loudness")
+    seed: int | None = setting(SEED, "Where to start.")
 
 
-def shout(
-    words: Annotated[list[str], options.sources("WORD", "What to shout.")],
-    temp: Temperature = None,
-    share: Share = None,
-    model: options.Model = options.MODEL,
-    examples: options.Examples = None,
-    encoding: options.Encoding = None,
-    newlines: options.Newlines = None,
-    normalize: options.Normalize = None,
-    seed: Seed = None,
-    threads: options.Threads = None,
-    raw: Annotated[bool, options.flag("--raw", about="As it is.")] = False,
-    fault: Annotated[str | None, FAULT] = None,
-    act: Annotated[str | None, ACT] = None,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    words: tuple[str, ...] = options.sources("WORD", "What to shout.", is_required=True)
+    loudness: dict[str, Any] = options.group(Loudness)
+    model: Path = options.model()
+    examples: str | None = options.like(CorpusConfig, "examples")
+    reading: dict[str, Any] = options.group(Reading)
+    workers: int | None = options.threads()
+    raw: bool = options.flag("As it is.")
+    fault: str | None = setting(Text("KIND"), "Fail so.")
+    act: str | None = setting(Text("KIND"), "Do so.")
+    as_json: bool = options.as_json()
+    quiet: bool = options.quiet()
+
+
+def shout(options: Options) -> None:
     """Say it loudly.
 
     Louder than [b]bold[/b], and :smile: stays what it is.
     """
-    talk = console.Talk(quiet)
-    talk.note(f"going to shout {words[0]}")
+    talk = console.Talk(options.quiet)
+    talk.note(f"going to shout {options.words[0]}")
     talk.warn("this is [red]loud[/red]")
-    if fault is not None:
-        FAULTS[fault]()
-    if act is not None:
-        ACTS[act](talk)
-    if as_json:
-        facts = options.given(temp=temp, share=share, examples=examples, seed=seed)
-        console.write_json("shout", {"words": words, "model": str(model), **facts})
+    if options.fault is not None:
+        FAULTS[options.fault]()
+    if options.act is not None:
+        ACTS[options.act](talk)
+    if options.as_json:
+        facts = {**options.loudness, "examples": options.examples, "model": str(options.model)}
+        console.write_json("shout", {"words": options.words, **facts})
         console.write_json("shout", {"loss": float("nan"), "curve": (float("inf"), 1.5)})
     else:
-        for word in words:
-            console.write_result(word, raw=raw)
+        for word in options.words:
+            console.write_result(word, raw=options.raw)
             console.write_result("\n")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from charrnn import __version__
-from charrnn.cli import app, faults, options, threads
+from charrnn.cli import app, faults, threads
 from tests import shout
 
 HOME = Path(__file__).parent.parent
@@ -165,7 +165,7 @@ def test_help_has_panels_defaults_and_examples_word_for_word() -> None:
     page = run("shout", "--help").stdout.decode()
     for heading in ("Loudness:", "Output:", "Corpus:", "Options:", "Examples:"):
         assert heading in page.splitlines()
-    assert "-t, --temp NUMBER   How loud. [default: 1.0]" in page
+    assert "-t, --temp NUMBER   How loud. [default: 1]" in page
     assert "[default: model.npz] [env: CHARRNN_MODEL]" in page
     for line in shout.EXAMPLES.strip().splitlines():
         assert f"  {line}".rstrip() in page.splitlines()
@@ -311,14 +311,6 @@ def test_the_model_is_named_by_option_by_environment_or_by_default(
     monkeypatch.setenv("CHARRNN_MODEL", "other.npz")
     assert model() == "other.npz"
     assert model("-m", "third.npz") == "third.npz"
-
-
-def test_what_was_not_given_is_left_to_the_library() -> None:
-    assert options.given(hidden=None, lr=0.0, seed=0, carry=False) == {
-        "lr": 0.0,
-        "seed": 0,
-        "carry": False,
-    }
 
 
 # Faults

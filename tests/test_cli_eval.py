@@ -18,11 +18,10 @@ import numpy as np
 import pytest
 
 from charrnn.api import Model, load
-from charrnn.cli import threads
+from charrnn.cli import reading_progress, threads
 from charrnn.cli.console import Talk
 from charrnn.cli.faults import READER_LEFT
-from charrnn.cli.scoring import reading_progress
-from charrnn.cli.scoring.reading_progress import ReadingBar
+from charrnn.cli.reading_progress import ReadingBar
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import CorpusConfig
 from charrnn.model_file import checkpoint

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.cli import app, sample_options
-from charrnn.errors import SettingError
+from charrnn.cli import app
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from tests.running import PLAIN, Ran, in_a_child, on_a_terminal, status_of
@@ -314,23 +313,6 @@ def test_options_that_exclude_each_other_are_refused(
 ) -> None:
     assert status_of("sample", "-m", str(abc), *args) == 2
     assert said in capsys.readouterr().err
-
-
-def test_the_limits_are_those_of_the_library() -> None:
-    options = {
-        "temperature": (sample_options.Temp, 1e6, 1.1e6),
-        "top_k": (sample_options.TopK, 1, 0),
-        "top_p": (sample_options.TopP, 1, 1.1),
-        "max_characters": (sample_options.MaxChars, 1, 0),
-        "seed": (sample_options.Seed, 2**64 - 1, 2**64),
-    }
-    for name, (option, inside, outside) in options.items():
-        parse = option.__metadata__[0].parser  # type: ignore[attr-defined]
-        assert getattr(SampleConfig(**{name: parse(str(inside))}), name) == inside
-        with pytest.raises(SettingError):
-            SampleConfig(**{name: outside})  # type: ignore[arg-type]
-        with pytest.raises(Exception, match="is not a"):
-            parse(str(outside))
 
 
 def test_a_missing_file_is_told(abc: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from charrnn import plan
-from charrnn.cli import threads
-from charrnn.cli.training import autosave
-from charrnn.cli.training.progress import Progress
+from charrnn.cli import autosave, threads
+from charrnn.cli.progress import Progress
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.training.loop import Event

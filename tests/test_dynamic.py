@@ -97,5 +97,5 @@ def test_a_rate_far_too_large_is_told(rate: float) -> None:
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
 def test_a_rate_is_a_number_above_0(rate: float) -> None:
-    with pytest.raises(SettingError, match="--dynamic"):
+    with pytest.raises(SettingError, match="rate cannot be"):
         DynamicScorer(network(), ABC, rate)

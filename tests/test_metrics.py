@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli.training.metrics import Metrics
+from charrnn.cli.metrics import Metrics
 from charrnn.errors import CharrnnError
 from charrnn.network.parameters import Parameters, shapes_of
 from charrnn.scoring.score import Score

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli import charset, layout, numbers
-from charrnn.cli.training import memory
-from charrnn.cli.training.checkup_table import Rows
-from charrnn.cli.training.preview import preview
-from charrnn.cli.training.speed import Pace
+from charrnn.cli import charset, layout, memory, numbers
+from charrnn.cli.checkup_table import Rows
+from charrnn.cli.preview import preview
+from charrnn.cli.speed import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score

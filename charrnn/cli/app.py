@@ -1,13 +1,13 @@
 """The commands by name, each loaded when it is called for.
 
-A command is a module beside this one: a function with annotated options, whose docstring is its
-help, and EXAMPLES, lines to copy with comments between them.
+A command is a module beside this one: a dataclass of options; a function that takes it, whose
+docstring is its help; and EXAMPLES, lines to copy with comments between them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple, NoReturn
@@ -19,7 +19,6 @@ from charrnn.cli import help as page
 from charrnn.cli import usage
 from charrnn.cli.console import write_result
 from charrnn.cli.faults import USAGE
-from charrnn.cli.without_pydantic import spare_pydantic
 from charrnn.errors import SettingError
 
 Context = Any  # Click's, which Typer does not let one name in every version
@@ -30,13 +29,14 @@ class Entry(NamedTuple):
 
     where: str
     line: str
+    works_alone: bool = False  # without any option
 
 
 COMMANDS = {
     "train": Entry("charrnn.cli.train:train", "Train a network on a corpus."),
-    "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model."),
-    "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model foretells a text."),
-    "info": Entry("charrnn.cli.info:info", "Show what a model file holds."),
+    "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model.", True),
+    "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model foretells a text.", True),
+    "info": Entry("charrnn.cli.info:info", "Show what a model file holds.", True),
 }
 
 EXAMPLES = """
@@ -55,6 +55,8 @@ charrnn --install-completion
 class Command(TyperCommand):
     """A command whose help is our page, and which shows it where all it needs is missing."""
 
+    works_alone = False
+
     def get_params(self, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)
         spare_pydantic(params)
@@ -64,7 +66,7 @@ class Command(TyperCommand):
         page.write(self, ctx, formatter, {})
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        if not args and not ctx.resilient_parsing and any(one.required for one in self.params):
+        if not args and not ctx.resilient_parsing and not self.works_alone:
             show_help(ctx)
         with usage.placed(ctx):
             return super().parse_args(ctx, args)
@@ -104,15 +106,18 @@ def show_help(ctx: Context) -> NoReturn:
 
 def load(name: str) -> Command:
     """The command of that name, made from its function."""
+    from charrnn.cli.options import with_options
+
     module_name, _, function_name = COMMANDS[name].where.partition(":")
     module = import_module(module_name)
     app = _typer()
     register = app.command(
         name, cls=Command, epilog=getattr(module, "EXAMPLES", None), context_settings=_settings()
     )
-    register(getattr(module, function_name))
+    register(with_options(getattr(module, function_name)))
     command = typer.main.get_command(app)
     assert isinstance(command, Command)
+    command.works_alone = COMMANDS[name].works_alone
     return command
 
 
@@ -172,3 +177,32 @@ def _completion_is_asked_for() -> bool:
     return "_CHARRNN_COMPLETE" in os.environ or any(
         arg.startswith(("--install-completion", "--show-completion")) for arg in sys.argv
     )
+
+
+class AsTyped:
+    """What an option of Typer asks for its value: the parser's word for what was typed.
+
+    Typer since 0.25 leaves that to pydantic, whose import takes as long as numpy's. Each of our
+    options brings its own parser, or takes a string as it is, so nothing is left to do for it. A
+    Typer that asks in another way is left alone.
+    """
+
+    def __init__(self, parse: Callable[[Any], Any] | None) -> None:
+        self.parse = parse
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value, or each of several; nothing where nothing was typed."""
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        if self.parse is None:
+            return list(value) if several else value
+        return [self.parse(one) for one in value] if several else self.parse(value)
+
+
+def spare_pydantic(params: list[Any]) -> None:
+    """Let these parameters of a command find their values themselves."""
+    for param in params:
+        if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
+            found = AsTyped(param.type_descriptor.parameter_info.parser)
+            param.get_runtime_param = lambda found=found: found

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from charrnn.cli import eval_options as own
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 from charrnn.cli import options, threads
 from charrnn.cli.console import Talk
-from charrnn.cli.options import MODEL, given
-from charrnn.cli.scoring.arguments import Asked
+from charrnn.cli.options import OUTPUT, flag, group, like, would_replace
+from charrnn.errors import SettingError
+from charrnn.settings import DYNAMIC_RATE, CorpusConfig, File, OneOf, Reading, setting
+
+SCORING = "Scoring"  # a panel of help
+SORTS = ("surprise", "nats", "input")
 
 EXAMPLES = """
 # how good is it, on what it was not trained on? and is that good?
@@ -25,23 +33,79 @@ charrnn eval play.txt --dynamic 0.0002
 """
 
 
-def evaluate(
-    text: own.Text = None,
-    examples: options.Examples = None,
-    encoding: options.Encoding = None,
-    newlines: options.Newlines = None,
-    normalize: options.Normalize = None,
-    baselines: own.Baselines = False,
-    dynamic: own.Dynamic = None,
-    per_example: own.PerExample = False,
-    sort: own.Sort = None,
-    per_char: own.PerChar = False,
-    html: own.Html = None,
-    model: options.Model = MODEL,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    workers: options.Threads = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be typed after the name of the command."""
+
+    sources: tuple[str, ...] = options.sources(
+        "TEXT",
+        "What to score: files, or - for standard input. Without any, the part of the corpus that"
+        " was held out in training.",
+    )
+    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
+    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
+    baselines: bool = flag(
+        "Set the loss beside that of models that count, of xz and of bzip2.", panel=SCORING
+    )
+    dynamic: float | None = setting(
+        DYNAMIC_RATE,
+        "Keep learning while reading, at this rate: 0.0002, say. The model file stays as it is.",
+        panel=SCORING,
+    )
+    per_example: bool = flag("A row for each example, odd ones out first.")
+    sort: str | None = setting(
+        OneOf(SORTS),
+        "Rows by nats per character, by nats, or in the order of the input: then each comes as"
+        " soon as it is read, and blank lines have theirs.",
+        panel=OUTPUT,
+        default_in_words=SORTS[0],
+    )
+    per_char: bool = flag(
+        "The text coloured by surprisal; where there are no colours, a row for each character: it,"
+        " its nats, its rank."
+    )
+    html: Path | None = setting(File(), "Write the coloured text as a web page too.", panel=OUTPUT)
+    model: Path = options.model()
+    as_json: bool = options.as_json()
+    quiet: bool = options.quiet()
+    workers: int | None = options.threads()
+
+    @property
+    def shows_rows(self) -> bool:
+        """Whether stdout is taken by more than the sums."""
+        return self.per_example or self.per_char
+
+    def check(self) -> None:
+        """Raise SettingError where the options contradict each other, or lead nowhere."""
+        views = {
+            "--per-example": self.per_example,
+            "--per-char": self.per_char,
+            "--baselines": self.baselines,
+        }
+        chosen = [name for name, is_chosen in views.items() if is_chosen]
+        if len(chosen) > 1:
+            raise SettingError(
+                f"{chosen[0]} and {chosen[1]} exclude each other", "Leave one of them out."
+            )
+        if self.sort is not None and not self.per_example:
+            raise SettingError("--sort is for the rows of --per-example", "Add --per-example.")
+        given = [*(["examples"] if self.examples else []), *self.reading]
+        if given and not self.sources:
+            raise SettingError(
+                f"--{given[0]} is for a TEXT, and there is none",
+                "What was held out is read as it was in training.",
+            )
+        if self.sources.count("-") > 1:
+            raise SettingError("standard input can be read only once", "Name one - at most.")
+        self.check_page(os.path.join(os.curdir, self.model), *self.sources)  # no shipped corpus
+
+    def check_page(self, *sources: str) -> None:
+        """Raise SettingError where the page would take the place of one of these."""
+        if self.html is not None and any(would_replace(self.html, source) for source in sources):
+            raise SettingError(f"--html would write over {self.html}", "Name a file of its own.")
+
+
+def evaluate(options: Options) -> None:
     """Measure how well a model foretells a text.
 
     Each example costs the nats of its characters and of its end, and the mean over both is the
@@ -52,24 +116,9 @@ def evaluate(
     With --json there is one object; with --per-example or --per-char one a line, and there the
     character of an end is null. A rank of 1 means that nothing was more likely.
     """
-    useful = threads.prepare(workers)
+    options.check()
+    useful = threads.prepare(options.workers)
 
-    from charrnn.cli.scoring import run  # numpy comes with it, and must find the threads set
+    from charrnn.cli.run_scoring import run  # numpy comes with it, and must find the threads set
 
-    run.run(
-        Asked(
-            sources=tuple(text or ()),
-            examples=examples,
-            reading=given(encoding=encoding, newlines=newlines, normalize=normalize),
-            baselines=baselines,
-            dynamic=dynamic,
-            per_example=per_example,
-            sort=sort,
-            per_char=per_char,
-            html=html,
-            model=model,
-            as_json=as_json,
-        ),
-        useful,
-        Talk(quiet),
-    )
+    run(options, useful, Talk(options.quiet))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from charrnn.cli import options, threads
-from charrnn.cli.options import MODEL
 
 EXAMPLES = """
 # what is in it, how well did it learn, and can it go on?
@@ -14,11 +16,16 @@ charrnn info --json | jq -r '.history[] | [.step, .train, .held_out] | @tsv'
 """
 
 
-def info(
-    model: options.Model = MODEL,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,  # it has nothing to say beside the result
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be typed after the name of the command."""
+
+    model: Path = options.model()
+    as_json: bool = options.as_json()
+    quiet: bool = options.quiet()  # it has nothing to say beside the result
+
+
+def info(options: Options) -> None:
     """Show what a model file holds.
 
     Its network, its vocabulary, what it learned from and how, how the loss fell from check-up to
@@ -29,4 +36,4 @@ def info(
 
     from charrnn.cli import model_summary  # numpy comes with it, and must find the threads set
 
-    model_summary.show(model, as_json=as_json)
+    model_summary.show(options.model, as_json=options.as_json)

@@ -1,71 +1,221 @@
-"""The options that commands share, each written once, and how the others are written.
+"""Options made from settings: the fields of a dataclass become the options of a command.
 
-No default of the library is repeated here. An option that was not typed is None, and given()
-leaves it out, so that the library's own stands; the help states it in words.
+    @dataclass(frozen=True, kw_only=True)
+    class Options:
+        model: Path = model()                          # -m, --model
+        learning: dict[str, Any] = group(TrainConfig)  # --hidden, --layers, ...
+
+    def train(options: Options) -> None: ...
+
+What was not typed is left out, so that the default of the dataclass stands. A field made by
+``group`` stands for all settings of a configuration, such as TrainConfig; it holds those that were
+typed, by name: TrainConfig(**options.learning).
 """
 
 from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import MISSING, field, fields, replace
+from functools import wraps
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from charrnn.cli import values
-from charrnn.cli.values import Kind
+from charrnn.corpus.bundled import path_of
+from charrnn.settings import (
+    CORPUS,
+    File,
+    Flag,
+    OneOf,
+    Setting,
+    Text,
+    TrainConfig,
+    Values,
+    option_of,
+    setting,
+    settings_of,
+)
 
-CORPUS_PANEL = "Corpus"
-NETWORK_PANEL = "Network"
-LEARNING_PANEL = "Learning"
-OUTPUT_PANEL = "Output"
-
+OUTPUT = "Output"  # a panel of help
 MODEL = Path("model.npz")
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """Those that were typed: TrainConfig(**given(hidden=hidden, lr=lr))."""
-    return {name: value for name, value in options.items() if value is not None}
+class Option(NamedTuple):
+    """A setting that is typed, and where its value goes."""
+
+    name: str
+    setting: Setting
+    group: str  # the field whose value it becomes a part of, if there is one
 
 
-def option(
-    *names: str, kind: Kind, about: str, default: str = "", panel: str = "", envvar: str = ""
-) -> Any:
-    """An option that takes a value; default says in words what happens without it."""
-    return typer.Option(
-        *names,
-        parser=kind.parse,
-        metavar=kind.metavar,
-        help=about,
-        show_default=default or False,
-        rich_help_panel=panel or None,
-        envvar=envvar or None,
-        autocompletion=_completion(kind) if kind.names else None,
+def with_options(command: Callable[[Any], None]) -> Callable[..., None]:
+    """The command as Typer takes it: a parameter for each field of its options, a dataclass."""
+    kind = get_type_hints(command)["options"]
+    found = list(_options_of(kind))
+
+    @wraps(command)
+    def called(**typed: Any) -> None:
+        command(_made(kind, found, typed))
+
+    parameters = [_parameter(one) for one in found]
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
+def group(config: type, **changes: Any) -> Any:
+    """A field for all settings of a configuration, each with these changes to what help says."""
+    return field(default_factory=dict, metadata={"group": (config, changes)})
+
+
+def like(config: type, name: str, **changes: Any) -> Any:
+    """A field that is one setting of a configuration, None where it was not typed."""
+    one = replace(settings_of(config)[name], default=None, **changes)
+    return field(default=None, metadata={"setting": one})
+
+
+def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
+    """An argument that takes the names of texts: files, or "-" for standard input."""
+    default = MISSING if is_required else ()
+    return setting(Text(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
+
+
+def model() -> Any:
+    """The option for the model file."""
+    return setting(
+        File(),
+        "The model file.",
+        panel=OUTPUT,
+        default=MODEL,
+        names=("-m", "--model"),
+        variable="CHARRNN_MODEL",
     )
 
 
-def _completion(kind: Kind) -> Any:
+def as_json() -> Any:
+    """The option for JSON."""
+    return flag("Write JSON, for programs.", names=("--json",))
+
+
+def quiet() -> Any:
+    """The option for silence."""
+    return flag("Say only errors.", names=("-q", "--quiet"))
+
+
+def threads() -> Any:
+    """The option for threads, where no configuration has it."""
+    return like(TrainConfig, "workers")
+
+
+def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
+    """An option that takes no value."""
+    return setting(Flag(), about, panel=panel, default=False, names=names)
+
+
+def typed_name(name: str) -> str:
+    """What is typed for a setting of training: --threads for workers."""
+    found = settings_of(TrainConfig).get(name)
+    return option_of(name) if found is None else found.options(name)[-1].partition("/")[0]
+
+
+def would_replace(path: Path, source: str) -> bool:
+    """Whether the source leads to this file, or would as soon as something is written there."""
+    file = 0 if source == "-" else path_of(source)  # standard input may well be a file
+    try:
+        return os.path.samefile(file, path) and os.path.isfile(path)  # a terminal loses nothing
+    except OSError:  # one of them is not there
+        with suppress(OSError):  # nor is the folder that we are in
+            return source != "-" and os.path.realpath(source) == os.path.realpath(path)
+        return False
+    except ValueError:  # the model of a stranger says that it learned from "\0"
+        return False
+
+
+def _options_of(kind: type) -> Iterator[Option]:
+    for one in fields(kind):
+        if "group" in one.metadata:
+            config, changes = one.metadata["group"]
+            for name, of_group in settings_of(config).items():
+                if of_group.names != ():
+                    yield Option(name, replace(of_group, **changes), one.name)
+        else:
+            yield Option(one.name, one.metadata["setting"], "")
+
+
+def _made(kind: type, options: list[Option], typed: dict[str, Any]) -> Any:
+    """The options, from what was typed."""
+    values: dict[str, Any] = {}
+    for one in options:
+        value = typed.get(one.name)
+        if value is None or (one.setting.repeated and not value):
+            continue
+        if one.setting.repeated:
+            value = tuple(value)
+        if one.group:
+            values.setdefault(one.group, {})[one.name] = value
+        else:
+            values[one.name] = value
+    return kind(**values)
+
+
+def _parameter(option: Option) -> Parameter:
+    """What Typer is to make of it."""
+    setting = option.setting
+    names = setting.options(option.name)
+    is_flag = isinstance(setting.values, Flag)
+    what: dict[str, Any] = {
+        "help": setting.about,
+        "show_default": setting.default_in_words or False,
+        "rich_help_panel": setting.panel or None,
+    }
+    if not is_flag:
+        what["parser"] = _parser(setting.values)
+        what["metavar"] = setting.values.metavar
+        what["envvar"] = setting.variable or None
+        what["autocompletion"] = _completion(setting.values)
+    if names[0].startswith("-"):
+        info = typer.Option(*names, **what)
+    else:
+        what["metavar"] = names[0]
+        info = typer.Argument(callback=_expanded if setting.repeated else None, **what)
+    kind: Any = list[str] if setting.repeated else bool if is_flag else str
+    default = Parameter.empty if setting.is_required else None
+    kind = Annotated[kind if setting.is_required else kind | None, info]
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _parser(values: Values) -> Callable[[Any], Any]:
+    """From what was typed to one of these values; what else it is, is told in our words.
+
+    Typer has limits of its own; they let ``inf`` through, and what they say differs from version
+    to version.
+    """
+
+    def parse(typed: Any) -> Any:
+        with suppress(ValueError):
+            value = values.read(typed)
+            if values.holds(value):
+                return value
+        shown = repr(typed)
+        shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
+        raise typer.BadParameter(f"{shown} is not {values.allowed}")
+
+    return parse
+
+
+def _completion(values: Values) -> Any:
+    if not isinstance(values, OneOf):
+        return None
+
     def complete(incomplete: str) -> list[str]:
-        return [name for name in kind.names if name.startswith(incomplete)]
+        return [name for name in values.choices if name.startswith(incomplete)]
 
     return complete
-
-
-def flag(*names: str, about: str, panel: str = "") -> Any:
-    """An option that takes none."""
-    return typer.Option(*names, help=about, show_default=False, rich_help_panel=panel or None)
-
-
-def sources(metavar: str, about: str) -> Any:
-    """An argument that takes the names of texts: files, or "-" for standard input."""
-    return typer.Argument(
-        metavar=metavar,
-        help=about,
-        show_default=False,
-        callback=_expanded,
-        rich_help_panel=CORPUS_PANEL,
-    )
 
 
 def _expanded(names: list[str] | None) -> list[str] | None:
@@ -73,68 +223,3 @@ def _expanded(names: list[str] | None) -> list[str] | None:
     if names is None or os.name != "nt":
         return names
     return [file for name in names for file in sorted(glob.glob(name)) or [name]]
-
-
-Model = Annotated[
-    Path,
-    option(
-        "-m",
-        "--model",
-        kind=values.path(),
-        about="The model file.",
-        default=str(MODEL),
-        panel=OUTPUT_PANEL,
-        envvar="CHARRNN_MODEL",
-    ),
-]
-Json = Annotated[bool, flag("--json", about="Write JSON, for programs.", panel=OUTPUT_PANEL)]
-Quiet = Annotated[bool, flag("-q", "--quiet", about="Say only errors.", panel=OUTPUT_PANEL)]
-Threads = Annotated[
-    int | None,
-    option(
-        "--threads",
-        kind=values.whole(1, 1024),
-        about="How many threads work.",
-        default="the cores there are, up to 4",
-    ),
-]
-Examples = Annotated[
-    str | None,
-    option(
-        "--examples",
-        kind=values.one_of("auto", "lines", "paragraphs", "files"),
-        about="What one example is; auto: paragraphs where blank lines part them, else lines.",
-        default="that of the model, else auto",
-        panel=CORPUS_PANEL,
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    option(
-        "--encoding",
-        kind=values.text("NAME"),
-        about="How the text is encoded: utf-8, latin-1, utf-16, ...",
-        default="that of the model, else utf-8",
-        panel=CORPUS_PANEL,
-    ),
-]
-Newlines = Annotated[
-    str | None,
-    option(
-        "--newlines",
-        kind=values.one_of("translate", "keep"),
-        about="Read every kind of line end as one, or keep them as they are.",
-        default="that of the model, else translate",
-        panel=CORPUS_PANEL,
-    ),
-]
-Normalize = Annotated[
-    str | None,
-    option(
-        "--normalize",
-        kind=values.one_of("none", "NFC", "NFKC"),
-        about="Write letters that can be written in several ways in one.",
-        default="that of the model, else none",
-        panel=CORPUS_PANEL,
-    ),
-]

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 from charrnn.cli import options, threads
-from charrnn.cli import sample_options as own
 from charrnn.cli.console import Talk
-from charrnn.cli.options import MODEL, given
+from charrnn.cli.options import flag, group, like
+from charrnn.errors import SettingError
+from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig, Text, setting
+
+PRIME = "Prime"  # panels of help
+AGAIN = "Drawing again"
 
 EXAMPLES = """
 # ten new names, bolder than usual
@@ -27,27 +35,67 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 """
 
 
-def sample(
-    count: own.Count = None,
-    temp: own.Temp = None,
-    top_k: own.TopK = None,
-    top_p: own.TopP = None,
-    max_chars: own.MaxChars = None,
-    seed: own.Seed = None,
-    prime: own.Prime = None,
-    prime_file: own.PrimeFile = None,
-    hide_prime: own.HidePrime = False,
-    encoding: own.Encoding = None,
-    novel: own.Novel = None,
-    unique: own.Unique = False,
-    model: options.Model = MODEL,
-    null: own.Null = False,
-    surprise: own.Surprise = False,
-    raw: own.Raw = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    workers: options.Threads = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be typed after the name of the command."""
+
+    count: int = setting(
+        COUNT,
+        "How many samples; they are drawn side by side.",
+        panel=DRAWING,
+        default=1,
+        names=("-n", "--count"),
+    )
+    drawing: dict[str, Any] = group(SampleConfig)
+    prime: str | None = setting(
+        Text(), "Read this first and go on from there.", panel=PRIME, names=("-p", "--prime")
+    )
+    prime_file: str | None = setting(
+        Text("FILE"),
+        "Read this file first, - for standard input. Where examples are lines, its last newline"
+        " does not count.",
+        panel=PRIME,
+    )
+    hide_prime: bool = flag("Write only what was drawn.", panel=PRIME)
+    encoding: str | None = like(
+        Reading,
+        "encoding",
+        about="How the prime file and the --novel corpus are encoded.",
+        panel=PRIME,
+        default_in_words="as in training",
+    )
+    novel: tuple[str, ...] = setting(
+        Text("CORPUS"),
+        "Draw again what stands in this corpus word for word; may be repeated.",
+        panel=AGAIN,
+        default=(),
+        repeated=True,
+    )
+    unique: bool = flag("Draw again what was drawn before.", panel=AGAIN)
+    model: Path = options.model()
+    null: bool = flag("End samples with NUL, not with a newline.", names=("-0", "--null"))
+    surprise: bool = flag("Colour each character by how little it was expected, in a terminal.")
+    raw: bool = flag("Let a terminal obey the control characters that come up.")
+    as_json: bool = options.as_json()
+    quiet: bool = options.quiet()
+    workers: int | None = options.threads()
+
+    def check(self) -> None:
+        """Raise SettingError where the options contradict each other."""
+        if self.prime is not None and self.prime_file is not None:
+            raise SettingError(
+                "--prime and --prime-file exclude each other", "Leave one of them out."
+            )
+        if self.files.count("-") > 1:
+            raise SettingError("standard input can be read only once", "Name one - at most.")
+
+    @property
+    def files(self) -> list[str]:
+        """The texts that are to be read."""
+        return [*([] if self.prime_file is None else [self.prime_file]), *self.novel]
+
+
+def sample(options: Options) -> None:
     """Draw new text from a model.
 
     It draws character after character until the end of the text is drawn, and shows it meanwhile.
@@ -59,28 +107,9 @@ def sample(
     whatever the temperature and the filters, and cover the end of the text where it was drawn: they
     are those of charrnn eval.
     """
-    useful = threads.prepare(workers)
+    options.check()
+    useful = threads.prepare(options.workers)
 
-    from charrnn.cli.sampling import run  # numpy comes with it, and must find the threads set
+    from charrnn.cli.run_sampling import run  # numpy comes with it, and must find the threads set
 
-    run.draw(
-        run.Asked(
-            model=model,
-            count=1 if count is None else count,
-            config=given(
-                temperature=temp, top_k=top_k, top_p=top_p, max_characters=max_chars, seed=seed
-            ),
-            prime=prime,
-            prime_file=prime_file,
-            hide_prime=hide_prime,
-            reading=given(encoding=encoding),
-            novel=tuple(novel or ()),
-            unique=unique,
-            null=null,
-            surprise=surprise,
-            raw=raw,
-            as_json=as_json,
-        ),
-        useful,
-        Talk(quiet),
-    )
+    run(options, useful, Talk(options.quiet))

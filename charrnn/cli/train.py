@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import typer
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from charrnn.cli import options, threads
-from charrnn.cli import train_options as own
-from charrnn.cli.app import show_help
 from charrnn.cli.console import Talk
-from charrnn.cli.options import MODEL, given
-from charrnn.cli.training.arguments import Asked
+from charrnn.cli.options import MODEL, OUTPUT, flag, group, would_replace
+from charrnn.corpus.bundled import NAMES
+from charrnn.errors import SettingError
+from charrnn.settings import (
+    CORPUS,
+    CorpusConfig,
+    File,
+    Reading,
+    Text,
+    TrainConfig,
+    Whole,
+    setting,
+)
 
 EXAMPLES = """
 # learn a corpus that comes with the program, then make up ten more of its kind
@@ -31,44 +44,77 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 """
 
 
-def train(
-    ctx: typer.Context,
-    corpus: own.Corpus = None,
-    examples: options.Examples = None,
-    valid: own.Valid = None,
-    holdout: own.Holdout = None,
-    encoding: options.Encoding = None,
-    newlines: options.Newlines = None,
-    normalize: options.Normalize = None,
-    carry: own.Carry = None,
-    hidden: own.Hidden = None,
-    layers: own.Layers = None,
-    dropout: own.Dropout = None,
-    dropconnect: own.Dropconnect = None,
-    blank: own.Blank = None,
-    bptt: own.Bptt = None,
-    batch: own.Batch = None,
-    optimizer: own.Optimizer = None,
-    lr: own.Rate = None,
-    schedule: own.Schedule = None,
-    warmup: own.Warmup = None,
-    clip: own.Clip = None,
-    weight_decay: own.WeightDecay = None,
-    epochs: own.Epochs = None,
-    minutes: own.Minutes = None,
-    patience: own.Patience = None,
-    check_every: own.CheckEvery = None,
-    seed: own.Seed = None,
-    model: options.Model = MODEL,
-    resume: own.Resume = False,
-    force: own.Force = False,
-    metrics: own.Metrics = None,
-    preview: own.Preview = None,
-    dry_run: own.DryRun = False,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-    workers: options.Threads = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be typed after the name of the command."""
+
+    sources: tuple[str, ...] = options.sources(
+        "CORPUS",
+        "Texts to learn from: files, - for standard input, or a corpus that comes with the"
+        f" program: {', '.join(NAMES)}.",
+    )
+    valid: tuple[str, ...] = setting(
+        Text("FILE"),
+        "Hold out this text; may be repeated.",
+        panel=CORPUS,
+        default=(),
+        default_in_words="a part of the corpus",
+        repeated=True,
+    )
+    cutting: dict[str, Any] = group(CorpusConfig)
+    reading: dict[str, Any] = group(Reading)
+    learning: dict[str, Any] = group(TrainConfig)
+    model: Path = options.model()
+    resume: bool = flag("Go on with the run in the model file.")
+    force: bool = flag("Replace a model file that is there.")
+    metrics: Path | None = setting(
+        File(),
+        "Append a line of JSON to this file for each step and each check-up.",
+        panel=OUTPUT,
+    )
+    preview: int = setting(
+        Whole(0, 100), "How many samples to show at a check-up.", panel=OUTPUT, default=1
+    )
+    dry_run: bool = flag("Show the plan, and leave it at that.")
+    as_json: bool = options.as_json()
+    quiet: bool = options.quiet()
+
+    def check(self) -> None:
+        """Raise SettingError where the options contradict each other."""
+        if not self.sources and not self.resume:
+            raise SettingError("CORPUS is missing", "Try 'charrnn train --help'.")
+        for one, other in (
+            (self.resume and "--resume", self.force and "--force"),
+            (self.valid and "--valid", "holdout" in self.cutting and "--holdout"),
+        ):
+            if one and other:
+                raise SettingError(
+                    f"{one} and {other} exclude each other", "Leave one of them out."
+                )
+        named = [*self.sources, *self.valid]
+        if named.count("-") > 1:
+            raise SettingError("standard input can be read only once", "Name one - at most.")
+        if any(would_replace(self.model, source) for source in named):
+            raise SettingError(
+                f"the model would be written over {self.model}", "Name another file with -m."
+            )
+        self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
+
+    def check_metrics(self, *taken: str) -> None:
+        """Raise SettingError where the metrics would be written into one of these."""
+        if self.metrics is not None and any(would_replace(self.metrics, one) for one in taken):
+            raise SettingError(
+                f"--metrics would write into {self.metrics}", "Name a file of its own."
+            )
+
+    def line(self, command: str, *options: str) -> str:
+        """A line to type next, that speaks of the same model."""
+        usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
+        which = [] if self.model == usual else ["-m", str(self.model)]
+        return shlex.join(["charrnn", command, *options, *which])
+
+
+def train(options: Options) -> None:
     """Train a network on a corpus.
 
     It reads the corpus over and over, and learns which character comes next. A part is held out to
@@ -77,52 +123,9 @@ def train(
 
     Ctrl-C saves what was learned, and --resume goes on as if nothing had been.
     """
-    if not corpus and not resume and not _was_typed(ctx):
-        show_help(ctx)
-    asked = Asked(
-        sources=tuple(corpus or ()),
-        valid=tuple(valid or ()),
-        cutting=given(examples=examples, holdout=holdout),
-        reading=given(encoding=encoding, newlines=newlines, normalize=normalize),
-        learning=given(
-            carry=carry,
-            hidden=hidden,
-            layers=layers,
-            dropout=dropout,
-            dropconnect=dropconnect,
-            blank=blank,
-            bptt=bptt,
-            batch=batch,
-            optimizer=optimizer,
-            lr=lr,
-            schedule=schedule,
-            warmup=warmup,
-            clip=clip,
-            weight_decay=weight_decay,
-            epochs=epochs,
-            minutes=minutes,
-            patience=patience,
-            check_every=check_every,
-            seed=seed,
-            workers=workers,
-        ),
-        model=model,
-        resume=resume,
-        force=force,
-        metrics=metrics,
-        preview=1 if preview is None else preview,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
-    asked.check()
-    useful = threads.prepare(workers)
+    options.check()
+    useful = threads.prepare(options.learning.get("workers"))
 
-    from charrnn.cli.training.run import run
+    from charrnn.cli.run_training import run  # numpy comes with it, and must find the threads set
 
-    run(asked, useful, Talk(quiet))
-
-
-def _was_typed(ctx: typer.Context) -> bool:
-    """Whether there is anything on the command line."""
-    sources = [ctx.get_parameter_source(name) for name in ctx.params]
-    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
+    run(options, useful, Talk(options.quiet))

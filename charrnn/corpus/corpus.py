@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, get_args
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from charrnn.corpus.draft import BLOCK, Draft, Kind, blocks_of, draft_of, ended_codes
+from charrnn.corpus.draft import BLOCK, Draft, blocks_of, draft_of, ended_codes
 from charrnn.corpus.examples import Examples, encode_draft, renumbered
 from charrnn.corpus.holdout import split
-from charrnn.corpus.reading import Reading, blocks
+from charrnn.corpus.reading import blocks
 from charrnn.corpus.sources import name_of
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError
+from charrnn.settings import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import Vocabulary
 
 __all__ = [
@@ -28,25 +29,6 @@ __all__ = [
 
 TEXT_ENDS: Final = b"\xff"  # neither stands in UTF-8
 VALIDATION_FOLLOWS: Final = b"\xfe"
-
-
-@dataclass(frozen=True)
-class CorpusConfig:
-    examples: Kind = "auto"
-    holdout: float = 0.1  # the share of the examples, or of the characters of a single one
-    seed: int = 0
-    reading: Reading = field(default_factory=Reading)
-
-    def __post_init__(self) -> None:
-        if self.examples not in get_args(Kind):
-            kinds = ", ".join(get_args(Kind))
-            raise SettingError(f"{self.examples!r} is no kind of example", f"One of {kinds}")
-        if not 0 <= self.holdout < 1:
-            raise SettingError(
-                f"a share of {self.holdout} cannot be held out", "From 0 to below 1; 0.1 is usual."
-            )
-        if not 0 <= self.seed < 1 << 64:
-            raise SettingError(f"{self.seed} is no seed", "From 0 to 2^64 - 1.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from mmap import mmap
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE, Cut, cut
+from charrnn.settings import Kind as Kind
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, codes_of, is_surrogate
 
-Kind = Literal["auto", "lines", "paragraphs", "files"]
 Starts = NDArray[np.unsignedinteger[Any]]
 
 BLOCK: Final = 1 << 17  # symbols worked on at a time

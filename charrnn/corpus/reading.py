@@ -12,46 +12,17 @@ import codecs
 import io
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from charrnn.corpus.sources import byte_blocks, name_of
-from charrnn.errors import CorpusError, SettingError
-
-Newlines = Literal["translate", "keep"]
-Normalization = Literal["none", "NFC", "NFKC"]
+from charrnn.errors import CorpusError
+from charrnn.settings import Reading as Reading
 
 BOM: Final = "\ufeff"
 WIDE_MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
-
-
-@dataclass(frozen=True)
-class Reading:
-    encoding: str = "utf-8"
-    newlines: Newlines = "translate"  # CRLF and lone CR become LF
-    normalize: Normalization = "none"
-
-    def __post_init__(self) -> None:
-        try:
-            codecs.getincrementaldecoder(self.encoding)
-            " ".encode(self.encoding)  # refuses what is a codec and no encoding: hex, rot13
-        except (LookupError, ValueError):
-            raise SettingError(
-                f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
-            ) from None
-        for option, choices in ((self.newlines, Newlines), (self.normalize, Normalization)):
-            if option not in get_args(choices):
-                raise SettingError(
-                    f"{option!r} is no way to read a text", f"One of {', '.join(get_args(choices))}"
-                )
-
-    @property
-    def wants_bytes_without_nul(self) -> bool:
-        """Whether a NUL byte, or the mark of a wider encoding, shows that this is not the text."""
-        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
 
 def blocks(source: str, reading: Reading) -> Iterator[str]:

@@ -21,11 +21,12 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.errors import SettingError
 from charrnn.network.parameters import Integers, Parameters
 from charrnn.network.stepper import Array64, State, Stepper
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
-from charrnn.settings import check
+from charrnn.settings import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids, Vocabulary
 
 Ending = Literal["end", "limit"]
@@ -38,25 +39,6 @@ CELLS: Final = 1 << 25  # at most, drawn by a group before its first sample has 
 AHEAD: Final = 256  # steps for which chances are looked up at a time, for one sample
 FEW: Final = 16  # and for many
 REACH: Final = 1 << 17  # symbols of a prime that are read, the last ones; no state holds as many
-LARGEST: Final = 1 << 62
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleConfig:
-    """How to draw."""
-
-    temperature: float = 1.0  # 0 is the most likely symbol at each step
-    top_k: int | None = None  # draw among so many of the most likely symbols
-    top_p: float | None = None  # draw among the fewest symbols that have this much of the chance
-    max_characters: int = 2000  # drawn; those of a prime do not count
-    seed: int | None = None  # None: another one each time
-
-    def __post_init__(self) -> None:
-        check("temp", self.temperature, 0, 1e6, "0 to 1e6, where 0 is the most likely symbol")
-        check("top_k", self.top_k, 1, LARGEST, "1 or more")
-        check("top_p", self.top_p, math.nextafter(0, 1), 1, "above 0 and at most 1")
-        check("max_chars", self.max_characters, 1, LARGEST, "1 or more")
-        check("seed", self.seed, 0, (1 << 64) - 1, "0 to 2^64 - 1")
 
 
 class Piece(NamedTuple):
@@ -91,7 +73,12 @@ class Sampler:
     ) -> None:
         self.config = config = config or SampleConfig()
         symbols = vocabulary.symbols
-        check("top_k", config.top_k, 1, symbols, f"1 to {symbols}: the model has no more symbols")
+        if config.top_k is not None and config.top_k > symbols:
+            raise SettingError(
+                f"top_k cannot be {config.top_k}",
+                f"It may be 1 to {symbols}: the model has no more symbols.",
+                "top_k",
+            )
         self._symbols = symbols
         self._characters = ["", "", *vocabulary.characters]
         self._seed = random_seed() if config.seed is None else config.seed

@@ -13,17 +13,17 @@ The parameters are a copy, and the model is what it was before.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import numpy as np
 
-from charrnn.errors import DivergedError, SettingError
+from charrnn.errors import DivergedError
 from charrnn.network.exact_readout import ExactReadout
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.blocks import Floats, Ranks
 from charrnn.scoring.scorer import add_novelty
+from charrnn.settings import DYNAMIC_RATE, check
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 STEPS: Final = 32  # symbols read before learning from them
@@ -42,8 +42,7 @@ class DynamicScorer:
         carry: bool = False,
         ranking: bool = False,
     ) -> None:
-        if not (math.isfinite(rate) and rate > 0):
-            raise SettingError(f"--dynamic cannot be {rate}", "A rate above 0, such as 0.0002.")
+        check("rate", rate, DYNAMIC_RATE)
         self.vocabulary = vocabulary
         self.rate = rate
         self.carry = carry

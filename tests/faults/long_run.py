@@ -11,7 +11,7 @@ from tests.running import PYTHON
 
 # Saves at every check-up, however often those are.
 OFTEN = (
-    "from charrnn.cli.training import autosave; autosave.OFTEN = autosave.COSTLY = 0;"
+    "from charrnn.cli import autosave; autosave.OFTEN = autosave.COSTLY = 0;"
     "from charrnn.__main__ import run; run()"
 )
 SAVING_OFTEN = [*PYTHON, "-c", OFTEN]

@@ -10,23 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING
 
+from charrnn.cli import run_summary as end
 from charrnn.cli import signals
+from charrnn.cli.autosave import Saver
 from charrnn.cli.console import Talk, write_json
+from charrnn.cli.metrics import Metrics
+from charrnn.cli.preparing import Opened, held, opened
+from charrnn.cli.progress import Progress
+from charrnn.cli.run_summary import Outcome
 from charrnn.cli.signals import Stop
-from charrnn.cli.training import summary as end
-from charrnn.cli.training.arguments import Asked
-from charrnn.cli.training.autosave import Saver
-from charrnn.cli.training.metrics import Metrics
-from charrnn.cli.training.progress import Progress
-from charrnn.cli.training.setup import Opened, held, opened
-from charrnn.cli.training.summary import Outcome
 from charrnn.errors import CharrnnError
 from charrnn.settings import Ending
 from charrnn.training.loop import Done, Event, train
 
+if TYPE_CHECKING:
+    from charrnn.cli.train import Options
 
-def run(asked: Asked, threads: int, talk: Talk) -> None:
+
+def run(asked: Options, threads: int, talk: Talk) -> None:
     """Do all of it; SystemExit where a signal was the end."""
     with held(asked):
         ready = opened(asked, threads, talk)

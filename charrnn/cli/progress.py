@@ -19,12 +19,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from charrnn.cli import charset, layout
+from charrnn.cli.checkup_table import Rows
 from charrnn.cli.console import Talk
 from charrnn.cli.layout import DIM
 from charrnn.cli.numbers import clock, counted
-from charrnn.cli.training.checkup_table import Rows
-from charrnn.cli.training.preview import preview
-from charrnn.cli.training.speed import Pace
+from charrnn.cli.preview import preview
+from charrnn.cli.speed import Pace
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.training.loop import Checkup, Done, Event, Step, progress
 

@@ -5,50 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.api import Model, load
+from charrnn.cli import prime as priming
 from charrnn.cli.console import Talk, write_json
-from charrnn.cli.sampling import prime as priming
-from charrnn.cli.sampling.output import Frame, tell, voice_for
+from charrnn.cli.sample_output import Frame, tell, voice_for
 from charrnn.corpus.reading import Reading
-from charrnn.errors import SettingError
 from charrnn.escaping import encodable
 from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler
 
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The options, as they were typed."""
-
-    model: Path
-    count: int
-    config: dict[str, Any]  # fields of SampleConfig
-    prime: str | None
-    prime_file: str | None
-    hide_prime: bool
-    reading: dict[str, Any]  # fields of Reading
-    novel: tuple[str, ...]
-    unique: bool
-    null: bool
-    surprise: bool
-    raw: bool
-    as_json: bool
-
-    def check(self) -> None:
-        """Raise SettingError where the options contradict each other."""
-        if self.prime is not None and self.prime_file is not None:
-            raise SettingError(
-                "--prime and --prime-file exclude each other", "Leave one of them out."
-            )
-        if self.files.count("-") > 1:
-            raise SettingError("standard input can be read only once", "Name one - at most.")
-
-    @property
-    def files(self) -> list[str]:
-        """The texts that are to be read."""
-        return [*([] if self.prime_file is None else [self.prime_file]), *self.novel]
+if TYPE_CHECKING:
+    from charrnn.cli.sample import Options
 
 
 @dataclass
@@ -73,12 +41,13 @@ class Tally:
             yield piece
 
 
-def draw(asked: Asked, workers: int, talk: Talk) -> None:
+def run(asked: Options, workers: int, talk: Talk) -> None:
     """Do all of it."""
-    asked.check()
-    config = SampleConfig(**asked.config)
+    config = SampleConfig(**asked.drawing)
     model = load(asked.model)
-    reading = replace(model.reading, **asked.reading)
+    reading = (
+        model.reading if asked.encoding is None else replace(model.reading, encoding=asked.encoding)
+    )
     talk.note_if_waiting(asked.files)
     prime = read_prime(asked, model, reading)
     sampler = Sampler(model.parameters, model.vocabulary, config, prime, workers)
@@ -96,7 +65,7 @@ def draw(asked: Asked, workers: int, talk: Talk) -> None:
     say_what_is_missing(tally, asked, config, talk)
 
 
-def read_prime(asked: Asked, model: Model, reading: Reading) -> str:
+def read_prime(asked: Options, model: Model, reading: Reading) -> str:
     """The text to go on from."""
     if asked.prime_file is not None:
         return priming.from_file(asked.prime_file, reading, model.examples_are)
@@ -112,7 +81,7 @@ def nats_of(prime: str, model: Model) -> float:
 
 
 def redrawn(
-    asked: Asked, sampler: Sampler, prime: str, model: Model, reading: Reading
+    asked: Options, sampler: Sampler, prime: str, model: Model, reading: Reading
 ) -> Iterator[Sample]:
     """The samples, drawn again where they are not wanted."""
     from charrnn.sampling import redrawing
@@ -151,7 +120,9 @@ def write_lines(samples: Iterable[Sample], prime: str, prime_nats: float) -> Non
         )
 
 
-def write_text(pieces: Iterable[Piece], prime: str, asked: Asked, model: Model, talk: Talk) -> None:
+def write_text(
+    pieces: Iterable[Piece], prime: str, asked: Options, model: Model, talk: Talk
+) -> None:
     """The samples as text."""
     painter = None
     if asked.surprise:
@@ -169,7 +140,7 @@ def write_text(pieces: Iterable[Piece], prime: str, asked: Asked, model: Model, 
     tell(pieces, voice_for(raw=asked.raw, painter=painter), frame)
 
 
-def say_what_is_missing(tally: Tally, asked: Asked, config: SampleConfig, talk: Talk) -> None:
+def say_what_is_missing(tally: Tally, asked: Options, config: SampleConfig, talk: Talk) -> None:
     """Say which samples are not what was asked for."""
     if tally.limited:
         many = f"{tally.limited:,} of {asked.count:,} samples"

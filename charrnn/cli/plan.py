@@ -10,18 +10,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import layout
 from charrnn.cli.console import Talk
 from charrnn.cli.layout import TOGETHER, Fact
 from charrnn.cli.numbers import bytes_in_words, clock, count, counted
-from charrnn.cli.training.arguments import Asked
 from charrnn.corpus.corpus import Corpus
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.plan import Plan
 from charrnn.presets import FITTED, FOREVER, preset
 from charrnn.settings import Fitted
+
+if TYPE_CHECKING:
+    from charrnn.cli.train import Options
 
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 SHRINKING = ("bptt", "batch")
@@ -33,7 +35,7 @@ def tell(facts: Iterable[Fact], talk: Talk) -> None:
         layout.say(facts, sys.stderr)
 
 
-def corpus_facts(corpus: Corpus, asked: Asked) -> list[Fact]:
+def corpus_facts(corpus: Corpus, asked: Options) -> list[Fact]:
     """What is learned from, and what is held out."""
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
@@ -56,7 +58,7 @@ def corpus_facts(corpus: Corpus, asked: Asked) -> list[Fact]:
     ]
 
 
-def network_facts(plan: Plan, asked: Asked, symbols: int) -> list[Fact]:
+def network_facts(plan: Plan, asked: Options, symbols: int) -> list[Fact]:
     """What learns, what it takes, and which of its sizes were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
@@ -77,12 +79,12 @@ def network_facts(plan: Plan, asked: Asked, symbols: int) -> list[Fact]:
     return facts
 
 
-def is_chosen(name: str, config: Fitted, asked: Asked) -> bool:
+def is_chosen(name: str, config: Fitted, asked: Options) -> bool:
     """Whether that setting was left to us."""
     return name not in asked.learning and getattr(config, name) != FOREVER
 
 
-def shrinking(config: Fitted, asked: Asked, symbols: int) -> Iterable[tuple[str, int, int]]:
+def shrinking(config: Fitted, asked: Options, symbols: int) -> Iterable[tuple[str, int, int]]:
     """The settings that are smaller than what was wanted, with both values."""
     usual = preset(symbols)
     for name in SHRINKING:

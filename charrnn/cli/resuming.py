@@ -10,9 +10,9 @@ import codecs
 import math
 import os
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from charrnn.cli.training.arguments import Asked
+from charrnn.cli.options import typed_name as typed
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, load
 from charrnn.errors import CorpusError, ResumeError
@@ -22,10 +22,13 @@ from charrnn.presets import FOREVER, fitted
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.loop import check_patience
 
+if TYPE_CHECKING:
+    from charrnn.cli.train import Options
+
 MAY_RISE = ("epochs", "minutes", "patience")
 
 
-def read_again(run: Checkpoint, asked: Asked) -> Corpus:
+def read_again(run: Checkpoint, asked: Options) -> Corpus:
     """The corpus that the run learned from; ResumeError if it is another one by now."""
     facts = run.corpus
     check_cutting(facts, asked)
@@ -48,7 +51,7 @@ def read_again(run: Checkpoint, asked: Asked) -> Corpus:
     return corpus
 
 
-def check_cutting(facts: CorpusRecord, asked: Asked) -> None:
+def check_cutting(facts: CorpusRecord, asked: Options) -> None:
     """Raise ResumeError where the corpus is to be read or cut in another way."""
     had: dict[str, Any] = {
         "examples": facts.examples_are,
@@ -66,7 +69,7 @@ def check_cutting(facts: CorpusRecord, asked: Asked) -> None:
         check_equal(name, had[name], value, asked)
 
 
-def check_same(corpus: Corpus, run: Checkpoint, asked: Asked) -> None:
+def check_same(corpus: Corpus, run: Checkpoint, asked: Options) -> None:
     """Raise ResumeError unless this is the corpus that the run learned from."""
     now, then = corpus.fingerprint, run.corpus.fingerprint
     if now != then:
@@ -82,7 +85,7 @@ def check_same(corpus: Corpus, run: Checkpoint, asked: Asked) -> None:
         )
 
 
-def settings(had: Fitted, asked: Asked, corpus: Corpus) -> Fitted:
+def settings(had: Fitted, asked: Options, corpus: Corpus) -> Fitted:
     """The settings to go on with; ResumeError where others than those of the run were given."""
     learning = dict(asked.learning)
     rising = {name: learning.pop(name) for name in MAY_RISE if name in learning}
@@ -95,28 +98,23 @@ def settings(had: Fitted, asked: Asked, corpus: Corpus) -> Fitted:
     return replace(had, **rising)
 
 
-def check_equal(name: str, had: object, wanted: object, asked: Asked) -> None:
+def check_equal(name: str, had: object, wanted: object, asked: Options) -> None:
     """Raise ResumeError unless both are the same."""
     if had != wanted:
         raise ResumeError(
-            f"{option(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(had)}",
+            f"{typed(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(had)}",
             "Leave it out to go on, or train anew into another file with -m.",
         )
 
 
-def check_rise(name: str, had: float | None, wanted: float, asked: Asked) -> None:
+def check_rise(name: str, had: float | None, wanted: float, asked: Options) -> None:
     """Raise ResumeError where a limit is lowered; none at all is the highest."""
     limit = math.inf if had is None or had == FOREVER else had
     if wanted < limit:
         raise ResumeError(
-            f"{option(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(limit)}",
-            f"{option(name)} may be raised, not lowered.",
+            f"{typed(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(limit)}",
+            f"{typed(name)} may be raised, not lowered.",
         )
-
-
-def option(name: str) -> str:
-    """What to type for it."""
-    return "--" + {"workers": "threads"}.get(name, name.replace("_", "-"))
 
 
 def shown(value: object) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import layout
 from charrnn.cli.console import Talk, write_json
 from charrnn.cli.layout import Fact
 from charrnn.cli.loss_history import best_of, picture
 from charrnn.cli.numbers import clock, count, counted, of_bits
-from charrnn.cli.training.arguments import Asked
-from charrnn.cli.training.plan_view import corpus_json
-from charrnn.cli.training.speed import Pace
+from charrnn.cli.plan import corpus_json
+from charrnn.cli.speed import Pace
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.plan import parameters
 from charrnn.scoring.score import Mean
 from charrnn.settings import Ending
+
+if TYPE_CHECKING:
+    from charrnn.cli.train import Options
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Outcome:
         return Mean(best.nats_per_character, 1)
 
 
-def show(outcome: Outcome, asked: Asked, talk: Talk) -> None:
+def show(outcome: Outcome, asked: Options, talk: Talk) -> None:
     """Show what the run came to."""
     if not talk.quiet:
         draw(outcome.run)
@@ -56,7 +58,7 @@ def draw(run: Checkpoint) -> None:
         sys.stderr.write(line + "\n")
 
 
-def table(outcome: Outcome, asked: Asked) -> list[Fact]:
+def table(outcome: Outcome, asked: Options) -> list[Fact]:
     """The short table."""
     run, pace, state = outcome.run, outcome.pace, outcome.run.state
     facts = [("model", str(asked.model))]
@@ -97,7 +99,7 @@ def stopped(outcome: Outcome) -> str:
     return "interrupted"
 
 
-def summary(outcome: Outcome, asked: Asked) -> dict[str, Any]:
+def summary(outcome: Outcome, asked: Options) -> dict[str, Any]:
     """The summary for programs."""
     run, best = outcome.run, outcome.best
     state, size = run.state, run.vocabulary.symbols
@@ -123,7 +125,7 @@ def summary(outcome: Outcome, asked: Asked) -> dict[str, Any]:
     }
 
 
-def say_what_next(outcome: Outcome, asked: Asked, talk: Talk) -> None:
+def say_what_next(outcome: Outcome, asked: Options, talk: Talk) -> None:
     """Lines to type next."""
     if outcome.stopped == "interrupted":
         talk.note(
@@ -151,7 +153,7 @@ def twice(outcome: Outcome) -> list[str]:
     return [f"--{limit}", f"{value:g}" if limit == "minutes" else str(value)]
 
 
-def go_on(run: Checkpoint, asked: Asked, *options: str) -> str:
+def go_on(run: Checkpoint, asked: Options, *options: str) -> str:
     """What to type to go on with the run."""
     again = ["-"] if "-" in run.corpus.sources else []
     metrics = ["--metrics", str(asked.metrics)] if asked.metrics is not None else []

@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from charrnn.cli import memory, resuming
+from charrnn.cli import plan as plan_view
+from charrnn.cli.baselines import in_order, remembered, tell_baselines
 from charrnn.cli.console import Talk
-from charrnn.cli.training import memory, plan_view, resuming
-from charrnn.cli.training.arguments import Asked
-from charrnn.cli.training.baselines import in_order, remembered, tell_baselines
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.errors import ModelExistsError, ResumeError, SettingError
@@ -28,6 +28,9 @@ from charrnn.scoring.baselines import by_counting
 from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.loop import ended, start
 
+if TYPE_CHECKING:
+    from charrnn.cli.train import Options
+
 SMALLEST = 1 << 12  # bytes: no model has fewer
 CHECKUP = 160  # bytes of history: more than it has, by as much as the largest vocabulary takes
 MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
@@ -37,7 +40,7 @@ MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
 class Opened:
     """A run that may begin."""
 
-    asked: Asked
+    asked: Options
     corpus: Corpus
     checkpoint: Checkpoint
     plan: Plan
@@ -77,7 +80,7 @@ class Opened:
 
 
 @contextmanager
-def held(asked: Asked) -> Iterator[None]:
+def held(asked: Options) -> Iterator[None]:
     """The model file is ours alone in here, and can be written; a dry run does not touch it."""
     if asked.dry_run:
         yield
@@ -89,7 +92,7 @@ def held(asked: Asked) -> Iterator[None]:
         yield
 
 
-def check_there(asked: Asked) -> None:
+def check_there(asked: Options) -> None:
     """Raise where a model would be lost, or is not there to go on with."""
     is_there = os.path.exists(asked.model)
     if asked.resume and not is_there:
@@ -105,7 +108,7 @@ def check_there(asked: Asked) -> None:
         )
 
 
-def opened(asked: Asked, threads: int, talk: Talk) -> Opened:
+def opened(asked: Options, threads: int, talk: Talk) -> Opened:
     """The run, its plan told; a file that is too large for the disk is refused."""
     run = resumed(asked, talk) if asked.resume else begun(asked, threads, talk)
     if not asked.dry_run:
@@ -132,7 +135,7 @@ def check_history(run: Opened) -> None:
         )
 
 
-def begun(asked: Asked, threads: int, talk: Talk) -> Opened:
+def begun(asked: Options, threads: int, talk: Talk) -> Opened:
     """A new run."""
     config = TrainConfig(**{"workers": threads, **asked.learning})
     cutting = CorpusConfig(reading=Reading(**asked.reading), seed=config.seed, **asked.cutting)
@@ -152,7 +155,7 @@ def begun(asked: Asked, threads: int, talk: Talk) -> Opened:
     return made
 
 
-def resumed(asked: Asked, talk: Talk) -> Opened:
+def resumed(asked: Options, talk: Talk) -> Opened:
     """The run in the model file."""
     run = checkpoint.load(asked.model)
     talk.note_if_waiting((*(asked.sources or run.corpus.sources), *asked.valid))
@@ -171,7 +174,7 @@ def resumed(asked: Asked, talk: Talk) -> Opened:
     return made
 
 
-def introduce(config: Fitted, corpus: Corpus, asked: Asked, talk: Talk) -> Plan:
+def introduce(config: Fitted, corpus: Corpus, asked: Options, talk: Talk) -> Plan:
     """Tell what is to learn and from what: the plan. CorpusError where memory will not do."""
     plan_view.tell(plan_view.corpus_facts(corpus, asked), talk)
     will_be = plan(config, corpus)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from charrnn.cli.console import Talk
-from charrnn.cli.training.metrics import Metrics
+from charrnn.cli.metrics import Metrics
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint

@@ -6,16 +6,15 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from charrnn.api import Model, load
+from charrnn.cli import html_file
 from charrnn.cli.console import Talk
-from charrnn.cli.scoring import html_file
-from charrnn.cli.scoring.arguments import Asked
-from charrnn.cli.scoring.per_character import heat_map
-from charrnn.cli.scoring.per_example import ExampleRows
-from charrnn.cli.scoring.reading_progress import ReadingBar
-from charrnn.cli.scoring.summary import Verdict
+from charrnn.cli.per_character import heat_map
+from charrnn.cli.per_example import ExampleRows
+from charrnn.cli.reading_progress import ReadingBar
+from charrnn.cli.score_summary import Verdict
 from charrnn.corpus.corpus import Corpus
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
@@ -24,6 +23,9 @@ from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.html_page import page
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Codes
+
+if TYPE_CHECKING:
+    from charrnn.cli.eval import Options
 
 SLOWLY = 1 << 13  # symbols in a piece where the network learns from each window
 COSTLY = 1 << 16  # and where each of them becomes a line
@@ -49,9 +51,8 @@ class Listener(Protocol):
         """That was all."""
 
 
-def run(asked: Asked, workers: int, talk: Talk) -> None:
+def run(asked: Options, workers: int, talk: Talk) -> None:
     """Do all of it."""
-    asked.check()
     model = load(asked.model)
     learned_from = (*model.corpus.sources, *model.corpus.valid)
     asked.check_page(*(source for source in learned_from if source != "-"))
@@ -83,7 +84,7 @@ def run(asked: Asked, workers: int, talk: Talk) -> None:
         talk.note(f"the coloured text is in {asked.html}")
 
 
-def the_text(asked: Asked, model: Model, corpus: Corpus | None) -> Text:
+def the_text(asked: Options, model: Model, corpus: Corpus | None) -> Text:
     """What was named, or what was held out of this corpus."""
     facts = model.corpus
     if corpus is not None and not asked.sources:
@@ -105,7 +106,7 @@ def size_of(sources: Sequence[str]) -> int | None:
     return sum(os.path.getsize(source) for source in sources)
 
 
-def symbols_at_once(asked: Asked) -> int:
+def symbols_at_once(asked: Options) -> int:
     """How many symbols are read before anything is shown."""
     if asked.sort == "input":
         return AS_THEY_COME
@@ -114,7 +115,7 @@ def symbols_at_once(asked: Asked) -> int:
     return COSTLY if asked.per_char or asked.html is not None else AT_ONCE
 
 
-def the_reader(asked: Asked, model: Model, workers: int) -> Reader:
+def the_reader(asked: Options, model: Model, workers: int) -> Reader:
     """A network that stays as it is, or one that learns from what it reads."""
     p, v, ranking = model.parameters, model.vocabulary, asked.per_char
     if asked.dynamic is not None:
@@ -122,7 +123,7 @@ def the_reader(asked: Asked, model: Model, workers: int) -> Reader:
     return Scorer(p, v, model.carry, workers, ranking)
 
 
-def rows(asked: Asked, text: Text) -> list[Listener]:
+def rows(asked: Options, text: Text) -> list[Listener]:
     """Whoever shows more than the sums."""
     if asked.per_example:
         return [ExampleRows(asked.sort or "surprise", as_json=asked.as_json)]

@@ -1,1 +1,0 @@
-"""What ``charrnn sample`` shows and does around the drawing itself."""

@@ -1,1 +1,0 @@
-"""What ``charrnn eval`` shows and does around the scoring itself."""

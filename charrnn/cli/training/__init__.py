@@ -1,1 +1,0 @@
-"""What ``charrnn train`` shows and does around the learning itself."""
