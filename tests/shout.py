@@ -40,7 +40,7 @@ class Options:
     words: tuple[str, ...] = options.sources("WORD", "What to shout.", is_required=True)
     loudness: dict[str, Any] = options.group(Loudness)
     model: Path = options.model()
-    examples: str | None = options.like(CorpusConfig, "examples")
+    cutting: dict[str, Any] = options.group(CorpusConfig, "examples")
     reading: dict[str, Any] = options.group(Reading)
     workers: int | None = options.threads()
     raw: bool = options.flag("As it is.")
@@ -63,7 +63,7 @@ def shout(options: Options) -> None:
     if options.act is not None:
         ACTS[options.act](talk)
     if options.as_json:
-        facts = {**options.loudness, "examples": options.examples, "model": str(options.model)}
+        facts = {**options.loudness, **options.cutting, "model": str(options.model)}
         console.write_json("shout", {"words": options.words, **facts})
         console.write_json("shout", {"loss": float("nan"), "curve": (float("inf"), 1.5)})
     else:

@@ -68,9 +68,9 @@ def with_options(command: Callable[[Any], None]) -> Callable[..., None]:
     return called
 
 
-def group(config: type, **changes: Any) -> Any:
-    """A field for all settings of a configuration, each with these changes to what help says."""
-    return field(default_factory=dict, metadata={"group": (config, changes)})
+def group(config: type, *only: str, **changes: Any) -> Any:
+    """A field for all settings of a configuration, or some; with changes to what help says."""
+    return field(default_factory=dict, metadata={"group": (config, only, changes)})
 
 
 def like(config: type, name: str, **changes: Any) -> Any:
@@ -139,9 +139,9 @@ def would_replace(path: Path, source: str) -> bool:
 def _options_of(kind: type) -> Iterator[Option]:
     for one in fields(kind):
         if "group" in one.metadata:
-            config, changes = one.metadata["group"]
+            config, only, changes = one.metadata["group"]
             for name, of_group in settings_of(config).items():
-                if of_group.names != ():
+                if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
         else:
             yield Option(one.name, one.metadata["setting"], "")

@@ -45,9 +45,7 @@ def run(asked: Options, workers: int, talk: Talk) -> None:
     """Do all of it."""
     config = SampleConfig(**asked.drawing)
     model = load(asked.model)
-    reading = (
-        model.reading if asked.encoding is None else replace(model.reading, encoding=asked.encoding)
-    )
+    reading = replace(model.reading, **asked.reading)
     talk.note_if_waiting(asked.files)
     prime = read_prime(asked, model, reading)
     sampler = Sampler(model.parameters, model.vocabulary, config, prime, workers)

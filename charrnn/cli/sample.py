@@ -8,7 +8,7 @@ from typing import Any
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Talk
-from charrnn.cli.options import flag, group, like
+from charrnn.cli.options import flag, group
 from charrnn.errors import SettingError
 from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig, Text, setting
 
@@ -57,7 +57,7 @@ class Options:
         panel=PRIME,
     )
     hide_prime: bool = flag("Write only what was drawn.", panel=PRIME)
-    encoding: str | None = like(
+    reading: dict[str, Any] = group(
         Reading,
         "encoding",
         about="How the prime file and the --novel corpus are encoded.",
