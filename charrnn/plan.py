@@ -87,5 +87,6 @@ def check_memory(needed: int, available: int | None) -> None:
         raise CorpusError(
             f"this run needs about {needed / 2**30:.1f} GiB of memory, and"
             f" {available / 2**30:.1f} GiB are free",
-            "Try a smaller --hidden, --batch or --bptt.",
+            "Try a smaller network, a smaller batch or a shorter horizon.",
+            "memory",
         )

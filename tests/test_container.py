@@ -337,7 +337,7 @@ def test_a_missing_file_or_a_dangling_link_says_how_to_make_one(tmp_path: Path) 
     for name in ("missing", "dangling"):
         with pytest.raises(ModelFileError, match=f"there is no model .*{name}") as caught:
             load(tmp_path / name)
-        assert "charrnn train" in caught.value.hint
+        assert "Train one first" in caught.value.hint
 
 
 def test_what_the_system_says_of_an_unreadable_file_is_told(

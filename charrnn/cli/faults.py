@@ -64,7 +64,9 @@ def explain(error: BaseException) -> Fault | None:
     match error:
         case CharrnnError():
             status = USAGE if isinstance(error, SettingError) else FAILURE
-            return Fault(status, error.what, error.hint)
+            from charrnn.cli import hints
+
+            return Fault(status, *hints.in_words_of_the_command_line(error))
         case SystemExit():
             return Fault(error.code if isinstance(error.code, int) else bool(error.code))
         case signals.Stopped():

@@ -36,7 +36,6 @@ from charrnn.settings import (
     Text,
     TrainConfig,
     Values,
-    option_of,
     setting,
     settings_of,
 )
@@ -115,12 +114,6 @@ def threads() -> Any:
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
     """An option that takes no value."""
     return setting(Flag(), about, panel=panel, default=False, names=names)
-
-
-def typed_name(name: str) -> str:
-    """What is typed for a setting of training: --threads for workers."""
-    found = settings_of(TrainConfig).get(name)
-    return option_of(name) if found is None else found.options(name)[-1].partition("/")[0]
 
 
 def would_replace(path: Path, source: str) -> bool:

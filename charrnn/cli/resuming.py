@@ -12,7 +12,7 @@ import os
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli.options import typed_name as typed
+from charrnn.cli.hints import option_for
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, load
 from charrnn.errors import CorpusError, ResumeError
@@ -102,18 +102,18 @@ def check_equal(name: str, had: object, wanted: object, asked: Options) -> None:
     """Raise ResumeError unless both are the same."""
     if had != wanted:
         raise ResumeError(
-            f"{typed(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(had)}",
+            f"{option_for(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(had)}",
             "Leave it out to go on, or train anew into another file with -m.",
         )
 
 
 def check_rise(name: str, had: float | None, wanted: float, asked: Options) -> None:
     """Raise ResumeError where a limit is lowered; none at all is the highest."""
-    limit = math.inf if had is None or had == FOREVER else had
+    limit, option = math.inf if had is None or had == FOREVER else had, option_for(name)
     if wanted < limit:
         raise ResumeError(
-            f"{typed(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(limit)}",
-            f"{typed(name)} may be raised, not lowered.",
+            f"{option} {shown(wanted)} contradicts {asked.model}, which has {shown(limit)}",
+            f"{option} may be raised, not lowered.",
         )
 
 

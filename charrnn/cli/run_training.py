@@ -85,6 +85,5 @@ def remembered(saver: Saver) -> Iterator[None]:
     try:
         yield
     except CharrnnError as error:
-        hint = error.hint.rstrip(".")
-        error.hint = f"{hint[:1].upper()}{hint[1:]}. {saver.what_is_there()}"
+        error.add_note(saver.what_is_there())
         raise

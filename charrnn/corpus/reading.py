@@ -65,13 +65,17 @@ def _check_kind(source: str, block: bytes, offset: int) -> None:
         for encoding, marks in WIDE_MARKS.items():
             if block.startswith(marks):
                 raise CorpusError(
-                    f"{name_of(source)} looks like {encoding}", f"Try --encoding {encoding.lower()}"
+                    f"{name_of(source)} looks like {encoding}",
+                    f"Try the encoding {encoding.lower()}",
+                    "encoding",
+                    encoding=encoding.lower(),
                 )
     nul = block.find(0)
     if nul >= 0:
         raise CorpusError(
             f"{name_of(source)} looks binary: there is a NUL at byte {offset + nul}",
-            "A corpus is text. For UTF-16 without a mark, try --encoding utf-16-le",
+            "A corpus is text. For UTF-16 without a mark, try the encoding utf-16-le",
+            "binary",
         )
 
 
@@ -81,15 +85,16 @@ def _not_decoded(
     """Where the text stops being text; `end` is the offset of the first byte not yet read."""
     what = f"{name_of(source)} is not {encoding.upper()}"
     other = "latin-1, cp1252 or utf-16" if encoding.lower().startswith("utf") else "utf-8"
-    hint = f"If it is text in another encoding, name that: --encoding {other}"
+    hint = f"If it is text in another encoding, name that: {other}"
     if not isinstance(error, UnicodeDecodeError):
-        return CorpusError(f"{what}: {error}", hint)
+        return CorpusError(f"{what}: {error}", hint, "decoding", other=other)
     # The decoder's object is what it had kept back and then this block, so it ends where we do.
     offset = end - len(error.object) + error.start
     before = error.object[: error.start].decode(encoding, "replace")
     line += len(before.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
     wrong = error.object[error.start]
-    return CorpusError(f"{what}: byte {offset}, in line {line}, is 0x{wrong:02x}", hint)
+    where = f"byte {offset}, in line {line}"
+    return CorpusError(f"{what}: {where}, is 0x{wrong:02x}", hint, "decoding", other=other)
 
 
 def _without_mark(texts: Iterator[str]) -> Iterator[str]:

@@ -244,5 +244,5 @@ class _Book:
     def damaged(self, why: str) -> DamagedModelError:
         return DamagedModelError(
             f"{os.fspath(self.path)} is damaged: {why}",
-            "Restore it from a copy, or train it again: charrnn train CORPUS --force",
+            "Restore it from a copy, or train it again.",
         )

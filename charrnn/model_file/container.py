@@ -45,7 +45,8 @@ def save(path: Path, arrays: Arrays, facts: Mapping[str, JSON]) -> None:
         if not npz.is_finite(array):
             raise SaveError(
                 f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
-                "What was saved before is untouched. Try a smaller --lr.",
+                "What was saved before is untouched. Try a smaller learning rate.",
+                "not finite",
             )
     replace(path, layout.size, _sealed(_pieces(layout, text, arrays)))
 
@@ -65,12 +66,13 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
         with open_regular(path) as file:
             return Reader(os.fspath(path), file).read(expected, names or (lambda _: True))
     except FileNotFoundError as error:
-        hint = "Train one first: charrnn train CORPUS. Or say with -m where it is."
-        raise ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
+        hint = "Train one first, or say where it is."
+        raise ModelFileError(f"there is no model {os.fspath(path)}", hint, "missing") from error
     except OSError as error:
         raise ModelFileError(
             f"{os.fspath(path)} cannot be read: {error.strerror or error}",
-            "Look at its permissions and at the disk, or name another model with -m.",
+            "Look at its permissions and at the disk, or name another model.",
+            "unreadable",
         ) from error
 
 

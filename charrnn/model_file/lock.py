@@ -29,12 +29,13 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     except BlockingIOError as busy:
         raise ModelBusyError(
             f"{os.fspath(path)} is being written by another run{busy.strerror}",
-            "Wait until that run has ended, or name another file with -m.",
+            "Wait until that run has ended, or name another file.",
         ) from busy
     except OSError as error:
         raise SaveError(
             f"{os.fspath(path)} cannot be locked: {error.strerror}",
-            "Name a file with -m in a folder that can be written to.",
+            "Name a file in a folder that can be written to.",
+            "folder",
         ) from error
     try:
         yield

@@ -100,7 +100,7 @@ class Reader:
         except json_text.NewerFormatError as error:
             raise NewerModelError(
                 f"{self.path} was written by a newer charrnn",
-                "Update this one: pip install --upgrade charrnn",
+                "Update this one.",
             ) from error
         except ValueError as error:
             raise self.damaged("its text makes no sense") from error
@@ -159,7 +159,7 @@ class Reader:
     def damaged(self, why: str) -> DamagedModelError:
         return DamagedModelError(
             f"{self.path} is damaged: {why}",
-            "Restore it from a copy, or train it again: charrnn train CORPUS --force",
+            "Restore it from a copy, or train it again.",
         )
 
 

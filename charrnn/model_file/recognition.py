@@ -50,5 +50,5 @@ def _check_kind(path: str | os.PathLike[str], status: os.stat_result) -> None:
 
 
 def _not_a_model(path: str, why: str = "") -> NotAModelError:
-    hint = "Say with -m which file charrnn train wrote."
+    hint = "Name a file that a run was saved to."
     return NotAModelError(f"{path} is not a charrnn model{why}", hint)

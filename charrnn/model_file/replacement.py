@@ -27,14 +27,15 @@ from charrnn.model_file import lock
 _SLICE = 1 << 20  # bytes a write, so that a signal is heard between two of them
 
 _HINTS = {
-    errno.ENOSPC: "Free some room, or name a file elsewhere with -m.",
-    errno.EDQUOT: "Free some room, or name a file elsewhere with -m.",
+    errno.ENOSPC: "Free some room, or name a file elsewhere.",
+    errno.EDQUOT: "Free some room, or name a file elsewhere.",
     errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
-    errno.ENOENT: "Make the folder first, or name a file elsewhere with -m.",
+    errno.ENOENT: "Make the folder first, or name a file elsewhere.",
 }
+_KEYS = {errno.EFBIG: "size"} | dict.fromkeys(set(_HINTS) - {errno.EFBIG}, "elsewhere")
 # No file could be there, however small.
 _OF_PLACES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
-_HINT = "Name a file with -m in a folder that can be written to."
+_HINT = "Name a file in a folder that can be written to."
 
 
 def replace(path: str | os.PathLike[str], size: int, pieces: Iterable[bytes | memoryview]) -> None:
@@ -203,4 +204,5 @@ def _refusing(path: str | os.PathLike[str], size: int) -> Iterator[None]:
         raise SaveError(
             f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
             _HINTS.get(error.errno or 0, _HINT),
+            _KEYS.get(error.errno or 0, "folder"),
         ) from error

@@ -78,9 +78,12 @@ class DynamicScorer:
                     self._learn()
             at += len(taken)
         if not (nats < LARGEST).all():  # nor where one is NaN
+            smaller = f"{min(self.rate / 10, 2e-4):.1g}"
             raise DivergedError(
                 "the loss grew out of bounds while learning from the text",
-                f"Try a smaller rate, such as --dynamic {min(self.rate / 10, 2e-4):.1g}",
+                f"Try a smaller rate, such as {smaller}",
+                "rate",
+                rate=smaller,
             )
         add_novelty(self.vocabulary, ids, nats, ranks)
         return nats, ranks

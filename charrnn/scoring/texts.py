@@ -24,7 +24,7 @@ from charrnn.errors import CorpusError
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
-NAME_A_TEXT: Final = "Name a text to score: charrnn eval TEXT"
+NAME_A_TEXT: Final = "Name a text to score"
 
 
 class Facts(Protocol):
@@ -68,16 +68,18 @@ def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     try:
         found = corpus.load(facts.sources, facts.config, facts.valid)
     except CorpusError as error:
-        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
+        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
     if found.fingerprint != facts.fingerprint:
         raise CorpusError(
             f"the corpus has changed since the model was trained: {names}",
             f"Bring the old one back. {NAME_A_TEXT}",
+            "text",
         )
     if found.vocabulary != vocabulary:  # by other lots, something else is held out
         raise CorpusError(
             "the corpus is no longer cut as it was when the model was trained",
             f"Use the NumPy that it was trained with. {NAME_A_TEXT}",
+            "text",
         )
     return found
 
@@ -86,14 +88,17 @@ def check_there(facts: Facts) -> None:
     """Raise CorpusError where the files of a corpus are not where they were."""
     sources = facts.sources + facts.valid
     if not sources:
-        raise CorpusError("the model was trained on texts that no file holds", NAME_A_TEXT)
+        raise CorpusError("the model was trained on texts that no file holds", NAME_A_TEXT, "text")
     if "-" in sources:
-        raise CorpusError("the model was trained on standard input, which is gone", NAME_A_TEXT)
+        raise CorpusError(
+            "the model was trained on standard input, which is gone", NAME_A_TEXT, "text"
+        )
     for source in sources:
         if not os.path.exists(path_of(source)):
             raise CorpusError(
                 f"the corpus has moved: {source} is not there",
                 f"Go to the folder where it was trained, or bring it back. {NAME_A_TEXT}",
+                "text",
             )
 
 
@@ -101,7 +106,7 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
     """The code points of what was held out, also of characters that training has never seen."""
     ids = found.held_out.ids
     if not len(ids):
-        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
+        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT, "text")
     if not (ids == UNKNOWN).any():
         return codes_of_ids(ids, found.vocabulary)
     if facts.valid:

@@ -107,8 +107,10 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
     """Raise SettingError where patience would wait for a held-out loss that there is not."""
     if patience is not None and not len(corpus.held_out):
         raise SettingError(
-            f"--patience {patience} needs text that is held out, and there is none",
-            "Leave it out, or hold some out with --holdout or --valid.",
+            f"patience {patience} needs text that is held out, and there is none",
+            "Leave it out, or hold some out.",
+            "nothing held out",
+            setting="patience",
         )
 
 
@@ -261,7 +263,10 @@ def ended(state: TrainState, config: Fitted) -> Ending | None:
 
 def diverged(state: TrainState, config: Fitted) -> DivergedError:
     """What to say when the loss leaves every bound."""
+    lr = f"{min(config.lr / 5, USUAL_LR):.1g}"
     return DivergedError(
         f"the loss grew out of bounds at step {state.step:,}",
-        f"try a smaller learning rate, such as --lr {min(config.lr / 5, USUAL_LR):.1g}",
+        f"try a smaller learning rate, such as {lr}",
+        "lr",
+        lr=lr,
     )

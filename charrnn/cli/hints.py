@@ -1,0 +1,70 @@
+"""What a user of the command line reads of an error: options and commands, where Python has names.
+
+The library says "workers cannot be 0" and "name another file"; here that becomes "--threads cannot
+be 0" and "name another file with -m". An error is known by its class and its key, a value that is
+out of its range by the name of its setting.
+"""
+
+from __future__ import annotations
+
+from charrnn.errors import (
+    CharrnnError,
+    CorpusError,
+    DamagedModelError,
+    DivergedError,
+    ModelBusyError,
+    ModelFileError,
+    NewerModelError,
+    NotAModelError,
+    SaveError,
+    SettingError,
+)
+from charrnn.settings import CorpusConfig, Reading, SampleConfig, TrainConfig, settings_of
+
+# {hint} is what the library says, without a full stop; other names are details of the error.
+HINTS: dict[tuple[type[CharrnnError], str], str] = {
+    (CorpusError, "encoding"): "Try --encoding {encoding}",
+    (CorpusError, "binary"): (
+        "A corpus is text. For UTF-16 without a mark, try --encoding utf-16-le"
+    ),
+    (CorpusError, "decoding"): ("If it is text in another encoding, name that: --encoding {other}"),
+    (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
+    (CorpusError, "text"): "{hint}: charrnn eval TEXT",
+    (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
+    (DivergedError, "lr"): "try a smaller learning rate, such as --lr {lr}",
+    (DivergedError, "rate"): "Try a smaller rate, such as --dynamic {rate}",
+    (ModelFileError, "missing"): (
+        "Train one first: charrnn train CORPUS. Or say with -m where it is."
+    ),
+    (ModelFileError, "unreadable"): "{hint} with -m.",
+    (NotAModelError, ""): "Say with -m which file charrnn train wrote.",
+    (DamagedModelError, ""): "{hint}: charrnn train CORPUS --force",
+    (NewerModelError, ""): "{hint}: pip install --upgrade charrnn",
+    (ModelBusyError, ""): "{hint} with -m.",
+    (SaveError, "elsewhere"): "{hint} with -m.",
+    (SaveError, "folder"): "Name a file with -m in a folder that can be written to.",
+    (SaveError, "not finite"): "What was saved before is untouched. Try a smaller --lr.",
+}
+
+
+def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
+    """What is wrong, and what to do about it; what was noted on the way comes after that."""
+    what, name = error.what, str(error.details.get("setting", error.key))
+    if isinstance(error, SettingError) and name and what.startswith(f"{name} "):
+        what = option_for(name) + what.removeprefix(name)
+    hint = error.hint
+    if (type(error), error.key) in HINTS:
+        known = HINTS[type(error), error.key]
+        hint = known.format(hint=hint.rstrip("."), **error.details)
+    for note in getattr(error, "__notes__", ()):
+        hint = f"{hint[:1].upper()}{hint[1:].rstrip('.')}. {note}"
+    return what, hint
+
+
+def option_for(name: str) -> str:
+    """What is typed for a setting: --threads for workers."""
+    for config in (TrainConfig, SampleConfig, CorpusConfig, Reading):
+        one = settings_of(config).get(name)
+        if one is not None and one.names != ():
+            return one.options(name)[-1].partition("/")[0]
+    return name
