@@ -25,9 +25,9 @@ def run() -> None:
 def say_version() -> None:
     """Write the name and the version."""
     from charrnn import __version__
-    from charrnn.cli.console import write_result
+    from charrnn.cli.console import Console
 
-    write_result(f"charrnn {__version__}\n")
+    Console().result(f"charrnn {__version__}\n")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,12 @@ and tab.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import NewType, TypeVar, cast
+
+Visible = NewType("Visible", str)  # made by the functions below, or painted since: steers nothing
+Raw = NewType("Raw", str)  # as it is, because that was asked for or because it goes to a file
+Writable = TypeVar("Writable", Visible, Raw)
 
 # C0 but tab and newline, DEL and C1; marks that turn the writing direction around; the two
 # separators that some programs take for a new line; lone surrogates, which is how Python hands
@@ -26,19 +32,24 @@ _LONE = re.compile("[\ud800-\udfff]")
 _SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
-def visible(text: str) -> str:
+def visible(text: str) -> Visible:
     """The text with control characters shown; each on its own, so a stream may come in pieces."""
-    return _STEERING.sub(_shown, text)
+    return Visible(_STEERING.sub(_shown, text))
 
 
-def visible_line(text: str) -> str:
+def visible_line(text: str) -> Visible:
     """The same on one line: newline and tab are shown too."""
-    return _STEERING_OR_SPACING.sub(_shown, text)
+    return Visible(_STEERING_OR_SPACING.sub(_shown, text))
 
 
-def visible_json(json_text: str) -> str:
+def visible_json(json_text: str) -> Visible:
     """JSON that means the same, with the control characters inside its strings escaped."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+    return Visible(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text))
+
+
+def joined(pieces: Iterable[Writable], between: str = "") -> Writable:
+    """The pieces in one, which is what they are; what stands between them is ours."""
+    return cast(Writable, between.join(pieces))
 
 
 def encodable(text: str) -> str:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import app, console, options, signals
+from charrnn.cli import app, options, signals
+from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError, SettingError
+from charrnn.escaping import Raw
 from charrnn.settings import SEED, CorpusConfig, Reading, Real, Text, setting
 
 EXAMPLES = """
@@ -55,21 +57,21 @@ def shout(options: Options) -> None:
 
     Louder than [b]bold[/b], and :smile: stays what it is.
     """
-    talk = console.Talk(options.quiet)
-    talk.note(f"going to shout {options.words[0]}")
-    talk.warn("this is [red]loud[/red]")
+    console = Console(options.quiet)
+    console.note(f"going to shout {options.words[0]}")
+    console.warn("this is [red]loud[/red]")
     if options.fault is not None:
         FAULTS[options.fault]()
     if options.act is not None:
-        ACTS[options.act](talk)
+        ACTS[options.act](console)
     if options.as_json:
         facts = {**options.loudness, **options.cutting, "model": str(options.model)}
-        console.write_json("shout", {"words": options.words, **facts})
-        console.write_json("shout", {"loss": float("nan"), "curve": (float("inf"), 1.5)})
+        console.json("shout", {"words": options.words, **facts})
+        console.json("shout", {"loss": float("nan"), "curve": (float("inf"), 1.5)})
     else:
         for word in options.words:
-            console.write_result(word, raw=options.raw)
-            console.write_result("\n")
+            console.out.write(Raw(word)) if options.raw else console.result(word)
+            console.result("\n")
 
 
 def _raise(error: BaseException) -> Callable[[], None]:
@@ -97,51 +99,51 @@ FAULTS: dict[str, Callable[[], None]] = {
 }
 
 
-def _wait(talk: console.Talk) -> None:
+def _wait(console: Console) -> None:
     """What training does: one step after another, until it is asked to stop; then it saves."""
-    with signals.watched(talk) as stop:
+    with signals.watched(console) as stop:
         print("ready", file=sys.stderr, flush=True)
         end = time.monotonic() + 20
         while not stop.requested and time.monotonic() < end:
             time.sleep(0.01)
-    console.write_result("saved\n")
+    console.result("saved\n")
     raise SystemExit(stop.status)
 
 
-def _wait_on(talk: console.Talk) -> None:
+def _wait_on(console: Console) -> None:
     """A step that takes for ever, and a save that must not be cut short."""
-    with signals.watched(talk):
+    with signals.watched(console):
         try:
             print("ready", file=sys.stderr, flush=True)
             time.sleep(20)
             time.sleep(20)
         finally:
-            console.write_result("cleaned up\n")
+            console.result("cleaned up\n")
 
 
-def _sleep(_talk: console.Talk) -> None:
+def _sleep(console: Console) -> None:
     try:
         print("ready", file=sys.stderr, flush=True)
         time.sleep(20)
     finally:
-        console.write_result("cleaned up\n")
+        console.result("cleaned up\n")
 
 
-def _draw(_talk: console.Talk) -> None:
+def _draw(console: Console) -> None:
     for _ in range(100_000):
-        console.write_result("all work and no play\n")
+        console.result("all work and no play\n")
     print("nobody listened", file=sys.stderr)
 
 
-def _bar(talk: console.Talk) -> None:
+def _bar(console: Console) -> None:
     from tqdm import tqdm
 
-    for step in tqdm(range(3), disable=not talk.animated, mininterval=0):
+    for step in tqdm(range(3), disable=not console.is_animated, mininterval=0):
         if step == 1:
-            talk.note("half way")
+            console.note("half way")
 
 
-ACTS: dict[str, Callable[[console.Talk], None]] = {
+ACTS: dict[str, Callable[[Console], None]] = {
     "wait": _wait,
     "wait-on": _wait_on,
     "sleep": _sleep,

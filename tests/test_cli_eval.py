@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 from charrnn.api import Model, load
-from charrnn.cli import reading_progress, threads
-from charrnn.cli.console import Talk
+from charrnn.cli import run_scoring, threads
+from charrnn.cli.console import Console
 from charrnn.cli.faults import READER_LEFT
-from charrnn.cli.reading_progress import ReadingBar
+from charrnn.cli.run_scoring import ReadingBar
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import CorpusConfig
 from charrnn.model_file import checkpoint
@@ -601,12 +601,12 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch: pytest.MonkeyPatch, is_alone: bool, is_drawn: bool
 ) -> None:
     seen = Terminal()
-    monkeypatch.setattr(reading_progress, "SOON", 0.0)
+    monkeypatch.setattr(run_scoring, "SOON", 0.0)
     monkeypatch.setattr(sys, "stderr", seen)
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     codes = np.full(1000, ord("a"), np.uint32)
-    with ReadingBar(2000, Talk(), is_alone=is_alone) as bar:
+    with ReadingBar(2000, Console(), is_alone=is_alone) as bar:
         bar.hear(Piece(codes, codes.astype(np.uint8), np.zeros(1000), None))
     assert ("reading" in seen.getvalue()) == is_drawn
     assert not seen.getvalue().split("\r")[-1].strip()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import character_ranges, model_summary, threads
+from charrnn.cli import model_summary, threads
 from charrnn.vocabulary import Vocabulary
 from tests.running import Here, in_a_child, on_a_terminal
 from tests.speaking import babbler, saved
@@ -164,11 +164,11 @@ def test_json_of_any_vocabulary_is_one_line(here: Here) -> None:
     ],
 )
 def test_a_vocabulary_is_made_visible(characters: str, shown: str) -> None:
-    assert character_ranges.shown(characters) == shown
+    assert model_summary.characters_in_words(characters) == shown
 
 
 def test_a_large_vocabulary_is_cut_short() -> None:
-    assert character_ranges.shown("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
+    assert model_summary.characters_in_words("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
         "and 4,036 more"
     )
 
@@ -176,10 +176,12 @@ def test_a_large_vocabulary_is_cut_short() -> None:
 @given(st.sets(st.characters(exclude_categories=["Cs"]), max_size=80))
 def test_no_character_is_lost_from_a_vocabulary(characters: set[str]) -> None:
     text = Vocabulary("".join(sorted(characters))).characters
-    found = [*character_ranges.ranges(text)]
+    found = [*model_summary.ranges(text)]
     assert sum(count for _, _, count in found) == len(text)
     assert (
         "".join(c for first, last, _ in found for c in map(chr, range(ord(first), ord(last) + 1)))
         == text
     )
-    assert not any(unicodedata.category(c) in ("Cc", "Cf") for c in character_ranges.shown(text))
+    assert not any(
+        unicodedata.category(c) in ("Cc", "Cf") for c in model_summary.characters_in_words(text)
+    )

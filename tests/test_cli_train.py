@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from charrnn import plan, settings
-from charrnn.cli import app, baselines, preparing, progress, threads
+from charrnn.cli import app, prepare, progress, threads
+from charrnn.cli.plan import part_in_words
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.model_file import checkpoint
@@ -417,7 +418,7 @@ def test_the_history_is_within_the_room_that_is_asked_for(here: Here) -> None:
     trained(here, "--epochs", "40", "--check-every", "1")
     whole = checkpoint.load("model.npz")
     needed = checkpoint.room_needed(replace(whole, state=replace(whole.state, history=[])))
-    room = needed + preparing.CHECKUP * whole.state.step
+    room = needed + prepare.CHECKUP * whole.state.step
     assert needed < Path("model.npz").stat().st_size < room
 
 
@@ -462,8 +463,8 @@ def test_a_network_that_memory_cannot_hold_is_refused(here: Here) -> None:
 def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
     corpus = from_texts(["abcdefgh"] * 100, CorpusConfig(holdout=0.5))
     whole, part = (Baseline("unigram", 2.0, "none", size, size) for size in (450, 45))
-    assert baselines.part_in_words(whole, corpus) == ""
-    assert baselines.part_in_words(part, corpus).startswith("counted on 10.0% of what is learned")
+    assert part_in_words(whole, corpus) == ""
+    assert part_in_words(part, corpus).startswith("counted on 10.0% of what is learned")
 
 
 # Wrong usage

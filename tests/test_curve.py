@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.cli.curve import HEIGHT, LABEL, picture
+from charrnn.escaping import Visible
 
 LOSSES = st.floats(0.01, 20)
 
@@ -21,14 +22,19 @@ def rows(*pairs: tuple[float, float]) -> list[dict[str, float]]:
     ]
 
 
-def plainly(text: str, style: str) -> str:
+def plainly(text: Visible, style: str) -> Visible:
     """No colour."""
     return text
 
 
+def framed(text: Visible, style: str) -> Visible:
+    """What is coloured, between brackets."""
+    return Visible(f"<{text}>")
+
+
 def drawn(
     history: list[dict[str, float]], baseline: float | None = None, width: int = 40
-) -> list[str]:
+) -> list[Visible]:
     """The picture in ASCII."""
     line = None if baseline is None else ("markov-3", baseline)
     return picture(history, line, width, plainly, plain=True)
@@ -76,7 +82,9 @@ def test_a_window_too_narrow_gets_none() -> None:
 
 
 def test_dots_are_of_braille_and_colours_go_around_them() -> None:
-    lines = picture(rows((2, 2), (1, 1)), None, 40, lambda text, style: f"<{text}>", plain=False)
+    lines = picture(
+        rows((2, 2), (1, 1)), None, 40, lambda text, style: Visible(f"<{text}>"), plain=False
+    )
     assert any(0x2800 < ord(letter) < 0x2900 for letter in lines[0])
     assert "<" in lines[0]
 

@@ -105,7 +105,7 @@ def test_every_option_in_a_hint_is_one() -> None:
         for config in (TrainConfig, SampleConfig, charrnn.settings.CorpusConfig)
         for name, one in settings_of(config).items()
         for option in one.options(name)
-    } | {"--encoding", "--valid", "--dynamic", "--force"}
+    } | {"--encoding", "--valid", "--dynamic", "--force", "--upgrade"}
     for hint in HINTS.values():
         assert set(re.findall(r"--[a-z-]+", hint)) <= options
     assert all(issubclass(kind, errors.CharrnnError) for kind, _ in HINTS)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli import charset, layout, memory, numbers
-from charrnn.cli.checkup_table import Rows
-from charrnn.cli.preview import preview
-from charrnn.cli.speed import Pace
+from charrnn.cli import memory, numbers, table
+from charrnn.cli.checkup_rows import CheckupRows, preview
+from charrnn.cli.console import NARROW, Output
+from charrnn.cli.progress import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
@@ -23,6 +23,7 @@ from tests.running import on_a_terminal
 from tests.test_cli_train import BRIEF, NAMES
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
+FILE = Output(io.StringIO)
 BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 
 
@@ -47,38 +48,38 @@ class Window(io.StringIO):
 
 
 def test_a_row_has_the_figures_of_its_check_up() -> None:
-    head, row = Rows(True, {}).lines(checkup(1200, math.log(8), train=2.0), 1.5, io.StringIO())
+    head, row = CheckupRows(True, {}, FILE).lines(checkup(1200, math.log(8)), 1.5)
     assert head.split() == ["step", "epoch", "train", "held-out", "bits", "gap"]
     assert row.split() == ["1,200", "1.50", "2.000", "2.079", "3.000", "+0.079", "*"]
 
 
 def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
-    rows, file = Rows(True, BASELINES), io.StringIO()
+    rows = CheckupRows(True, BASELINES, FILE)
     ends = []
     for step, nats in enumerate([3.0, 3.1, 2.4, 1.9, 1.9]):
-        line = [*rows.lines(checkup(step, nats), 1, file)][-1]
+        line = [*rows.lines(checkup(step, nats), 1)][-1]
         ends.append("".join(line.partition("*")[1:]))
     assert ends == ["*  past uniform", "", "*  past markov-2", "*  past markov-3", ""]
 
 
 def test_a_run_that_goes_on_knows_what_it_had_passed() -> None:
-    rows, file = Rows(True, BASELINES, best=2.2), io.StringIO()
-    assert not [*rows.lines(checkup(1, 2.3), 1, file)][-1].endswith("*")
-    assert [*rows.lines(checkup(2, 2.1), 1, file)][-1].endswith("*")
+    rows = CheckupRows(True, BASELINES, FILE, best=2.2)
+    assert not [*rows.lines(checkup(1, 2.3), 1)][-1].endswith("*")
+    assert [*rows.lines(checkup(2, 2.1), 1)][-1].endswith("*")
 
 
 def test_without_anything_held_out_there_is_less_to_say() -> None:
-    head, row = Rows(False, {}).lines(Checkup(7, None, 2.0, True), 1, io.StringIO())
+    head, row = CheckupRows(False, {}, FILE).lines(Checkup(7, None, 2.0, True), 1)
     assert (head.split(), row.split()) == (["step", "epoch", "train"], ["7", "1.00", "2.000"])
 
 
 @pytest.mark.parametrize("wide", range(1, 101, 3))
 def test_rows_fit_the_window(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     window = Window(wide, monkeypatch)
-    rows = Rows(True, BASELINES)
-    for line in rows.lines(checkup(123_456, 1.9), 10, window):
-        assert len(line) <= max(wide, layout.NARROW)
-    assert rows.indent(window) < max(wide, layout.NARROW) - 4
+    rows = CheckupRows(True, BASELINES, Output(lambda: window))
+    for line in rows.lines(checkup(123_456, 1.9), 10):
+        assert len(line) <= max(wide, NARROW)
+    assert rows.indent < max(wide, NARROW) - 4
 
 
 # Samples
@@ -180,17 +181,17 @@ def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
 # Columns
 
 
-def test_facts_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{layout.TOGETHER}7")]
-    lines = list(layout.rows(told, io.StringIO()))
+def test_entries_are_wrapped_below_each_other() -> None:
+    told = [("name", "word " * 30), ("", f"an --option{table.TOGETHER}7")]
+    lines = list(table.entries(told, FILE))
     assert lines[0].startswith("name       word")
-    assert all(line.startswith(" " * layout.INDENT) for line in lines[1:])
+    assert all(line.startswith(" " * table.INDENT) for line in lines[1:])
     assert lines[-1].endswith("--option 7")
     assert max(map(len, lines)) < 80
 
 
 def test_a_name_that_would_steer_is_shown() -> None:
-    (line,) = layout.rows([("model", "a\x1b[2J\nb")], io.StringIO())
+    (line,) = table.entries([("model", "a\x1b[2J\nb")], FILE)
     assert line == r"model      a\x1b[2J\nb"
 
 
@@ -199,12 +200,12 @@ def test_letters_are_plain_where_no_others_can_be_had(monkeypatch: pytest.Monkey
     monkeypatch.setenv("LANG", "en_GB.UTF-8")
     monkeypatch.setenv("TERM", "xterm")
     utf8 = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    assert not charset.are_plain(utf8)
-    assert charset.are_plain(io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    assert not Output(lambda: utf8).is_plain
+    assert Output(lambda: io.TextIOWrapper(io.BytesIO(), encoding="ascii")).is_plain
     for name, value in (("LC_ALL", "C"), ("TERM", "linux"), ("TERM", "dumb")):
         with monkeypatch.context() as inner:
             inner.setenv(name, value)
-            assert charset.are_plain(utf8)
+            assert Output(lambda: utf8).is_plain
 
 
 # On a terminal
@@ -238,8 +239,8 @@ def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> Non
     assert "\x1b[3" not in seen
     body = seen.partition("next:")[0]  # commands to copy stay whole
     shown = [part for line in body.split("\n") for part in line.split("\r")]
-    assert max(len(part.removesuffix("\x1b[A")) for part in shown) <= max(wide, layout.NARROW)
-    assert ("\r" in body) == (wide >= layout.NARROW)
+    assert max(len(part.removesuffix("\x1b[A")) for part in shown) <= max(wide, NARROW)
+    assert ("\r" in body) == (wide >= NARROW)
 
 
 @posix

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.cli.console import Output
 from charrnn.cli.surprisal_colours import Painter
 from charrnn.scoring import surprisal_bands
 from charrnn.vocabulary import codes_of
@@ -32,7 +33,7 @@ def nothing_said_of_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 def painter(monkeypatch: pytest.MonkeyPatch, **env: str) -> Painter:
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    return Painter(Terminal())
+    return Painter(Output(Terminal))
 
 
 @given(st.lists(st.floats(0, 60), min_size=1))
@@ -100,7 +101,7 @@ def test_where_there_are_none_the_text_is_plain(
     pens = painter(monkeypatch, **env)
     assert not pens.has_colours
     assert pens.paint("x", 20.0) == "x"
-    assert not Painter(io.StringIO()).has_colours
+    assert not Painter(Output(io.StringIO)).has_colours
 
 
 def test_a_text_cannot_bring_colours_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

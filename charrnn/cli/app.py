@@ -17,9 +17,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli import help as page
 from charrnn.cli import usage
-from charrnn.cli.console import write_result
+from charrnn.cli.console import Console
 from charrnn.cli.faults import USAGE
 from charrnn.errors import SettingError
+from charrnn.escaping import Raw
 
 Context = Any  # Click's, which Typer does not let one name in every version
 
@@ -100,7 +101,7 @@ class Commands(TyperGroup):
 
 def show_help(ctx: Context) -> NoReturn:
     """Answer a command line that says nothing: help, and the status of something missing."""
-    write_result(ctx.get_help() + "\n", raw=True)
+    Console().out.write(Raw(ctx.get_help() + "\n"))
     raise typer.Exit(USAGE)
 
 

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from charrnn.cli.console import Talk
+from charrnn.cli.console import Console
 from charrnn.cli.metrics import Metrics
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
@@ -22,10 +22,16 @@ class Saver:
     """Keeps the model file up to date."""
 
     def __init__(
-        self, path: Path, run: Checkpoint, talk: Talk, metrics: Metrics | None, *, is_there: bool
+        self,
+        path: Path,
+        run: Checkpoint,
+        console: Console,
+        metrics: Metrics | None,
+        *,
+        is_there: bool,
     ) -> None:
         """is_there says that the file holds the run as it is now."""
-        self.path, self.run, self.talk, self.metrics = path, run, talk, metrics
+        self.path, self.run, self.console, self.metrics = path, run, console, metrics
         self.step: int | None = run.state.step if is_there else None  # of what is in the file
         self._mark = self._now() if is_there else None
         self._at = time.monotonic()
@@ -39,7 +45,7 @@ class Saver:
         try:
             self.save()
         except SaveError as error:
-            self.talk.warn(f"{error.what}; training goes on")
+            self.console.warn(f"{error.what}; training goes on")
             self._at = time.monotonic()
             self._often = SELDOM
 

@@ -1,40 +1,171 @@
-"""Everything that is written: the result to stdout, the conversation about it to stderr.
+"""All that is written: the result to stdout, the conversation about it to stderr.
 
-A result goes to a file or a pipe as it is. On its way to a terminal its control characters are
-made visible. Nothing here takes ``[b]`` or ``:smile:`` for more than the letters they are.
+A result goes to a file or a pipe as it is. On its way to a terminal its control characters are made
+visible: only what is Visible, or Raw on purpose, can be written, and mypy holds that. Nothing here
+takes ``[b]`` or ``:smile:`` for more than the letters they are.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TextIO
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from charrnn import escaping
+from charrnn.escaping import (
+    Raw,
+    Visible,
+    encodable,
+    joined,
+    visible,
+    visible_json,
+    visible_line,
+)
 
-RED = "31"
-YELLOW = "33"
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+NARROW, WIDE = 20, 100  # columns that a text is set to at least, and at most
+IN_A_FILE = 80  # which must not depend on the size of somebody's window
+DOTS_AND_BLOCKS = "⣿█"
 
 
-def write_result(text: str, *, raw: bool = False) -> None:
-    """Write text to stdout as it is, but visibly if that is a terminal.
+class Output:
+    """stdout or stderr, and what can be shown there."""
 
-    raw is for --raw, and for text that was made visible before and coloured since.
-    """
-    if not raw and sys.stdout.isatty():
-        text = escaping.visible(text)
-    sys.stdout.write(escaping.encodable(text))
-    sys.stdout.flush()  # text appears as it is drawn, and a reader who left is noticed
+    def __init__(self, stream: Callable[[], TextIO]) -> None:
+        self._stream = stream
+
+    @property
+    def stream(self) -> TextIO:
+        """The stream, which may be another one by and by."""
+        return self._stream()
+
+    def write(self, text: Visible | Raw) -> None:
+        """Write it at once: text appears as it is drawn, and a reader who left is noticed."""
+        self.stream.write(encodable(text))
+        self.stream.flush()
+
+    def write_lines(self, lines: Iterable[Visible]) -> None:
+        """Write these lines."""
+        self.write(joined(Visible(line + "\n") for line in lines))
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.stream.isatty()
+
+    @property
+    def takes_colour(self) -> bool:
+        """Whether colour belongs there: a terminal that has some, of a user who wants it."""
+        if not self.is_terminal or os.environ.get("NO_COLOR") or _is_dumb():
+            return False
+        return os.name != "nt" or "WT_SESSION" in os.environ or "ANSICON" in os.environ
+
+    def paint(self, text: Visible, style: str) -> Visible:
+        """The text in a style, where colours are taken."""
+        return Visible(f"\x1b[{style}m{text}\x1b[0m") if self.takes_colour else text
+
+    @property
+    def window(self) -> int:
+        """The columns of the terminal; those of a file are always the same."""
+        if not self.is_terminal:
+            return IN_A_FILE
+        with suppress(ValueError, OSError):
+            size = os.environ.get("COLUMNS") or os.get_terminal_size(self.stream.fileno()).columns
+            if int(size) > 0:  # some pseudo-terminals have none
+                return int(size)
+        return IN_A_FILE
+
+    @property
+    def width(self) -> int:
+        """The columns to set a text in: no line is too long to read."""
+        return max(NARROW, min(self.window - 1, WIDE))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether pictures are to be made of ASCII: by the encoding, the locale, TERM."""
+        locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+        if locale in ("C", "POSIX") or os.environ.get("TERM", "") in ("dumb", "unknown", "linux"):
+            return True
+        return self.fitting(Visible(DOTS_AND_BLOCKS)) != DOTS_AND_BLOCKS
+
+    def fitting(self, text: Visible) -> Visible:
+        """The text with a ? for each character that the stream's encoding has not."""
+        encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        return Visible(text.encode(encoding, "replace").decode(encoding))
 
 
-def write_json(name: str, fields: Mapping[str, object]) -> None:
-    """Write one JSON object on one line of stdout, led by its schema; NaN and infinity are null."""
-    import json
+class Console:
+    """Where a command writes; with --quiet, nothing but results and errors."""
 
-    whole = {"schema": f"charrnn.{name}/1", **fields}
-    line = json.dumps(_finite(whole), ensure_ascii=False, allow_nan=False)
-    write_result(escaping.visible_json(line) + "\n", raw=True)
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.out = Output(lambda: sys.stdout)
+        self.err = Output(lambda: sys.stderr)
+
+    def result(self, text: str) -> None:
+        """Write text to stdout as it is, but visibly if that is a terminal."""
+        self.out.write(visible(text) if self.out.is_terminal else Raw(text))
+
+    def json(self, name: str, fields: Mapping[str, object]) -> None:
+        """Write an object on a line of stdout, led by its schema; NaN and infinity are null."""
+        import json
+
+        whole = {"schema": f"charrnn.{name}/1", **fields}
+        line = json.dumps(_finite(whole), ensure_ascii=False, allow_nan=False)
+        self.out.write_lines([visible_json(line)])
+
+    def note(self, text: str) -> None:
+        """Say something on stderr, on a line of its own."""
+        self.say(visible_line(text))
+
+    def warn(self, text: str) -> None:
+        """Say that something may not be as it was meant."""
+        self.say(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
+
+    def error(self, what: str, hint: str = "") -> None:
+        """Say what is wrong and what to do about it, whoever wants to be left in peace."""
+        _write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
+        if hint:
+            _write_above_bar(visible_line(hint))
+
+    def say(self, *lines: Visible) -> None:
+        """Write lines to stderr, above the progress bar if there is one."""
+        if not self.quiet:
+            for line in lines:
+                _write_above_bar(line)
+
+    def note_if_waiting(self, sources: Iterable[str]) -> None:
+        """Say so where a text is to be typed, lest it look as if nothing happened."""
+        if "-" in sources and sys.stdin.isatty():
+            end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
+            self.note(f"waiting for text from the keyboard; {end} ends it")
+
+    @property
+    def is_animated(self) -> bool:
+        """Whether a progress bar may be drawn: that takes a terminal which moves its cursor."""
+        return not self.quiet and self.err.is_terminal and not _is_dumb()
+
+    def bar(self, **how: Any) -> tqdm[NoReturn]:
+        """A progress bar that leaves nothing behind; how is what tqdm takes."""
+        from tqdm import tqdm
+
+        tqdm.monitor_interval = 0  # no thread that looks after bars
+        blocks = " =" if self.err.is_plain else " ▏▎▍▌▋▊▉█"
+        ncols = self.err.window - 1
+        return tqdm(file=self.err.stream, leave=False, ascii=blocks, ncols=ncols, **how)
+
+
+def _write_above_bar(line: Visible) -> None:
+    if "tqdm" in sys.modules:
+        from tqdm import tqdm
+
+        tqdm.write(line + "\n", file=sys.stderr, end="")  # at once: others write there as well
+    else:
+        sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
 
 def _finite(value: object) -> object:
@@ -45,54 +176,6 @@ def _finite(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
-
-
-class Talk:
-    """What is said on stderr beside the result; with --quiet, nothing."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
-
-    def note(self, text: str) -> None:
-        """Say something, on a line of its own."""
-        if not self.quiet:
-            say(text)
-
-    def warn(self, text: str) -> None:
-        """Say that something may not be as it was meant."""
-        if not self.quiet:
-            say(f"charrnn: warning: {text}", YELLOW)
-
-    def note_if_waiting(self, sources: Iterable[str]) -> None:
-        """Say so where a text is to be typed, lest it look as if nothing happened."""
-        if "-" in sources and sys.stdin.isatty():
-            end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
-            self.note(f"waiting for text from the keyboard; {end} ends it")
-
-    @property
-    def animated(self) -> bool:
-        """Whether a progress bar may be drawn: that takes a terminal which moves its cursor."""
-        return not self.quiet and sys.stderr.isatty() and not _is_dumb()
-
-
-def say(text: str, colour: str = "") -> None:
-    """Write one line to stderr, above the progress bar if there is one."""
-    line = escaping.visible_line(text)
-    if colour and takes_colour(sys.stderr):
-        line = f"\x1b[{colour}m{line}\x1b[0m"
-    if "tqdm" in sys.modules:
-        from tqdm import tqdm
-
-        tqdm.write(line + "\n", file=sys.stderr, end="")  # at once: others write there as well
-    else:
-        sys.stderr.write(line + "\n")
-
-
-def takes_colour(stream: TextIO) -> bool:
-    """Whether colour belongs there: a terminal that has some, of a user who wants it."""
-    if not stream.isatty() or os.environ.get("NO_COLOR") or _is_dumb():
-        return False
-    return os.name != "nt" or "WT_SESSION" in os.environ or "ANSICON" in os.environ
 
 
 def _is_dumb() -> bool:

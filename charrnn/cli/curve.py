@@ -17,7 +17,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from charrnn.cli.layout import BLUE, GREEN, YELLOW
+from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
+from charrnn.escaping import Visible, joined, visible_line
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
@@ -25,7 +26,7 @@ BEYOND = 100.0  # heights of the picture above it, or below
 MARGIN = 0.04  # of the height that stays free above and below
 
 Point = tuple[float, float]
-Paint = Callable[[str, str], str]
+Paint = Callable[[Visible, str], Visible]
 
 
 class Pen(NamedTuple):
@@ -62,11 +63,11 @@ class Canvas:
                 at = step / steps
                 self._dot(round(x0 + at * (x1 - x0)), round(y0 + at * (y1 - y0)), pen)
 
-    def lines(self, paint: Paint) -> Iterator[str]:
+    def lines(self, paint: Paint) -> Iterator[Visible]:
         """What was drawn, top line first."""
         for row in range(self.height // self.down):
             cells = [(row, column) for column in range(self.width // self.across)]
-            yield "".join(self._cell(cell, paint) for cell in cells).rstrip()
+            yield Visible(joined(self._cell(cell, paint) for cell in cells).rstrip())
 
     def _dot(self, x: int, y: int, pen: Pen) -> None:
         if not 0 <= y < self.height:
@@ -78,11 +79,26 @@ class Canvas:
         self._dots[cell] = self._dots.get(cell, 0) | bit
         self._pens[cell] = pen
 
-    def _cell(self, cell: tuple[int, int], paint: Paint) -> str:
+    def _cell(self, cell: tuple[int, int], paint: Paint) -> Visible:
         if cell not in self._dots:
-            return " "
+            return Visible(" ")
         pen = self._pens[cell]
-        return paint(pen.letter if self.plain else chr(0x2800 + self._dots[cell]), pen.style)
+        shown = pen.letter if self.plain else chr(0x2800 + self._dots[cell])
+        return paint(Visible(shown), pen.style)
+
+
+def learning_curve(
+    history: Sequence[Mapping[str, float]], baselines: Mapping[str, float], output: Output
+) -> list[Visible]:
+    """The picture that suits this output, below an empty line; nothing without a curve."""
+    best = (best_of(baselines), min(baselines.values())) if baselines else None
+    lines = picture(history, best, output.width, output.paint, plain=output.is_plain)
+    return [Visible(""), *lines] if lines else []
+
+
+def best_of(losses: Mapping[str, float]) -> str:
+    """The name of the best of these baselines."""
+    return min(losses, key=lambda name: losses[name])
 
 
 def picture(
@@ -92,7 +108,7 @@ def picture(
     paint: Paint,
     *,
     plain: bool,
-) -> list[str]:
+) -> list[Visible]:
     """The lines of the picture; none where there are not two check-ups to join."""
     wide = width - LABEL - 2
     steps = [row["step"] for row in history]
@@ -118,12 +134,13 @@ def picture(
     ]
     first, last = f"{steps[0]:,.0f}", f"{steps[-1]:,.0f}"
     last += " steps" if len(first) + len(last) + 7 <= wide else ""
-    return [
+    lines = [
         *rows,
         " " * LABEL + corner + floor * wide,
         " " * (LABEL + 1) + first + " " * max(1, wide - len(first) - len(last)) + last,
         *_legend(curves, baseline, wide, paint, plain=plain),
     ]
+    return [Visible(line) for line in lines]  # painted, or made of figures
 
 
 def _range(
@@ -176,10 +193,10 @@ def _legend(
     """Which line is which."""
     names = {pen: pen.name for pen in (HELD_OUT, TRAIN) if pen in curves}
     if baseline is not None:
-        names[BASELINE] = baseline[0]
+        names[BASELINE] = visible_line(baseline[0])
     samples = {HELD_OUT: "⠒⠒", TRAIN: "⠂⠂", BASELINE: "⠤⠤"}
     entries = [
-        f"{paint(pen.letter * 2 if plain else samples[pen], pen.style)} {name}"
+        f"{paint(Visible(pen.letter * 2 if plain else samples[pen]), pen.style)} {name}"
         for pen, name in names.items()
     ]
     gap = "   " if sum(len(name) + 6 for name in names.values()) <= wide else "\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options, threads
-from charrnn.cli.console import Talk
+from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, flag, group, like, would_replace
 from charrnn.errors import SettingError
 from charrnn.settings import DYNAMIC_RATE, CorpusConfig, File, OneOf, Reading, setting
@@ -121,4 +121,4 @@ def evaluate(options: Options) -> None:
 
     from charrnn.cli.run_scoring import run  # numpy comes with it, and must find the threads set
 
-    run(options, useful, Talk(options.quiet))
+    run(options, useful, Console(options.quiet))

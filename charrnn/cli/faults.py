@@ -14,8 +14,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from charrnn.cli import console, signals, streams
+from charrnn.cli import signals, streams
+from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, SettingError
+from charrnn.escaping import Visible
 
 FAILURE = 1
 USAGE = 2
@@ -50,12 +52,11 @@ def told() -> Iterator[None]:
             import traceback
 
             traceback.print_exception(error)
+    console = Console()
     if fault.what:
-        console.say(f"charrnn: error: {fault.what}", console.RED)
-        if fault.hint:
-            console.say(fault.hint)
-    elif fault.status == INTERRUPTED and sys.stderr.isatty():
-        sys.stderr.write("\n")  # the shell's prompt goes below the ^C
+        console.error(fault.what, fault.hint)
+    elif fault.status == INTERRUPTED and console.err.is_terminal:
+        console.say(Visible(""))  # the shell's prompt goes below the ^C
     raise SystemExit(fault.status)
 
 

@@ -7,13 +7,12 @@ in what is meant as text; here every line of an example stays a line.
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import layout
-from charrnn.cli.layout import BOLD, CYAN, DIM
+from charrnn.cli.console import BOLD, CYAN, DIM, Console
+from charrnn.escaping import visible
 
 ARGUMENTS = "Arguments"
 OTHER = "Options"
@@ -100,4 +99,4 @@ def _write_examples(formatter: Any, lines: Iterable[str]) -> None:
 
 
 def _styled(text: str, style: str) -> str:
-    return layout.paint(text, style, sys.stdout)
+    return Console().out.paint(visible(text), style)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from charrnn.cli import options, threads
+from charrnn.cli.console import Console
 
 EXAMPLES = """
 # what is in it, how well did it learn, and can it go on?
@@ -36,4 +37,4 @@ def info(options: Options) -> None:
 
     from charrnn.cli import model_summary  # numpy comes with it, and must find the threads set
 
-    model_summary.show(options.model, as_json=options.as_json)
+    model_summary.show(options.model, Console(options.quiet), as_json=options.as_json)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-import sys
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from charrnn.api import Model, load
-from charrnn.cli import character_ranges, layout
-from charrnn.cli.console import write_json
-from charrnn.cli.layout import Fact
-from charrnn.cli.loss_history import best_of, picture
+from charrnn.cli.console import Console
+from charrnn.cli.curve import best_of, learning_curve
 from charrnn.cli.numbers import bytes_in_words, count, of_bits
+from charrnn.cli.plan import settings_json
+from charrnn.cli.table import TOGETHER, Entry, entries
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import CorpusError
 from charrnn.presets import FOREVER
 from charrnn.scoring import texts
 from charrnn.scoring.score import Mean
 
+LONGEST = 60  # entries, before "and so many more"
+IN_A_ROW = 3  # neighbours that make a range
+NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
 COMPARED = 1 << 26  # bytes of a corpus that are read to see whether it is the same
 
 
@@ -31,16 +35,16 @@ class Resume:
     why: str
 
 
-def show(path: Path, *, as_json: bool) -> None:
+def show(path: Path, console: Console, *, as_json: bool) -> None:
     """Show it on stdout."""
     model = load(path)
     resume = resume_of(model)
     if as_json:
-        write_json("info", described(path, model, resume))
+        console.json("info", described(path, model, resume))
         return
-    layout.say(facts(path, model, resume), sys.stdout)
-    for line in picture(model.trained.history, model.corpus.baselines, sys.stdout):
-        sys.stdout.write(line + "\n")
+    console.out.write_lines(entries(in_words(path, model, resume), console.out))
+    curve = learning_curve(model.trained.history, model.corpus.baselines, console.out)
+    console.out.write_lines(curve)
 
 
 def resume_of(model: Model) -> Resume:
@@ -73,7 +77,7 @@ def beyond(model: Model) -> str:
     return f"; after {reached} only with --{over} N"
 
 
-def facts(path: Path, model: Model, resume: Resume) -> list[Fact]:
+def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
     """All of it in words."""
     c, corpus, trained = model.config, model.corpus, model.trained
     size, are = model.vocabulary.symbols, corpus.examples_are
@@ -86,13 +90,13 @@ def facts(path: Path, model: Model, resume: Resume) -> list[Fact]:
         ("network", f"{count(c.layers, 'layer')} of {c.hidden:,} units"),
         ("", f"{model.parameters.flat.size:,} parameters"),
         ("vocabulary", f"{size:,} symbols: the end, the unseen, and"),
-        ("", character_ranges.shown(model.vocabulary.characters)),
+        ("", characters_in_words(model.vocabulary.characters)),
         ("corpus", names),
         ("", f"{count(corpus.examples, 'example', are=are)}, {corpus.characters:,} characters"),
         ("held out", f"{held}, {corpus.held_out_characters:,} characters{kept}"),
         ("learning", settings_in_words(model)),
         ("learned", f"{learned}, {trained.characters_seen:,} characters"),
-        *best_facts(model),
+        *best_in_words(model),
         ("resume", f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}"),
     ]
 
@@ -106,11 +110,11 @@ def settings_in_words(model: Model) -> str:
             continue
         if name == "epochs" and value >= FOREVER:
             continue
-        shown.append(option if value is True else f"{option}{layout.TOGETHER}{value}")
+        shown.append(option if value is True else f"{option}{TOGETHER}{value}")
     return " ".join(shown)
 
 
-def best_facts(model: Model) -> list[Fact]:
+def best_in_words(model: Model) -> list[Entry]:
     """The best check-up, beside what counting comes to."""
     best, baselines = best_of_run(model), model.corpus.baselines
     if best is None:
@@ -143,7 +147,7 @@ def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
         "symbols": vocabulary.symbols,
         "vocabulary": list(vocabulary.characters),
         "novelty": vocabulary.novelty,
-        "settings": asdict(model.config),
+        "settings": settings_json(model.config),
         "corpus": corpus,
         "steps": trained.step,
         "epochs": trained.epoch,
@@ -162,3 +166,47 @@ def best_described(model: Model) -> dict[str, Any] | None:
         return None
     figures = {**best.per_character(), "perplexity": best.perplexity}
     return {"step": model.trained.best_step, **figures}
+
+
+def characters_in_words(characters: str) -> str:
+    """The characters, which come in code-point order, in a line."""
+    entries: list[str] = []
+    left = len(characters)
+    for first, last, size in ranges(characters):
+        if len(entries) == LONGEST:
+            return f"{'  '.join(entries)}  and {left:,} more"
+        entries.append(named(first) if size == 1 else f"{named(first)}-{named(last)}")
+        left -= size
+    return "  ".join(entries)
+
+
+def ranges(characters: str) -> Iterator[tuple[str, str, int]]:
+    """First, last, and how many: single ones, and at least IN_A_ROW letters or digits in a row."""
+    start = 0
+    while start < len(characters):
+        stop = start + 1
+        while stop < len(characters) and _follow(characters[stop - 1], characters[stop]):
+            stop += 1
+        if stop - start < IN_A_ROW:
+            stop = start + 1
+        yield characters[start], characters[stop - 1], stop - start
+        start = stop
+
+
+def _follow(one: str, other: str) -> bool:
+    """Whether they are neighbours of one kind, so that everybody knows what is between."""
+    kinds = unicodedata.category(one), unicodedata.category(other)
+    return ord(other) == ord(one) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
+
+
+def named(character: str) -> str:
+    """The character if it can be seen by itself, or what it is called."""
+    kind = unicodedata.category(character)
+    if character in NAMES:
+        return NAMES[character]
+    if kind[0] in "LNPS":
+        return character
+    if kind[0] == "M":
+        return f"\u25cc{character}"  # on a circle, where a letter would stand
+    name = unicodedata.name(character, "").lower().replace(" ", "-")
+    return name or f"U+{ord(character):04X}"

@@ -1,7 +1,7 @@
 """A row for each example: what it cost, and the example.
 
-        nats  nats/char  chars  text
-       31.32      3.915      7  Zyxqwvu
+        nats  nats/char   chars  text
+       31.32      3.915       7  Zyxqwvu
 
 Sorted, they are kept until the end; in the order of the input each goes out as soon as it is read.
 """
@@ -9,36 +9,43 @@ Sorted, they are kept until the end; in the order of the input each goes out as 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn import escaping
-from charrnn.cli import layout
-from charrnn.cli.console import write_result
-from charrnn.cli.layout import CYAN
+from charrnn.cli.console import CYAN, Console
+from charrnn.cli.table import Column, Table
+from charrnn.escaping import Raw, Visible, encodable, joined, visible_json, visible_line
 from charrnn.scoring.blocks import Gatherer, Piece, Rows
 from charrnn.scoring.surprisal_bands import BITS
 
-HEAD = f"{'nats':>10}{'nats/char':>11}{'chars':>8}  text"
-NUMBERS = len(HEAD) - len("text")
+COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
+TEXT = 10  # columns for the text, before the others are left out
+GAP = "  "
 ELLIPSIS = "..."
 AT_ONCE = 10_000  # rows written together, where they are many
+
+Place = tuple[Rows, int, int]  # where an example is among some, and its number among all
 
 
 class ExampleRows:
     """Makes rows of pieces, and writes them to stdout."""
 
-    def __init__(self, sort: str, *, as_json: bool) -> None:
+    def __init__(self, sort: str, console: Console, *, as_json: bool) -> None:
         self._sort = sort
+        self._as_json = as_json
+        self._output = console.out
+        self._is_terminal = console.out.is_terminal
         self._gatherer = Gatherer()
         self._kept: list[Rows] = []
         self._count = 0
-        self._line = json_line if as_json else table_line
-        if not as_json and sys.stdout.isatty():  # a program counts on a line an example
-            write_result(layout.paint(HEAD, CYAN, sys.stdout) + "\n", raw=True)
+        columns = console.out.window - 1 - len(GAP)
+        self._table = Table(COLUMNS, columns - TEXT, console.out)
+        self._room = max(len(ELLIPSIS), columns - self._table.width)
+        if not as_json and self._is_terminal:  # a program counts on a line an example
+            text = console.out.paint(Visible(GAP + "text"), CYAN)
+            console.out.write_lines([joined([self._table.head(), text])])
 
     def hear(self, piece: Piece) -> None:
         """Look at a piece: the examples that end in it are complete."""
@@ -60,44 +67,49 @@ class ExampleRows:
         firsts = np.cumsum([0, *(len(rows) for rows in self._kept)])
         self._write(self._in_order(order, firsts))
 
-    def _in_order(
-        self, order: NDArray[np.intp], firsts: NDArray[np.int64]
-    ) -> Iterator[tuple[Rows, int, int]]:
+    def _in_order(self, order: NDArray[np.intp], firsts: NDArray[np.int64]) -> Iterator[Place]:
         for number in order.tolist():
             batch = int(np.searchsorted(firsts, number, side="right")) - 1
             yield self._kept[batch], number - int(firsts[batch]), number
 
-    def _write(self, chosen: Iterable[tuple[Rows, int, int]]) -> None:
-        lines: list[str] = []
+    def _write(self, chosen: Iterable[Place]) -> None:
+        lines: list[Visible | Raw] = []
         for rows, i, number in chosen:
             lines.append(self._line(rows, i, number))
             if len(lines) == AT_ONCE:
-                write_result("".join(lines), raw=True)
+                self._write_lines(lines)
                 lines = []
+        self._write_lines(lines)
+
+    def _write_lines(self, lines: list[Visible | Raw]) -> None:
         if lines:
-            write_result("".join(lines), raw=True)
+            self._output.write(Raw("".join(f"{line}\n" for line in lines)))  # each is what it is
+
+    def _line(self, rows: Rows, i: int, number: int) -> Visible | Raw:
+        """One line; on a terminal it is cut to the window."""
+        if self._as_json:
+            return json_line(rows, i, number)
+        cells = {
+            "nats": f"{rows.nats[i]:.2f}",
+            "nats/char": f"{rows.nats_per_character[i]:.3f}",
+            "chars": str(rows.characters[i]),
+        }
+        text = rows.text(i)
+        if not self._is_terminal:
+            return Raw(f"{self._table.row(cells)}{GAP}" + text.replace("\n", "\\n"))
+        shown = visible_line(text[: self._room + 1])
+        if len(shown) > self._room:
+            shown = Visible(shown[: self._room - len(ELLIPSIS)] + ELLIPSIS)
+        return joined([self._table.row(cells), Visible(GAP), shown])
 
 
-def json_line(rows: Rows, i: int, number: int) -> str:
+def json_line(rows: Rows, i: int, number: int) -> Visible:
     """One object on one line; its number counts from 1 in the order of the input."""
     nats, mean = float(rows.nats[i]), float(rows.nats_per_character[i])
-    text = json.dumps(escaping.encodable(rows.text(i)), ensure_ascii=False)
-    return (
+    text = json.dumps(encodable(rows.text(i)), ensure_ascii=False)
+    return Visible(
         f'{{"schema": "charrnn.eval.example/1", "number": {number + 1},'
-        f' "text": {escaping.visible_json(text)}, "characters": {rows.characters[i]},'
+        f' "text": {visible_json(text)}, "characters": {rows.characters[i]},'
         f' "unknown": {rows.unknown[i]}, "nats": {nats!r}, "nats_per_character": {mean!r},'
-        f' "bits_per_character": {mean * BITS!r}}}\n'
+        f' "bits_per_character": {mean * BITS!r}}}'
     )
-
-
-def table_line(rows: Rows, i: int, number: int) -> str:
-    """One line, cut to the window if that is where it goes."""
-    text = rows.text(i)
-    if not sys.stdout.isatty():
-        text = text.replace("\n", "\\n")
-    else:
-        room = max(len(ELLIPSIS), layout.window(sys.stdout) - NUMBERS - 1)
-        text = escaping.visible_line(text[: room + 1])
-        text = text if len(text) <= room else text[: room - len(ELLIPSIS)] + ELLIPSIS
-    numbers = f"{rows.nats[i]:10.2f}{rows.nats_per_character[i]:11.3f}{rows.characters[i]:8}"
-    return f"{numbers}  {text}\n"

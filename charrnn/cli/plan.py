@@ -7,19 +7,20 @@ alone can do, is said as soon as it is known.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import layout
-from charrnn.cli.console import Talk
-from charrnn.cli.layout import TOGETHER, Fact
-from charrnn.cli.numbers import bytes_in_words, clock, count, counted
+from charrnn.cli.console import Console
+from charrnn.cli.curve import best_of
+from charrnn.cli.hints import option_for
+from charrnn.cli.numbers import bytes_in_words, clock, count, counted, of_bits
+from charrnn.cli.table import TOGETHER, Entry, GrowingEntry, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.plan import Plan
 from charrnn.presets import FITTED, FOREVER, preset
+from charrnn.scoring.markov import Baseline
 from charrnn.settings import Fitted
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "ep
 SHRINKING = ("bptt", "batch")
 
 
-def tell(facts: Iterable[Fact], talk: Talk) -> None:
-    """Say these facts."""
-    if not talk.quiet:
-        layout.say(facts, sys.stderr)
+def show(what: Iterable[Entry], console: Console) -> None:
+    """Show a part of the plan, on stderr."""
+    if not console.quiet:
+        console.err.write_lines(entries(what, console.err))
 
 
-def corpus_facts(corpus: Corpus, asked: Options) -> list[Fact]:
+def corpus_in_words(corpus: Corpus, options: Options) -> list[Entry]:
     """What is learned from, and what is held out."""
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
@@ -43,14 +44,14 @@ def corpus_facts(corpus: Corpus, asked: Options) -> list[Fact]:
         "lines": "a line each, for no blank line parts them (--examples)",
         "paragraphs": "a paragraph each, for blank lines part them (--examples)",
     }
-    cut = why[are] if asked.cutting.get("examples", "auto") == "auto" and are in why else ""
+    cut = why[are] if options.cutting.get("examples", "auto") == "auto" and are in why else ""
     what = count(len(train), "example", are=are)
     held = f"{count(len(held_out), 'example', are=are)}, {held_out.characters:,} characters"
     kept = ", ".join(corpus.valid) if corpus.valid else "to see how well it learns (--holdout)"
     return [
         ("corpus", names),
         ("", f"{what}, {train.characters:,} characters, {corpus.vocabulary.symbols:,} symbols"),
-        *([("", cut)] if cut and not asked.resume else []),
+        *([("", cut)] if cut and not options.resume else []),
         (
             "held out",
             f"{held}: {kept}" if len(held_out) else "nothing: the loss is that of training",
@@ -58,7 +59,7 @@ def corpus_facts(corpus: Corpus, asked: Options) -> list[Fact]:
     ]
 
 
-def network_facts(plan: Plan, asked: Options, symbols: int) -> list[Fact]:
+def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     """What learns, what it takes, and which of its sizes were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
@@ -66,29 +67,29 @@ def network_facts(plan: Plan, asked: Options, symbols: int) -> list[Fact]:
         ("network", f"{layers} of {c.hidden:,} units, {plan.parameters:,} parameters"),
         ("memory", f"about {bytes_in_words(plan.memory_bytes)}"),
     ]
-    if asked.resume:
+    if options.resume:
         return facts
-    taken = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, asked)]
+    taken = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if taken:
         facts.append(("chosen", f"{' '.join(taken)}, which suits {symbols:,} symbols"))
     shrunk = [
-        f"{option(name, wanted)} to {got}" for name, wanted, got in shrinking(c, asked, symbols)
+        f"{option(name, wanted)} to {got}" for name, wanted, got in shrinking(c, options, symbols)
     ]
     if shrunk:
         facts.append(("shrunk", f"{', '.join(shrunk)}: the corpus fills no more"))
     return facts
 
 
-def is_chosen(name: str, config: Fitted, asked: Options) -> bool:
+def is_chosen(name: str, config: Fitted, options: Options) -> bool:
     """Whether that setting was left to us."""
-    return name not in asked.learning and getattr(config, name) != FOREVER
+    return name not in options.learning and getattr(config, name) != FOREVER
 
 
-def shrinking(config: Fitted, asked: Options, symbols: int) -> Iterable[tuple[str, int, int]]:
+def shrinking(config: Fitted, options: Options, symbols: int) -> Iterable[tuple[str, int, int]]:
     """The settings that are smaller than what was wanted, with both values."""
     usual = preset(symbols)
     for name in SHRINKING:
-        wanted, got = asked.learning.get(name, getattr(usual, name)), getattr(config, name)
+        wanted, got = options.learning.get(name, getattr(usual, name)), getattr(config, name)
         if wanted > got:
             yield name, wanted, got
 
@@ -96,10 +97,10 @@ def shrinking(config: Fitted, asked: Options, symbols: int) -> Iterable[tuple[st
 def option(name: str, value: object) -> str:
     """How to type a setting."""
     shown = f"{value:g}" if isinstance(value, float) else value
-    return f"--{name.replace('_', '-')}{TOGETHER}{shown}"
+    return f"{option_for(name)}{TOGETHER}{shown}"
 
 
-def time_facts(plan: Plan, rate: float, left: float) -> list[Fact]:
+def time_in_words(plan: Plan, rate: float, left: float) -> list[Entry]:
     """The steps there will be, and how long they will take at so many characters a second."""
     c = plan.config
     steps = f"{plan.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters each"
@@ -112,6 +113,50 @@ def time_facts(plan: Plan, rate: float, left: float) -> list[Fact]:
         ("steps", steps),
         ("time", f"about {' or at most '.join(ends)}, at {speed}"),
     ]
+
+
+class BaselinesDisplay:
+    """What there is to beat: the held-out loss of models that only count, each as it is found."""
+
+    def __init__(self, corpus: Corpus, console: Console) -> None:
+        self._corpus = corpus
+        self._console = console
+        is_shown = not console.quiet and len(corpus.held_out)
+        self._entry = GrowingEntry("to beat", console.err) if is_shown else None
+        self._found: list[Baseline] = []
+
+    def add(self, one: Baseline) -> None:
+        """Show one more."""
+        self._found.append(one)
+        if self._entry is not None:
+            self._entry.add(f"{one.name} {one.nats_per_character:.3f}")
+
+    def close(self) -> None:
+        """Show which was the best."""
+        if self._entry is None:
+            return
+        self._entry.close()
+        if self._found:
+            losses = {one.name: one.nats_per_character for one in self._found}
+            part = part_in_words(self._found[-1], self._corpus)
+            show([("", best_in_words(losses)), *([("", part)] if part else [])], self._console)
+
+
+def best_in_words(losses: Mapping[str, float]) -> str:
+    """Which is the best, and how good it is."""
+    name = best_of(losses)
+    return f"the best by counting: {name}, {of_bits(losses[name])} per held-out character"
+
+
+def part_in_words(one: Baseline, corpus: Corpus) -> str:
+    """Which part of a large corpus was counted and scored; nothing where it was all."""
+    whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
+    if one.train_symbols >= whole and one.held_out_symbols >= held_out:
+        return ""
+    return (
+        f"counted on {one.train_symbols / whole:.1%} of what is learned from, scored on"
+        f" {one.held_out_symbols / held_out:.1%} of what is held out: evenly spaced pieces"
+    )
 
 
 def as_json(

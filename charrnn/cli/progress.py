@@ -13,23 +13,15 @@ second, and a sample is drawn only for a row that is shown.
 from __future__ import annotations
 
 import math
-import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
 
-from charrnn.cli import charset, layout
-from charrnn.cli.checkup_table import Rows
-from charrnn.cli.console import Talk
-from charrnn.cli.layout import DIM
+from charrnn.cli.checkup_rows import CheckupRows, preview
+from charrnn.cli.console import DIM, Console
 from charrnn.cli.numbers import clock, counted
-from charrnn.cli.preview import preview
-from charrnn.cli.speed import Pace
+from charrnn.escaping import Visible, joined, visible_line
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.training.loop import Checkup, Done, Event, Step, progress
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
+from charrnn.training.stopwatch import Stopwatch
 
 REFRESH = 0.1  # seconds between two pictures of the bar
 ROW, PLAIN_ROW = 0.5, 5.0  # seconds between two rows; in a log file
@@ -37,21 +29,65 @@ HEARTBEAT = 60.0  # seconds of silence after which a log file gets a line
 COSTLY = 20  # times as long as a row took to make passes until the next
 NARROWEST = 20  # columns of a terminal on which a bar is drawn
 MEMORY = 50  # steps over which the loss is averaged
+FADING = 10.0  # seconds after which what was measured counts for a third
+
+
+class Pace:
+    """How a run goes, from one look at it to the next."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.characters = 0
+        self.share = 0.0  # of the run that is done
+        self._rate = self._share_rate = math.nan  # per second, of late
+        self._clock = Stopwatch()
+
+    def update(self, characters: int, share: float) -> None:
+        """So many characters more were learned from, and that much of the run is done."""
+        gap = max(self._clock.lap(), 1e-9)
+        self._rate = self._smooth(self._rate, characters / gap, gap)
+        self._share_rate = self._smooth(self._share_rate, (share - self.share) / gap, gap)
+        self.seconds += gap
+        self.characters += characters
+        self.share = share
+
+    def _smooth(self, old: float, new: float, gap: float) -> float:
+        # What is left of a mean over e^(-t/FADING), begun as a plain one.
+        weight = 1 - math.exp(-gap / FADING)
+        weight = max(weight, gap / (self.seconds + gap))
+        return new if math.isnan(old) else old + weight * (new - old)
+
+    @property
+    def characters_per_second(self) -> float:
+        """Of late."""
+        return 0.0 if math.isnan(self._rate) else self._rate
+
+    @property
+    def average(self) -> float:
+        """Characters per second from the beginning."""
+        return self.characters / self.seconds if self.seconds else 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it will take if it goes on so; infinite where nobody can tell."""
+        return (1 - self.share) / self._share_rate if self._share_rate > 0 else math.inf
 
 
 class Progress:
     """A view of the run; its events are handed in one by one."""
 
-    def __init__(self, run: Checkpoint, symbols: int, talk: Talk, samples: int) -> None:
+    def __init__(self, run: Checkpoint, symbols: int, console: Console, samples: int) -> None:
         self.run = run
         self.symbols = symbols
-        self.talk = talk
+        self.console = console
         self.samples = samples
         self.pace = Pace()
         best = math.inf if run.state.best is None else run.state.best.nats_per_character
-        self.rows = Rows(bool(run.corpus.held_out_characters), run.corpus.baselines, best)
-        self.bar: tqdm[NoReturn] | None = None
-        self._animated = talk.animated and layout.window(sys.stderr) >= NARROWEST
+        is_held_out = bool(run.corpus.held_out_characters)
+        self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best)
+        self._is_animated = console.is_animated and console.err.window >= NARROWEST
+        bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
+        self.bar = console.bar(total=1.0, bar_format=bar_format) if self._is_animated else None
         self._steps_before = run.state.step
         self._characters = 0  # since the bar was drawn
         self._loss = 0.0
@@ -61,14 +97,10 @@ class Progress:
         self._waiting: Checkup | None = None  # a row that was not shown, to be told at the end
 
     def __enter__(self) -> Progress:
-        if self._animated:
-            self.bar = _bar()
         self.pace.share = self._share()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.bar is not None:
             self.bar.close()
 
@@ -111,13 +143,13 @@ class Progress:
         self._drawn = time.monotonic()
         self._update_pace()
         if self.bar is not None:
-            width = layout.window(sys.stderr) - 1
+            width = self.console.err.window - 1
             self.bar.ncols = width
             self.bar.n = self.pace.share
             self.bar.set_description_str(self._words(width), refresh=False)
             self.bar.refresh()
         elif self._drawn >= self._spoken + HEARTBEAT:
-            self._say(f"{self._words(10**6)}   {self.pace.share:.0%}")
+            self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
 
     def _words(self, width: int) -> str:
         """What stands beside the bar: as much as leaves room for it."""
@@ -138,49 +170,27 @@ class Progress:
 
     def _show_row(self) -> None:
         event, self._waiting = self._waiting, None
-        if event is None or self.talk.quiet:
+        if event is None or self.console.quiet:
             return
         began = time.monotonic()
         epoch = self.run.state.characters / self.symbols
-        for line in self.rows.lines(event, epoch, sys.stderr):
-            self._say(line)
+        self._say(*self.rows.lines(event, epoch))
         if self.samples:
             self._show_samples(event.step)
-        pause = ROW if self._animated else PLAIN_ROW
+        pause = ROW if self._is_animated else PLAIN_ROW
         now = time.monotonic()
         self._next_row = now + max(pause, COSTLY * (now - began))
 
     def _show_samples(self, step: int) -> None:
         """What the network would write now; another seed each time, and the same each time."""
-        indent = self.rows.indent(sys.stderr)
-        room = layout.width(sys.stderr) - indent
+        err, indent = self.console.err, self.rows.indent
         state, seed = self.run.state, self.run.config.seed
         mixed = (seed + step) % (1 << 64)
+        room = err.width - indent
         for text in preview(state.parameters, self.run.vocabulary, self.samples, mixed, room):
-            shown = charset.fitting(text, sys.stderr)
-            self._say(" " * indent + layout.paint(shown, DIM, sys.stderr))
+            shown = err.paint(err.fitting(text), DIM)
+            self._say(joined([Visible(" " * indent), shown]))
 
-    def _say(self, line: str) -> None:
-        """A line that was made safe before, above the bar."""
+    def _say(self, *lines: Visible) -> None:
         self._spoken = time.monotonic()
-        if self.talk.quiet:
-            return
-        if self.bar is not None:
-            self.bar.write(line + "\n", file=sys.stderr, end="")
-        else:
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
-
-
-def _bar() -> tqdm[NoReturn]:
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # no thread that looks after bars: ours is drawn when we say so
-    return tqdm(
-        total=1.0,
-        file=sys.stderr,
-        leave=False,
-        bar_format="{desc}   {percentage:3.0f}% |{bar}|",
-        ascii=" =" if charset.are_plain(sys.stderr) else " ▏▎▍▌▋▊▉█",
-        ncols=layout.window(sys.stderr) - 1,
-    )
+        self.console.say(*lines)

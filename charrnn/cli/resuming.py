@@ -1,4 +1,4 @@
-"""To go on as before: what may be asked of a run that is in a file, and what contradicts it.
+"""To go on as before: what may be wanted of a run that is in a file, and what contradicts it.
 
 --epochs, --minutes and --patience may be raised. Whatever else is given has to be what it was, and
 the corpus has to be the same, or it would be another run.
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 MAY_RISE = ("epochs", "minutes", "patience")
 
 
-def read_again(run: Checkpoint, asked: Options) -> Corpus:
+def read_again(run: Checkpoint, options: Options) -> Corpus:
     """The corpus that the run learned from; ResumeError if it is another one by now."""
     facts = run.corpus
-    check_cutting(facts, asked)
-    sources, valid = asked.sources or facts.sources, asked.valid or facts.valid
-    asked.check_metrics(*sources, *valid)
+    check_cutting(facts, options)
+    sources, valid = options.sources or facts.sources, options.valid or facts.valid
+    options.check_metrics(*sources, *valid)
     if not sources:
         raise ResumeError(
-            f"{asked.model} learned from texts that Python gave it",
+            f"{options.model} learned from texts that Python gave it",
             "Go on from Python, with charrnn.resume.",
         )
     try:
         corpus = load(sources, facts.config, valid)
     except CorpusError as error:
-        if asked.sources:
+        if options.sources:
             raise
         raise CorpusError(
-            error.what, f"Say where it is now: {asked.line('train', 'CORPUS', '--resume')}"
+            error.what, f"Say where it is now: {options.line('train', 'CORPUS', '--resume')}"
         ) from error
-    check_same(corpus, run, asked)
+    check_same(corpus, run, options)
     return corpus
 
 
-def check_cutting(facts: CorpusRecord, asked: Options) -> None:
+def check_cutting(facts: CorpusRecord, options: Options) -> None:
     """Raise ResumeError where the corpus is to be read or cut in another way."""
     had: dict[str, Any] = {
         "examples": facts.examples_are,
@@ -60,59 +60,60 @@ def check_cutting(facts: CorpusRecord, asked: Options) -> None:
         "newlines": facts.newlines,
         "normalize": facts.normalize,
     }
-    wanted = {**asked.cutting, **asked.reading}
+    wanted = {**options.cutting, **options.reading}
     if wanted.get("examples") == "auto":  # which is how it may have been found
         del wanted["examples"]
     for name, value in wanted.items():
         if name == "encoding" and codecs.lookup(value).name == codecs.lookup(had[name]).name:
             continue
-        check_equal(name, had[name], value, asked)
+        check_equal(name, had[name], value, options)
 
 
-def check_same(corpus: Corpus, run: Checkpoint, asked: Options) -> None:
+def check_same(corpus: Corpus, run: Checkpoint, options: Options) -> None:
     """Raise ResumeError unless this is the corpus that the run learned from."""
     now, then = corpus.fingerprint, run.corpus.fingerprint
     if now != then:
         raise ResumeError(
-            f"{', '.join(corpus.sources)} is not what {asked.model} learned from"
+            f"{', '.join(corpus.sources)} is not what {options.model} learned from"
             f" ({', '.join(run.corpus.sources)}): SHA-256 {now[:12]}, and it was {then[:12]}",
             "Give it the same text again, or train anew into another file with -m.",
         )
     if corpus.vocabulary != run.vocabulary:
         raise ResumeError(
-            f"this corpus is no longer cut as it was when {asked.model} was begun",
+            f"this corpus is no longer cut as it was when {options.model} was begun",
             "Go on with the version of NumPy that began it, or train anew.",
         )
 
 
-def settings(had: Fitted, asked: Options, corpus: Corpus) -> Fitted:
+def settings(had: Fitted, options: Options, corpus: Corpus) -> Fitted:
     """The settings to go on with; ResumeError where others than those of the run were given."""
-    learning = dict(asked.learning)
+    learning = dict(options.learning)
     rising = {name: learning.pop(name) for name in MAY_RISE if name in learning}
     check_patience(rising.get("patience"), corpus)
     for name, value in rising.items():
-        check_rise(name, getattr(had, name), value, asked)
+        check_rise(name, getattr(had, name), value, options)
     fixed = fitted(TrainConfig(**{**asdict(had), **learning}), corpus)  # as small as it was made
     for name in learning:
-        check_equal(name, getattr(had, name), getattr(fixed, name), asked)
+        check_equal(name, getattr(had, name), getattr(fixed, name), options)
     return replace(had, **rising)
 
 
-def check_equal(name: str, had: object, wanted: object, asked: Options) -> None:
+def check_equal(name: str, had: object, wanted: object, options: Options) -> None:
     """Raise ResumeError unless both are the same."""
     if had != wanted:
         raise ResumeError(
-            f"{option_for(name)} {shown(wanted)} contradicts {asked.model}, which has {shown(had)}",
+            f"{option_for(name)} {shown(wanted)} contradicts {options.model},"
+            f" which has {shown(had)}",
             "Leave it out to go on, or train anew into another file with -m.",
         )
 
 
-def check_rise(name: str, had: float | None, wanted: float, asked: Options) -> None:
+def check_rise(name: str, had: float | None, wanted: float, options: Options) -> None:
     """Raise ResumeError where a limit is lowered; none at all is the highest."""
     limit, option = math.inf if had is None or had == FOREVER else had, option_for(name)
     if wanted < limit:
         raise ResumeError(
-            f"{option} {shown(wanted)} contradicts {asked.model}, which has {shown(limit)}",
+            f"{option} {shown(wanted)} contradicts {options.model}, which has {shown(limit)}",
             f"{option} may be raised, not lowered.",
         )
 

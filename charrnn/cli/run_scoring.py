@@ -5,28 +5,34 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from charrnn.api import Model, load
-from charrnn.cli import html_file
-from charrnn.cli.console import Talk
+from charrnn.cli.console import Console
 from charrnn.cli.per_character import heat_map
 from charrnn.cli.per_example import ExampleRows
-from charrnn.cli.reading_progress import ReadingBar
-from charrnn.cli.score_summary import Verdict
+from charrnn.cli.score_summary import Summary
 from charrnn.corpus.corpus import Corpus
+from charrnn.errors import SaveError
+from charrnn.model_file import container
+from charrnn.model_file.replacement import replace
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
 from charrnn.scoring.blocks import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.html_page import page
+from charrnn.scoring.score import bytes_of
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from charrnn.cli.eval import Options
 
+SOON = 1.0  # seconds until the bar is drawn
 SLOWLY = 1 << 13  # symbols in a piece where the network learns from each window
 COSTLY = 1 << 16  # and where each of them becomes a line
 
@@ -51,51 +57,77 @@ class Listener(Protocol):
         """That was all."""
 
 
-def run(asked: Options, workers: int, talk: Talk) -> None:
+class ReadingBar:
+    """How much of a text has been read, of about so many bytes: on a terminal, after a while."""
+
+    def __init__(self, size: int | None, console: Console, *, is_alone: bool) -> None:
+        # Rows on the same screen tell by themselves how it goes.
+        is_drawn = console.is_animated and (is_alone or not console.out.is_terminal)
+        how = {"delay": SOON, "unit": "B", "unit_scale": True, "miniters": 1}
+        self._bar = console.bar(total=size, desc="reading", **how) if is_drawn else None
+
+    def __enter__(self) -> ReadingBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def hear(self, piece: Piece) -> None:
+        """So much more."""
+        if self._bar is not None:
+            self._bar.update(bytes_of(piece.codes))
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
-    model = load(asked.model)
+    model = load(options.model)
     learned_from = (*model.corpus.sources, *model.corpus.valid)
-    asked.check_page(*(source for source in learned_from if source != "-"))
-    if asked.html is not None:
-        html_file.check(asked.html)
+    options.check_page(*(source for source in learned_from if source != "-"))
+    if options.html is not None:
+        check_page(options.html)
     corpus = None
-    if asked.baselines or not asked.sources:
+    if options.baselines or not options.sources:
         corpus = texts.rebuilt(model.corpus, model.vocabulary)
-    talk.note_if_waiting(asked.sources)
-    text = the_text(asked, model, corpus)
-    verdict = Verdict(text.name, text.examples_are, str(asked.model), asked.dynamic)
+    console.note_if_waiting(options.sources)
+    text = the_text(options, model, corpus)
+    summary = Summary(text.name, text.examples_are, str(options.model), options.dynamic)
     heard = Heard()
-    listeners: list[Listener] = [verdict, *([heard] if asked.baselines else [])]
-    listeners += rows(asked, text)
-    scored = pieces(the_reader(asked, model, workers), text.codes, symbols_at_once(asked))
-    with ReadingBar(text.size, talk, is_alone=not asked.shows_rows) as bar:
+    listeners: list[Listener] = [summary, *([heard] if options.baselines else [])]
+    listeners += rows(options, text, console)
+    scored = pieces(the_reader(options, model, workers), text.codes, symbols_at_once(options))
+    with ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar:
         stream = seen(scored, [*listeners, bar])
-        if asked.html is None:
+        if options.html is None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            html_file.write(asked.html, page(text.name, stream, verdict.sums, gap))
+            write_page(options.html, page(text.name, stream, summary.sums, gap))
     for listener in listeners:
         listener.finish()
-    if asked.baselines and corpus is not None:
-        verdict.compare(corpus, heard)
-    verdict.show(talk, as_json=asked.as_json, is_aside=asked.shows_rows)
-    if asked.html is not None:
-        talk.note(f"the coloured text is in {asked.html}")
+    if options.baselines and corpus is not None:
+        summary.compare(corpus, heard)
+    summary.show(console, as_json=options.as_json, is_aside=options.shows_rows)
+    if options.html is not None:
+        console.note(f"the coloured text is in {options.html}")
 
 
-def the_text(asked: Options, model: Model, corpus: Corpus | None) -> Text:
+def the_text(options: Options, model: Model, corpus: Corpus | None) -> Text:
     """What was named, or what was held out of this corpus."""
     facts = model.corpus
-    if corpus is not None and not asked.sources:
+    if corpus is not None and not options.sources:
         name = ", ".join(facts.valid) or f"held out of {', '.join(facts.sources)}"
         codes = texts.held_out_codes(corpus, facts)
         return Text(name, codes, facts.examples_are, facts.held_out_characters)
-    kind: Any = asked.examples or facts.config.examples
-    reading = replace(model.reading, **asked.reading)
-    codes = texts.codes_in(asked.sources, kind, reading, keep_blank=asked.sort == "input")
-    names = ["standard input" if source == "-" else source for source in asked.sources]
-    return Text(", ".join(names), codes, kind, size_of(asked.sources))
+    kind: Any = options.examples or facts.config.examples
+    reading = changed(model.reading, **options.reading)
+    codes = texts.codes_in(options.sources, kind, reading, keep_blank=options.sort == "input")
+    names = ["standard input" if source == "-" else source for source in options.sources]
+    return Text(", ".join(names), codes, kind, size_of(options.sources))
 
 
 def size_of(sources: Sequence[str]) -> int | None:
@@ -106,29 +138,29 @@ def size_of(sources: Sequence[str]) -> int | None:
     return sum(os.path.getsize(source) for source in sources)
 
 
-def symbols_at_once(asked: Options) -> int:
+def symbols_at_once(options: Options) -> int:
     """How many symbols are read before anything is shown."""
-    if asked.sort == "input":
+    if options.sort == "input":
         return AS_THEY_COME
-    if asked.dynamic is not None:
+    if options.dynamic is not None:
         return SLOWLY
-    return COSTLY if asked.per_char or asked.html is not None else AT_ONCE
+    return COSTLY if options.per_char or options.html is not None else AT_ONCE
 
 
-def the_reader(asked: Options, model: Model, workers: int) -> Reader:
+def the_reader(options: Options, model: Model, workers: int) -> Reader:
     """A network that stays as it is, or one that learns from what it reads."""
-    p, v, ranking = model.parameters, model.vocabulary, asked.per_char
-    if asked.dynamic is not None:
-        return DynamicScorer(p, v, asked.dynamic, model.carry, ranking)
+    p, v, ranking = model.parameters, model.vocabulary, options.per_char
+    if options.dynamic is not None:
+        return DynamicScorer(p, v, options.dynamic, model.carry, ranking)
     return Scorer(p, v, model.carry, workers, ranking)
 
 
-def rows(asked: Options, text: Text) -> list[Listener]:
+def rows(options: Options, text: Text, console: Console) -> list[Listener]:
     """Whoever shows more than the sums."""
-    if asked.per_example:
-        return [ExampleRows(asked.sort or "surprise", as_json=asked.as_json)]
-    if asked.per_char:
-        return [heat_map(text.examples_are, as_json=asked.as_json)]
+    if options.per_example:
+        return [ExampleRows(options.sort or "surprise", console, as_json=options.as_json)]
+    if options.per_char:
+        return [heat_map(text.examples_are, console, as_json=options.as_json)]
     return []
 
 
@@ -138,3 +170,27 @@ def seen(scored: Iterator[Piece], listeners: Sequence[Listener]) -> Iterator[Pie
         for listener in listeners:
             listener.hear(piece)
         yield piece
+
+
+def check_page(path: Path) -> None:
+    """Find out before the work, not after it, whether the file can be written."""
+    with _refused(path):
+        container.check_writable(path, 0)
+
+
+def write_page(path: Path, page: Iterator[bytes]) -> None:
+    """Write the page as it comes, under another name until it is complete."""
+    with _refused(path):
+        replace(path, 0, page)
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except SaveError as error:
+        cause = error.__cause__
+        reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else error.what
+        raise SaveError(
+            f"{path} cannot be written: {reason}", "Name another file with --html."
+        ) from error

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import layout
-from charrnn.cli.console import Talk, write_json
-from charrnn.cli.layout import Fact
-from charrnn.cli.loss_history import best_of, picture
+from charrnn.cli.console import Console
+from charrnn.cli.curve import best_of, learning_curve
 from charrnn.cli.numbers import clock, count, counted, of_bits
 from charrnn.cli.plan import corpus_json
-from charrnn.cli.speed import Pace
+from charrnn.cli.progress import Pace
+from charrnn.cli.table import Entry, entries
+from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.plan import parameters
 from charrnn.scoring.score import Mean
@@ -41,45 +40,39 @@ class Outcome:
         return Mean(best.nats_per_character, 1)
 
 
-def show(outcome: Outcome, asked: Options, talk: Talk) -> None:
+def show(outcome: Outcome, options: Options, console: Console) -> None:
     """Show what the run came to."""
-    if not talk.quiet:
-        draw(outcome.run)
-    if asked.as_json:
-        write_json("train", summary(outcome, asked))
+    run = outcome.run
+    curve = learning_curve(run.state.history, run.corpus.baselines, console.err)
+    console.say(*curve, *([Visible("")] if curve else []))
+    if options.as_json:
+        console.json("train", summary(outcome, options))
     else:
-        layout.say(table(outcome, asked), sys.stdout)
+        console.out.write_lines(entries(in_words(outcome, options), console.out))
 
 
-def draw(run: Checkpoint) -> None:
-    """The learning curve on stderr, between empty lines."""
-    lines = picture(run.state.history, run.corpus.baselines, sys.stderr)
-    for line in [*lines, ""] if lines else []:
-        sys.stderr.write(line + "\n")
-
-
-def table(outcome: Outcome, asked: Options) -> list[Fact]:
+def in_words(outcome: Outcome, options: Options) -> list[Entry]:
     """The short table."""
     run, pace, state = outcome.run, outcome.pace, outcome.run.state
-    facts = [("model", str(asked.model))]
+    found = [("model", str(options.model))]
     if outcome.best is not None and state.best is not None:
-        found = of_bits(outcome.best.nats_per_character)
-        facts.append(("best", f"{found} per held-out character, at step {state.best.step:,}"))
+        loss = of_bits(outcome.best.nats_per_character)
+        found.append(("best", f"{loss} per held-out character, at step {state.best.step:,}"))
         if run.corpus.baselines:
-            facts.append(("", beaten(run.corpus.baselines, outcome.best.nats_per_character)))
+            found.append(("", compared(run.corpus.baselines, outcome.best.nats_per_character)))
     elif state.history:
-        facts.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
+        found.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
     took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
     steps = f"{count(state.step, 'step')}, {count(state.epoch, 'epoch')}"
     return [
-        *facts,
+        *found,
         ("learned", f"{steps}, {state.characters:,} characters"),
         *([("time", took)] if outcome.is_new else []),
         ("stopped", stopped(outcome)),
     ]
 
 
-def beaten(baselines: Mapping[str, float], nats: float) -> str:
+def compared(baselines: Mapping[str, float], nats: float) -> str:
     """How that compares with counting."""
     name = best_of(baselines)
     which = "below" if nats < baselines[name] else "above"
@@ -99,12 +92,12 @@ def stopped(outcome: Outcome) -> str:
     return "interrupted"
 
 
-def summary(outcome: Outcome, asked: Options) -> dict[str, Any]:
+def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
     """The summary for programs."""
     run, best = outcome.run, outcome.best
     state, size = run.state, run.vocabulary.symbols
     return {
-        "model": str(asked.model),
+        "model": str(options.model),
         "corpus": corpus_json(run.corpus, size),
         "parameters": parameters(run.config, size),
         "hidden": run.config.hidden,
@@ -125,25 +118,25 @@ def summary(outcome: Outcome, asked: Options) -> dict[str, Any]:
     }
 
 
-def say_what_next(outcome: Outcome, asked: Options, talk: Talk) -> None:
+def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     """Lines to type next."""
     if outcome.stopped == "interrupted":
-        talk.note(
-            f"saved at step {outcome.run.state.step:,}; to go on: {go_on(outcome.run, asked)}"
+        console.note(
+            f"saved at step {outcome.run.state.step:,}; to go on: {go_on(outcome.run, options)}"
         )
         return
     if not outcome.is_new:
-        talk.note("there was nothing left to do")
-    talk.note("next:")
+        console.note("there was nothing left to do")
+    console.note("next:")
     lines = {
-        asked.line("sample", "-n", "10"): "make up ten more",
-        asked.line("eval"): "how likely is what was held out?",
-        go_on(outcome.run, asked, *twice(outcome)): "learn for longer",
+        options.line("sample", "-n", "10"): "make up ten more",
+        options.line("eval"): "how likely is what was held out?",
+        go_on(outcome.run, options, *twice(outcome)): "learn for longer",
     }
     longest = max(map(len, lines))
     for line, what in lines.items():
         explained = f"  {line:<{longest}}  # {what}"
-        talk.note(explained if len(explained) <= layout.width(sys.stderr) else f"  {line}")
+        console.note(explained if len(explained) <= console.err.width else f"  {line}")
 
 
 def twice(outcome: Outcome) -> list[str]:
@@ -153,9 +146,9 @@ def twice(outcome: Outcome) -> list[str]:
     return [f"--{limit}", f"{value:g}" if limit == "minutes" else str(value)]
 
 
-def go_on(run: Checkpoint, asked: Options, *options: str) -> str:
+def go_on(run: Checkpoint, options: Options, *more: str) -> str:
     """What to type to go on with the run."""
     again = ["-"] if "-" in run.corpus.sources else []
-    metrics = ["--metrics", str(asked.metrics)] if asked.metrics is not None else []
-    line = asked.line("train", *again, "--resume", *options, *metrics)
+    metrics = ["--metrics", str(options.metrics)] if options.metrics is not None else []
+    line = options.line("train", *again, "--resume", *more, *metrics)
     return f"{line} < CORPUS" if again else line

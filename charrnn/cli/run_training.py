@@ -1,4 +1,4 @@
-"""A run from its first word to its last.
+"""A run from its beginning to its end.
 
     hold the model file -> open the run, new or resumed -> train -> show what it came to
 
@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
-from charrnn.cli import run_summary as end
 from charrnn.cli import signals
 from charrnn.cli.autosave import Saver
-from charrnn.cli.console import Talk, write_json
+from charrnn.cli.console import Console
 from charrnn.cli.metrics import Metrics
-from charrnn.cli.preparing import Opened, held, opened
+from charrnn.cli.prepare import PreparedRun, model_file_held, prepared
 from charrnn.cli.progress import Progress
-from charrnn.cli.run_summary import Outcome
+from charrnn.cli.run_summary import Outcome, say_what_next, show
 from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
 from charrnn.settings import Ending
@@ -29,33 +28,33 @@ if TYPE_CHECKING:
     from charrnn.cli.train import Options
 
 
-def run(asked: Options, threads: int, talk: Talk) -> None:
+def run(options: Options, threads: int, console: Console) -> None:
     """Do all of it; SystemExit where a signal was the end."""
-    with held(asked):
-        ready = opened(asked, threads, talk)
-        if asked.dry_run:
-            if asked.as_json:
-                write_json("plan", ready.as_json())
+    with model_file_held(options):
+        ready = prepared(options, threads, console)
+        if options.dry_run:
+            if options.as_json:
+                console.json("plan", ready.as_json())
             return
-        with signals.watched(talk) as stop:
-            outcome = learn(ready, stop, talk)
+        with signals.watched(console) as stop:
+            outcome = learn(ready, stop, console)
     with signals.unheard_after_hanging_up(stop):
-        end.show(outcome, asked, talk)
-        end.say_what_next(outcome, asked, talk)
+        show(outcome, options, console)
+        say_what_next(outcome, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
 
 
-def learn(ready: Opened, stop: Stop, talk: Talk) -> Outcome:
+def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
     """Train to the end, or until a signal asks for one, and save."""
-    asked, checkpoint = ready.asked, ready.checkpoint
+    options, checkpoint = ready.options, ready.checkpoint
     with ExitStack() as stack:
         metrics = None
-        if asked.metrics is not None:
-            metrics = stack.enter_context(closing(Metrics(asked.metrics, checkpoint.state)))
-        saver = Saver(asked.model, checkpoint, talk, metrics, is_there=asked.resume)
-        screen = Progress(checkpoint, ready.symbols, talk, asked.preview)
-        with remembered(saver), screen:
+        if options.metrics is not None:
+            metrics = stack.enter_context(closing(Metrics(options.metrics, checkpoint.state)))
+        saver = Saver(options.model, checkpoint, console, metrics, is_there=options.resume)
+        screen = Progress(checkpoint, ready.symbols, console, options.preview)
+        with noting_what_is_saved(saver), screen:
             events = train(checkpoint.state, ready.corpus, checkpoint.config)
             why = follow(events, stop, screen, saver, metrics)
             saver.save()
@@ -80,7 +79,7 @@ def follow(
 
 
 @contextmanager
-def remembered(saver: Saver) -> Iterator[None]:
+def noting_what_is_saved(saver: Saver) -> Iterator[None]:
     """Errors in here say as well what is left in the model file."""
     try:
         yield

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options, threads
-from charrnn.cli.console import Talk
+from charrnn.cli.console import Console
 from charrnn.cli.options import flag, group
 from charrnn.errors import SettingError
 from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig, Text, setting
@@ -112,4 +112,4 @@ def sample(options: Options) -> None:
 
     from charrnn.cli.run_sampling import run  # numpy comes with it, and must find the threads set
 
-    run(options, useful, Talk(options.quiet))
+    run(options, useful, Console(options.quiet))

@@ -6,87 +6,89 @@ control characters made visible, coloured by surprisal if that was asked for.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from charrnn import escaping, graphemes
-from charrnn.cli.console import write_result
+from charrnn import graphemes
+from charrnn.cli.console import Output
+from charrnn.escaping import Raw, Visible, joined, visible
 
 if TYPE_CHECKING:
     from charrnn.cli.surprisal_colours import Painter
     from charrnn.sampling.sampler import Piece
 
+NEWLINE: Final = Visible("\n")
 SOON: Final = 0.01  # seconds until what is written is there: no eye sees more than a hundred steps
 
 
-class Pen:
+class Buffer:
     """Writes at once if it has been a while, else soon: handing over takes as long as drawing."""
 
-    def __init__(self) -> None:
-        self._texts: list[str] = []
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._texts: list[Visible | Raw] = []
         self._handed_over = float("-inf")
 
-    def write(self, text: str) -> None:
+    def write(self, text: Visible | Raw) -> None:
         """Let the text be there soon, at the latest with the next one that is a while away."""
         self._texts.append(text)
         if time.monotonic() - self._handed_over >= SOON:
-            self.hand_over()
+            self.flush()
 
-    def hand_over(self) -> None:
+    def flush(self) -> None:
         """Let everything be there now."""
-        text = "".join(self._texts)
+        text = Raw("".join(self._texts))  # each is what it is
         self._texts.clear()
         if text:
-            write_result(text, raw=True)
+            self._output.write(text)
         self._handed_over = time.monotonic()
 
 
-class Voice(Protocol):
-    """Something that takes text, and the nats of each of its characters."""
+class Style(Protocol):
+    """How text is written, given the nats of each of its characters."""
 
-    def say(self, text: str, nats: Sequence[float]) -> str:
+    def add(self, text: str, nats: Sequence[float]) -> Visible | Raw:
         """What of it, and of what was held back, is to be written."""
         ...
 
-    def pause(self) -> str:
+    def rest(self) -> Visible | Raw:
         """What was held back."""
         ...
 
 
-class Plain:
-    """Text as it is."""
+class AsItIs:
+    """For files and pipes, and for a terminal with --raw."""
 
-    def say(self, text: str, nats: Sequence[float]) -> str:
-        return text
+    def add(self, text: str, nats: Sequence[float]) -> Raw:
+        return Raw(text)
 
-    def pause(self) -> str:
-        return ""
+    def rest(self) -> Raw:
+        return Raw("")
 
 
-class Careful:
-    """Text for a terminal, grapheme by grapheme."""
+class ForTerminal:
+    """Grapheme by grapheme, made visible."""
 
     def __init__(self, painter: Painter | None = None) -> None:
         self.painter = painter
         self._held = ""
         self._nats = 0.0
 
-    def say(self, text: str, nats: Sequence[float]) -> str:
+    def add(self, text: str, nats: Sequence[float]) -> Visible:
         ready = []
         for character, surprisal in zip(text, nats, strict=False):  # END has nats and no character
             if not graphemes.goes_on(self._held, character):
-                ready.append(self.pause())
+                ready.append(self.rest())
             self._held += character
             self._nats += surprisal
-        return "".join(ready)
+        return joined(ready)
 
-    def pause(self) -> str:
+    def rest(self) -> Visible:
         held, nats = self._held, self._nats
         self._held, self._nats = "", 0.0
-        return escaping.visible(held) if self.painter is None else self.painter.paint(held, nats)
+        return visible(held) if self.painter is None else self.painter.paint(held, nats)
 
 
 @dataclass(frozen=True)
@@ -94,31 +96,32 @@ class Frame:
     """What is written around the samples."""
 
     before: str = ""  # each: the prime
-    after: str = "\n"  # each
+    after: Visible = NEWLINE  # each
     between: str = ""  # two of them
 
 
-def voice_for(*, raw: bool, painter: Painter | None) -> Voice:
-    """The voice that stdout needs."""
-    if raw or not sys.stdout.isatty():
-        return Plain()
-    return Careful(painter if painter is not None and painter.has_colours else None)
+def style_for(output: Output, *, raw: bool, painter: Painter | None) -> Style:
+    """What the output needs."""
+    if raw or not output.is_terminal:
+        return AsItIs()
+    return ForTerminal(painter if painter is not None and painter.has_colours else None)
 
 
-def tell(pieces: Iterable[Piece], voice: Voice, frame: Frame) -> None:
-    """Say all of it as it comes."""
-    pen = Pen()
-    begun = False
-    opening = frame.before
+def write_pieces(pieces: Iterable[Piece], output: Output, style: Style, frame: Frame) -> None:
+    """Write all of it as it comes."""
+    buffer = Buffer(output)
+    has_begun = False
+    before = frame.before
     try:
         for piece in pieces:
-            if not begun:
-                begun = True
-                pen.write(voice.say(opening, [0.0] * len(opening)))
-                opening = frame.between + frame.before
-            pen.write(voice.say(piece.text, piece.nats))
+            if not has_begun:
+                has_begun = True
+                buffer.write(style.add(before, [0.0] * len(before)))
+                before = frame.between + frame.before
+            buffer.write(style.add(piece.text, piece.nats))
             if piece.ended:
-                pen.write(voice.pause() + frame.after)
-                begun = False
+                buffer.write(style.rest())
+                buffer.write(frame.after)
+                has_begun = False
     finally:
-        pen.hand_over()
+        buffer.flush()

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from charrnn import escaping
-from charrnn.cli import layout
-from charrnn.cli.console import Talk, write_json
-from charrnn.cli.layout import BOLD, CYAN, Fact
+from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.numbers import clock, count, counted
+from charrnn.cli.table import Column, Entry, Table, entries
 from charrnn.corpus.corpus import Corpus
+from charrnn.escaping import Visible, visible_line
 from charrnn.scoring.baselines import Heard, comparisons
 from charrnn.scoring.blocks import Piece
 from charrnn.scoring.markov import Baseline
 from charrnn.scoring.score import Mean, Score
 
 FIRST = 20  # columns for a name
-HEAD = f"{'nats':>{FIRST + 8}}{'bits':>9}{'perplexity':>13}"
-ENDS = (FIRST + 8 + 9 + 13, FIRST + 8 + 9, FIRST + 8)  # of the columns, where a window cuts them
+COLUMNS = (
+    Column("", FIRST, is_left=True),
+    Column("nats", 8),
+    Column("bits", 9, 1),
+    Column("perplexity", 13, 2),
+)
 
 
-class Verdict:
+class Summary:
     """Adds up what it hears."""
 
     def __init__(self, name: str, examples_are: str, model: str, rate: float | None) -> None:
@@ -65,17 +67,17 @@ class Verdict:
         }
         return sums if self.rate is None else sums | {"learning at": f"{self.rate:g}"}
 
-    def show(self, talk: Talk, *, as_json: bool, is_aside: bool) -> None:
+    def show(self, console: Console, *, as_json: bool, is_aside: bool) -> None:
         """Show it on stdout, unless that has rows on it."""
         if is_aside:
-            talk.note(self.in_a_line())
+            console.note(self.in_a_line())
         elif as_json:
-            write_json("eval", self.as_json())
+            console.json("eval", self.as_json())
         else:
-            layout.say(self.facts(), sys.stdout)
-            sys.stdout.write("\n" + "".join(f"{line}\n" for line in self.table()))
+            console.out.write_lines(entries(self.in_words(), console.out))
+            console.out.write_lines(self.table(console.out))
 
-    def facts(self) -> list[Fact]:
+    def in_words(self) -> list[Entry]:
         """What was scored, and by what."""
         score = self.score
         text = f"{count(score.ends, 'example', are=self.nature)}, {score.characters:,} characters"
@@ -95,30 +97,24 @@ class Verdict:
         """What examples are called: nothing, where that was found out on the way."""
         return "" if self.examples_are == "auto" else self.examples_are
 
-    def table(self) -> list[str]:
+    def table(self, output: Output) -> Iterator[Visible]:
         """The loss in all its forms, and in the order of merit, if it is to be compared."""
-        score = self.score
-        lines = [
-            layout.paint(narrowed(HEAD), CYAN, sys.stdout),
-            layout.paint(line("per character", score.overall), BOLD, sys.stdout),
-            line("ends not counted", score.without_end),
-        ]
+        score, table = self.score, Table(COLUMNS, output.width, output)
+        yield Visible("")
+        yield table.head()
+        yield output.paint(table.row(cells("per character", score.overall)), BOLD)
+        yield table.row(cells("ends not counted", score.without_end))
         if score.unknown:
-            lines.append(line("unseen not counted", score.without_unknown))
-        lines.append(narrowed(f"{'per byte':{FIRST}}{'':8}{score.bits_per_byte:9.3f}"))
+            yield table.row(cells("unseen not counted", score.without_unknown))
+        yield table.row({"": "per byte", "bits": f"{score.bits_per_byte:.3f}"})
         if self.baselines:
-            lines += ["", layout.paint("compared", CYAN, sys.stdout), *self.ranking()]
-        return lines
-
-    def ranking(self) -> list[str]:
-        """The model among the others, the worst first."""
-        means = {one.name: Mean(one.nats_per_character, 1) for one in self.baselines}
-        means[self.model] = self.score.overall
-        lines = []
-        for name in sorted(means, key=lambda name: -means[name].nats_per_character):
-            text = line(name, means[name])
-            lines.append(layout.paint(text, BOLD, sys.stdout) if name == self.model else text)
-        return lines
+            yield Visible("")
+            yield output.paint(Visible("compared"), CYAN)
+            means = {one.name: Mean(one.nats_per_character, 1) for one in self.baselines}
+            means[self.model] = score.overall
+            for name in sorted(means, key=lambda name: -means[name].nats_per_character):
+                row = table.row(cells(name, means[name]))
+                yield output.paint(row, BOLD) if name == self.model else row
 
     def in_a_line(self) -> str:
         """The loss, where there is no room for more."""
@@ -146,21 +142,19 @@ class Verdict:
         }
 
 
-def line(name: str, mean: Mean) -> str:
-    """A line of the table."""
-    nats, bits = mean.nats_per_character, mean.bits_per_character
-    return narrowed(f"{fitted(name):{FIRST}}{nats:8.3f}{bits:9.3f}{shown(mean.perplexity):>13}")
-
-
-def narrowed(text: str) -> str:
-    """The text without the columns for which the window has no room."""
-    room = layout.width(sys.stdout)
-    return text[: next((end for end in ENDS if end <= room), ENDS[-1])].rstrip()
+def cells(name: str, mean: Mean) -> dict[str, str]:
+    """What stands in a row of the table."""
+    return {
+        "": fitted(name),
+        "nats": f"{mean.nats_per_character:.3f}",
+        "bits": f"{mean.bits_per_character:.3f}",
+        "perplexity": shown(mean.perplexity),
+    }
 
 
 def fitted(name: str) -> str:
     """The name, or the end of it."""
-    name = escaping.visible_line(name)
+    name = visible_line(name)
     return name if len(name) < FIRST else f"..{name[3 - FIRST :]}"
 
 

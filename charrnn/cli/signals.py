@@ -1,6 +1,6 @@
 """Ctrl-C, SIGTERM and SIGHUP: asked once to stop, at a good place; asked twice, at once.
 
-    with signals.watched(talk) as stop:
+    with signals.watched(console) as stop:
         for event in train(...):
             ...
             if stop.requested:
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from charrnn.cli.console import Talk
+from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError
 
 STDERR = 2
@@ -53,7 +53,7 @@ class Stop:
 
 
 @contextmanager
-def watched(talk: Talk) -> Iterator[Stop]:
+def watched(console: Console) -> Iterator[Stop]:
     """A Stop that the first signal sets, saying so; the second one raises Stopped."""
     stop = Stop()
 
@@ -64,7 +64,7 @@ def watched(talk: Talk) -> Iterator[Stop]:
             raise Stopped(number)
         stop.requested = True
         stop.status = 128 + number
-        if not talk.quiet:
+        if not console.quiet:
             # Not through sys.stderr: the signal may have come while it was being written to.
             with suppress(OSError):
                 os.write(STDERR, _announcement(number))

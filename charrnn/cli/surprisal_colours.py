@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, TextIO
+from typing import Final
 
-from charrnn import escaping
-from charrnn.cli import console
+from charrnn.cli.console import Output
+from charrnn.escaping import Visible, joined, visible
 from charrnn.scoring import surprisal_bands
 
 # The ink and the ground of each band. The lowest has the colours of the terminal itself.
@@ -31,32 +31,34 @@ FEW: Final = (  # of the 16, those that every theme keeps apart
 
 
 class Painter:
-    """Colours text by surprisal, for a stream; has none where the stream takes none."""
+    """Colours text by surprisal; has no colours where the output takes none."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._depth = _depth(stream)
+    def __init__(self, output: Output) -> None:
+        self._depth = _depth(output)
 
     @property
     def has_colours(self) -> bool:
         """Whether anything would come out in colour."""
         return self._depth is not None
 
-    def paint(self, text: str, nats: float) -> str:
+    def paint(self, text: str, nats: float) -> Visible:
         """The text, made visible, in the colour of that surprisal."""
         return self.paint_band(text, surprisal_bands.band_of(nats))
 
-    def paint_band(self, text: str, band: int) -> str:
+    def paint_band(self, text: str, band: int) -> Visible:
         """The same, where the band is known; a newline stays plain, so no colour runs on."""
-        text = escaping.visible(text)
+        shown = visible(text)
         if self._depth is None or not band:
-            return text
+            return shown
         style = _styles(self._depth)[band]
-        return "\n".join(style(line) if line else "" for line in text.split("\n"))
+        lines = (Visible(line) for line in shown.split("\n"))
+        return joined((style(line) if line else line for line in lines), "\n")
 
-    def legend(self) -> str:
+    def legend(self) -> Visible:
         """One line that says which colour is how many bits."""
         names = enumerate(surprisal_bands.names())
-        return "bits: " + " ".join(self.paint_band(f" {name} ", band) for band, name in names)
+        shown = joined((self.paint_band(f" {name} ", band) for band, name in names), " ")
+        return joined([Visible("bits: "), shown])
 
 
 class _Brush:
@@ -79,8 +81,8 @@ class _Brush:
         )
         self._before, _, self._after = fitting.render("\0", color_system=system).partition("\0")
 
-    def __call__(self, text: str) -> str:
-        return f"{self._before}{text}{self._after}"
+    def __call__(self, text: Visible) -> Visible:
+        return Visible(f"{self._before}{text}{self._after}")
 
 
 @cache
@@ -88,11 +90,11 @@ def _styles(depth: str) -> list[_Brush]:
     return [_Brush(colour, depth) for colour in (FEW if depth == "standard" else FULL)]
 
 
-def _depth(stream: TextIO) -> str | None:
-    """What Rich calls the colours of this stream's terminal; None where it takes none."""
-    if not console.takes_colour(stream):
+def _depth(output: Output) -> str | None:
+    """What Rich calls the colours of this terminal; None where it takes none."""
+    if not output.takes_colour:
         return None
     from rich.console import Console
 
-    system = Console(file=stream, force_terminal=True).color_system
+    system = Console(file=output.stream, force_terminal=True).color_system
     return "standard" if system in (None, "windows") else system

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options, threads
-from charrnn.cli.console import Talk
+from charrnn.cli.console import Console
 from charrnn.cli.options import MODEL, OUTPUT, flag, group, would_replace
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
@@ -128,4 +128,4 @@ def train(options: Options) -> None:
 
     from charrnn.cli.run_training import run  # numpy comes with it, and must find the threads set
 
-    run(options, useful, Talk(options.quiet))
+    run(options, useful, Console(options.quiet))

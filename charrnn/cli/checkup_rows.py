@@ -1,0 +1,110 @@
+"""The table of check-ups, a row at a time, as wide as the window allows.
+
+       step   epoch     train  held-out      bits       gap
+        708    6.00     2.412     2.311     3.334    -0.101  *  past markov-2
+
+In nats per character, and held-out bits. A star is the best of the rows so far; beside it stands
+the strongest of the baselines that it is the first to pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from rich.cells import cell_len, set_cell_size
+
+from charrnn.cli.console import BOLD, GREEN, YELLOW, Output
+from charrnn.cli.numbers import bits
+from charrnn.cli.table import Column, Table
+from charrnn.escaping import Visible, joined, visible_line
+from charrnn.network.parameters import Parameters
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.training.loop import Checkup
+from charrnn.vocabulary import Vocabulary
+
+MARK = 3
+LONGEST = 60  # columns of a sample: a Chinese character takes two
+
+
+COLUMNS = (
+    Column("step", 10, 1),
+    Column("epoch", 8, 4),
+    Column("train", 9, 2),
+    Column("held-out", 10, 0),
+    Column("bits", 8, 5),
+    Column("gap", 8, 3),
+)
+WITHOUT_HELD_OUT = ("step", "epoch", "train")
+
+
+class CheckupRows:
+    """The rows of one run, of which not every one has to be shown."""
+
+    def __init__(
+        self,
+        is_held_out: bool,
+        baselines: Mapping[str, float],
+        output: Output,
+        best: float = math.inf,
+    ) -> None:
+        """best is the one of an earlier part of the run."""
+        self.columns = [c for c in COLUMNS if is_held_out or c.name in WITHOUT_HELD_OUT]
+        self.baselines = dict(baselines)
+        self.output = output
+        self._best = best  # of those that were shown
+        self._has_head = False
+
+    def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
+        """The row for a check-up; before the first, the heads of the columns."""
+        table = Table(self.columns, self.output.width - MARK, self.output)
+        if not self._has_head:
+            self._has_head = True
+            yield table.head()
+        now = event.score.nats_per_character if event.score is not None else math.inf
+        if now >= self._best:
+            yield table.row(_cells(event, epoch))
+            return
+        row = table.row(_cells(event, epoch), {"held-out": f"{BOLD};{GREEN}"})
+        yield joined([row, *self._remark(now, self.output.width - table.width)])
+        self._best = now
+
+    @property
+    def indent(self) -> int:
+        """The columns to leave free before a text below the steps."""
+        return min(self.columns[0].width, self.output.width // 4) + 2
+
+    def _remark(self, now: float, room: int) -> Iterator[Visible]:
+        """What is said of the best one so far."""
+        yield self.output.paint(Visible("  *"), f"{BOLD};{GREEN}")
+        passed = {name: nats for name, nats in self.baselines.items() if now < nats < self._best}
+        if passed:
+            text = visible_line(f"  past {min(passed, key=lambda name: passed[name])}")
+            if len(text) + MARK <= room:
+                yield self.output.paint(text, YELLOW)
+
+
+def _cells(event: Checkup, epoch: float) -> dict[str, str]:
+    """What stands in each column."""
+    train = event.train_nats_per_character
+    cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}", "train": f"{train:.3f}"}
+    if event.score is None:
+        return cells
+    held_out = event.score.nats_per_character
+    return cells | {
+        "held-out": f"{held_out:.3f}",
+        "bits": f"{bits(held_out):.3f}",
+        "gap": f"{held_out - train:+.3f}",
+    }
+
+
+def preview(
+    parameters: Parameters, vocabulary: Vocabulary, count: int, seed: int, columns: int
+) -> Iterator[Visible]:
+    """Some samples, each on a line that fits, made safe to show; one that goes on ends in dots."""
+    longest = max(4, min(LONGEST, columns))
+    config = SampleConfig(seed=seed, max_characters=longest + 1)
+    for sample in Sampler(parameters, vocabulary, config).samples(range(count)):
+        text = visible_line(sample.text)
+        fits = cell_len(text) <= longest
+        yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")

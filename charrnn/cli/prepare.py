@@ -1,0 +1,214 @@
+"""A run made ready: the model file held, the corpus read, the plan shown, the state made or loaded.
+
+Whatever can be known to fail is found out here, before any time is spent on training.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from charrnn.cli import memory, resuming
+from charrnn.cli import plan as plan_display
+from charrnn.cli.console import Console
+from charrnn.corpus.corpus import Corpus, CorpusConfig, load
+from charrnn.corpus.reading import Reading
+from charrnn.errors import ModelExistsError, ResumeError, SettingError
+from charrnn.model_file import checkpoint, container
+from charrnn.model_file.checkpoint import Checkpoint, record_of
+from charrnn.model_file.json_text import LARGEST
+from charrnn.model_file.lock import locked
+from charrnn.plan import Plan, characters_per_second, check_memory, plan
+from charrnn.presets import fitted, paced
+from charrnn.scoring.baselines import by_counting
+from charrnn.scoring.markov import Baseline
+from charrnn.settings import Fitted, TrainConfig
+from charrnn.training.loop import ended, start
+
+if TYPE_CHECKING:
+    from charrnn.cli.train import Options
+
+SMALLEST = 1 << 12  # bytes: no model has fewer
+CHECKUP = 160  # bytes of history: more than it has, by as much as the largest vocabulary takes
+MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that may begin."""
+
+    options: Options
+    corpus: Corpus
+    checkpoint: Checkpoint
+    plan: Plan
+    characters_per_second: float  # as far as a trial tells
+
+    @property
+    def symbols(self) -> int:
+        """How many targets an epoch has."""
+        return len(self.corpus.train.ids)
+
+    @property
+    def seconds_left(self) -> float:
+        """What the epochs that are left will take."""
+        state, config = self.checkpoint.state, self.checkpoint.config
+        left = config.epochs * self.symbols - state.characters
+        return left / max(self.characters_per_second, 1e-9)
+
+    @property
+    def checkups(self) -> int:
+        """How many there will be by the end; where the clock ends the run, about as many."""
+        c, steps = self.checkpoint.config, self.plan.steps
+        if c.minutes is not None:
+            timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.bptt))
+            steps = timed if steps is None else min(steps, timed)
+        return (steps or 0) // c.check_every + 1
+
+    def as_json(self) -> dict[str, Any]:
+        """The plan for programs."""
+        return plan_display.as_json(
+            self.plan,
+            self.checkpoint.corpus,
+            self.checkpoint.vocabulary.symbols,
+            self.characters_per_second,
+            self.seconds_left,
+            str(self.options.model),
+        )
+
+
+@contextmanager
+def model_file_held(options: Options) -> Iterator[None]:
+    """The model file is ours alone in here, and can be written; a dry run does not touch it."""
+    if options.dry_run:
+        yield
+        return
+    container.check_writable(options.model, SMALLEST)
+    check_there(options)
+    with locked(options.model):
+        check_there(options)  # it may have come between the look and the lock
+        yield
+
+
+def check_there(options: Options) -> None:
+    """Raise where a model would be lost, or is not there to go on with."""
+    is_there = os.path.exists(options.model)
+    if options.resume and not is_there:
+        raise ResumeError(
+            f"there is no {options.model} to go on with",
+            f"Train one first: {options.line('train', 'CORPUS')}",
+        )
+    if is_there and not options.resume and not options.force:
+        raise ModelExistsError(
+            f"{options.model} is there already",
+            f"Go on with it: {options.line('train', '--resume')}. Or replace it with --force, or"
+            " name another file with -m.",
+        )
+
+
+def prepared(options: Options, threads: int, console: Console) -> PreparedRun:
+    """The run, its plan shown; a file that is too large for the disk is refused."""
+    run = resumed_run(options, console) if options.resume else new_run(options, threads, console)
+    if not options.dry_run:
+        container.check_writable(options.model, room_needed(run))
+    return run
+
+
+def room_needed(run: PreparedRun) -> int:
+    """The bytes that the file will have once its history is as long as it gets."""
+    return checkpoint.room_needed(run.checkpoint) + CHECKUP * run.checkups
+
+
+def check_history(run: PreparedRun) -> None:
+    """Raise SettingError where a new run, by its end, has more history than a model file holds.
+
+    Patience ends a run long before.
+    """
+    config, checkups = run.checkpoint.config, run.checkups
+    if config.patience is None and checkups > MOST:
+        fewer = -(-checkups * config.check_every // (MOST - 1))
+        raise SettingError(
+            f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
+            f"Try --check-every {fewer} or more.",
+        )
+
+
+def new_run(options: Options, threads: int, console: Console) -> PreparedRun:
+    """A new run."""
+    config = TrainConfig(**{"workers": threads, **options.learning})
+    cutting = CorpusConfig(reading=Reading(**options.reading), seed=config.seed, **options.cutting)
+    console.note_if_waiting((*options.sources, *options.valid))
+    corpus = load(options.sources, cutting, options.valid)
+    c = fitted(config, corpus)
+    will_be = show_beginning(c, corpus, options, console)
+    rate = characters_per_second(c, corpus)
+    if "check_every" not in options.learning:
+        c = paced(c, corpus, rate)
+    record = record_of(corpus, cutting, {})
+    run = Checkpoint(corpus.vocabulary, c, record, start(corpus, c))
+    made = PreparedRun(options, corpus, run, replace(will_be, config=c), rate)
+    check_history(made)
+    show_time(made, console)
+    with closing(plan_display.BaselinesDisplay(corpus, console)) as display:
+        for one in by_counting(corpus, corpus.held_out.ids):
+            record.baselines[one.name] = one.nats_per_character
+            display.add(one)
+    return made
+
+
+def resumed_run(options: Options, console: Console) -> PreparedRun:
+    """The run in the model file."""
+    run = checkpoint.load(options.model)
+    console.note_if_waiting((*(options.sources or run.corpus.sources), *options.valid))
+    corpus = resuming.read_again(run, options)
+    record = resuming.named_anew(run.corpus, corpus)
+    run.corpus = replace(record, baselines=in_order(record.baselines))
+    run.config = c = resuming.settings(run.config, options, corpus)
+    will_be = show_beginning(c, corpus, options, console)
+    is_over = ended(run.state, c) is not None
+    rate = 0.0 if is_over else characters_per_second(c, corpus)
+    made = PreparedRun(options, corpus, run, will_be, rate)
+    plan_display.show(
+        [("resumes", f"at step {run.state.step:,}, epoch {run.state.epoch:,}")], console
+    )
+    if not is_over:
+        show_time(made, console)
+    with closing(plan_display.BaselinesDisplay(corpus, console)) as display:
+        for one in remembered(run.corpus.baselines, corpus):
+            display.add(one)
+    return made
+
+
+def show_beginning(config: Fitted, corpus: Corpus, options: Options, console: Console) -> Plan:
+    """Show what is to learn and from what: the plan. CorpusError where memory will not do."""
+    plan_display.show(plan_display.corpus_in_words(corpus, options), console)
+    will_be = plan(config, corpus)
+    plan_display.show(
+        plan_display.network_in_words(will_be, options, len(corpus.train.ids)), console
+    )
+    check_memory(will_be.memory_bytes, memory.available())
+    return will_be
+
+
+def show_time(run: PreparedRun, console: Console) -> None:
+    """Show how long it will take."""
+    rate, left = run.characters_per_second, run.seconds_left
+    plan_display.show(plan_display.time_in_words(run.plan, rate, left), console)
+
+
+def in_order(losses: Mapping[str, float]) -> dict[str, float]:
+    """From the simplest to the longest memory; a file has them in the order of their names."""
+    first = ("uniform", "unigram")
+
+    def place(name: str) -> tuple[int, str]:
+        return (first.index(name), "") if name in first else (len(name) + 1, name)
+
+    return {name: losses[name] for name in sorted(losses, key=place)}
+
+
+def remembered(losses: Mapping[str, float], corpus: Corpus) -> list[Baseline]:
+    """What was found when the run began."""
+    sizes = len(corpus.train.ids), len(corpus.held_out.ids)
+    return [Baseline(name, nats, "none", *sizes) for name, nats in losses.items()]
