@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from charrnn.cli import signals
+from charrnn.cli.console import show_version
 from charrnn.cli.faults import told
 
 
@@ -13,21 +14,13 @@ def run() -> None:
     try:
         with told():
             if sys.argv[1:2] == ["--version"]:
-                say_version()
+                show_version()
             else:
                 from charrnn.cli.app import main  # Typer takes longer than an empty Python
 
                 main(sys.argv[1:])
     finally:
         signals.leave_to_the_system()
-
-
-def say_version() -> None:
-    """Write the name and the version."""
-    from charrnn import __version__
-    from charrnn.cli.console import Console
-
-    Console().result(f"charrnn {__version__}\n")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "vocabulary": set(),
     "graphemes": set(),
     "escaping": set(),
+    "memory": set(),
     "random_streams": set(),
     "corpus": {"settings", "vocabulary"},
     "network": {"random_streams", "settings", "vocabulary"},
@@ -30,6 +31,48 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("scoring", "settings", "training", "vocabulary"),
     },
 }
+
+# file of cli -> the files of cli it may import. What is imported for types only does not count.
+IN_CLI: dict[str, set[str]] = {
+    "console": set(),
+    "exit_status": set(),
+    "hints": set(),
+    "metrics": set(),
+    "numbers": set(),
+    "streams": set(),
+    "threads": set(),
+    "curve": {"console"},
+    "help": {"console"},
+    "options": set(),
+    "signals": {"console"},
+    "surprisal_colours": {"console"},
+    "table": {"console"},
+    "usage": {"exit_status"},
+    "faults": {"console", "exit_status", "hints", "signals", "streams", "usage"},
+    "app": {"console", "exit_status", "help", "options", "usage"},
+    "autosave": {"console", "metrics"},
+    "checkup_rows": {"console", "numbers", "table"},
+    "plan": {"console", "curve", "hints", "numbers", "table"},
+    "progress": {"checkup_rows", "console", "numbers"},
+    "resuming": {"hints"},
+    "prepare": {"console", "plan", "resuming"},
+    "run_summary": {"console", "curve", "numbers", "plan", "progress", "table"},
+    "run_training": {
+        *("autosave", "console", "metrics", "prepare", "progress", "run_summary", "signals"),
+    },
+    "sample_output": {"console"},
+    "run_sampling": {"console", "sample_output", "surprisal_colours"},
+    "per_character": {"console", "surprisal_colours"},
+    "per_example": {"console", "table"},
+    "score_summary": {"console", "numbers", "table"},
+    "run_scoring": {"console", "per_character", "per_example", "score_summary"},
+    "model_summary": {"console", "curve", "numbers", "plan", "table"},
+    "train": {"console", "options", "run_training", "threads"},
+    "sample": {"console", "options", "run_sampling", "threads"},
+    "eval": {"console", "options", "run_scoring", "threads"},
+    "info": {"console", "model_summary", "options", "threads"},
+}
+MAY_WRITE = {"console", "streams"}
 
 
 def rooms() -> dict[str, list[Path]]:
@@ -90,3 +133,58 @@ def test_the_network_knows_numpy_and_nothing_else() -> None:
     for file in rooms()["network"]:
         outside = {name for name in imports(file) if not name.startswith("charrnn.")}
         assert outside <= standard | {"numpy", "typing"}
+
+
+CLI = {file.stem: file for file in (HOUSE / "cli").rglob("*.py") if file.stem != "__init__"}
+
+
+def files_imported(file: Path) -> set[str]:
+    """The files of cli that a file imports, but those for types only."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "charrnn.cli":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("charrnn.cli."):
+            found.add(str(node.module).split(".")[2])
+    return found
+
+
+def test_every_file_of_the_command_line_is_in_the_table() -> None:
+    assert set(CLI) == set(IN_CLI)
+
+
+@pytest.mark.parametrize("name", sorted(IN_CLI))
+def test_a_file_of_the_command_line_knows_only_what_lies_below_it(name: str) -> None:
+    assert files_imported(CLI[name]) == IN_CLI[name]
+
+
+def test_the_table_of_the_command_line_has_no_circle() -> None:
+    left = dict(IN_CLI)
+    while left:
+        grounded = [name for name, below in left.items() if not below & set(left)]
+        assert grounded, f"a circle among {sorted(left)}"
+        for name in grounded:
+            del left[name]
+
+
+@pytest.mark.parametrize("name", sorted(set(IN_CLI) - MAY_WRITE))
+def test_only_the_console_writes(name: str) -> None:
+    for node in ast.walk(ast.parse(CLI[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute):
+            assert ast.unparse(node) not in {"sys.stdout", "sys.stderr", "tqdm.write"}
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in {"print", "typer.echo"}
+
+
+def test_the_table_of_contents_names_every_file_of_the_command_line() -> None:
+    contents = (HOUSE / "cli" / "__init__.py").read_text(encoding="utf-8").split()
+    assert set(CLI) <= set(contents)
+
+
+def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
+    for name in ("app", "help", "options", "hints", "train", "sample", "eval", "info"):
+        assert "numpy" not in imports(CLI[name])

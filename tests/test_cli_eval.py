@@ -20,7 +20,7 @@ import pytest
 from charrnn.api import Model, load
 from charrnn.cli import run_scoring, threads
 from charrnn.cli.console import Console
-from charrnn.cli.faults import READER_LEFT
+from charrnn.cli.exit_status import READER_LEFT
 from charrnn.cli.run_scoring import ReadingBar
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import CorpusConfig

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli import memory, numbers, table
+from charrnn import memory
+from charrnn.cli import numbers, table
 from charrnn.cli.checkup_rows import CheckupRows, preview
 from charrnn.cli.console import NARROW, Output
 from charrnn.cli.progress import Pace

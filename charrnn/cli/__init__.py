@@ -1,1 +1,21 @@
-"""The terminal: the only room with Typer, Rich, tqdm, stdout, signals and exit statuses."""
+"""The command line: all that knows a terminal, an option, a signal or an exit status.
+
+    app          the commands by name         train sample eval info   a command: options and help
+    options      options made of settings     run_training             a run from beginning to end
+    usage        what was typed wrong           prepare                what comes before it
+    hints        errors in words of options     resuming               what may be wanted of a file
+    faults       errors to exit statuses        autosave metrics       what is written meanwhile
+    exit_status  the statuses                   progress checkup_rows  what is seen meanwhile
+    help         a page of help                 plan run_summary       what is shown before, after
+    console      stdout and stderr            run_sampling             samples, drawn and shown
+    table        entries, rows, columns         sample_output          how they get to stdout
+    numbers      numbers in words             run_scoring              a text, scored and shown
+    curve        the learning curve             score_summary          the sums
+    signals      Ctrl-C, SIGTERM, SIGHUP        per_example            a row an example
+    streams      the streams, repaired          per_character          a heat map, or a row each
+    threads      BLAS has one, we have more   model_summary            what a file holds
+    surprisal_colours                         heat in the colours of a terminal
+
+A command's own file is light, so that its help is there at once; numpy comes with the file that
+does the work.
+"""

@@ -17,8 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli import help as page
 from charrnn.cli import usage
-from charrnn.cli.console import Console
-from charrnn.cli.faults import USAGE
+from charrnn.cli.console import Console, show_version
+from charrnn.cli.exit_status import USAGE
 from charrnn.errors import SettingError
 from charrnn.escaping import Raw
 
@@ -155,9 +155,7 @@ def _charrnn(
     makes up new ones, and says how likely any text is.
     """
     if version:
-        from charrnn.__main__ import say_version
-
-        say_version()
+        show_version()
         raise typer.Exit
 
 

@@ -38,7 +38,7 @@ class Saver:
         self._often, self._seldom = 0.0, SELDOM  # the first check-up is saved at once
 
     def note(self, event: Event) -> None:
-        """Save if it is time. A save that fails then is told, and tried again later."""
+        """Save if it is time. A save that fails then is a warning, and tried again later."""
         passed = time.monotonic() - self._at
         if passed < self._seldom and not (isinstance(event, Checkup) and passed >= self._often):
             return

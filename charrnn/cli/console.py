@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from charrnn import __version__
 from charrnn.escaping import (
     Raw,
     Visible,
@@ -156,6 +157,11 @@ class Console:
         blocks = " =" if self.err.is_plain else " ▏▎▍▌▋▊▉█"
         ncols = self.err.window - 1
         return tqdm(file=self.err.stream, leave=False, ascii=blocks, ncols=ncols, **how)
+
+
+def show_version() -> None:
+    """Write the name and the version to stdout."""
+    Console().result(f"charrnn {__version__}\n")
 
 
 def _write_above_bar(line: Visible) -> None:

@@ -29,18 +29,18 @@ Point = tuple[float, float]
 Paint = Callable[[Visible, str], Visible]
 
 
-class Pen(NamedTuple):
+class Line(NamedTuple):
     """How one line is drawn."""
 
     name: str
     style: str  # of the terminal
-    letter: str  # where there are no dots
+    mark: str  # where there are no dots
     dash: int  # drawn dots before a gap as long as one; 0: no gaps
 
 
-BASELINE = Pen("baseline", YELLOW, "-", 2)
-TRAIN = Pen("train", BLUE, ".", 1)
-HELD_OUT = Pen("held-out", GREEN, "*", 0)
+BASELINE = Line("baseline", YELLOW, "-", 2)
+TRAIN = Line("train", BLUE, ".", 1)
+HELD_OUT = Line("held-out", GREEN, "*", 0)
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a Braille cell
 
 
@@ -52,16 +52,16 @@ class Canvas:
         self.across, self.down = (1, 1) if plain else (2, 4)  # dots in a cell
         self.width, self.height = width * self.across, height * self.down
         self._dots: dict[tuple[int, int], int] = {}
-        self._pens: dict[tuple[int, int], Pen] = {}
+        self._lines: dict[tuple[int, int], Line] = {}
 
-    def draw(self, points: Sequence[Point], pen: Pen) -> None:
+    def draw(self, points: Sequence[Point], line: Line) -> None:
         """A line through points, from 0 to 1 both ways, y downwards; beyond that it is not seen."""
         places = [(x * (self.width - 1), y * (self.height - 1)) for x, y in points]
         for (x0, y0), (x1, y1) in zip(places, places[1:] or places, strict=False):
             steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
             for step in range(steps + 1):
                 at = step / steps
-                self._dot(round(x0 + at * (x1 - x0)), round(y0 + at * (y1 - y0)), pen)
+                self._dot(round(x0 + at * (x1 - x0)), round(y0 + at * (y1 - y0)), line)
 
     def lines(self, paint: Paint) -> Iterator[Visible]:
         """What was drawn, top line first."""
@@ -69,22 +69,22 @@ class Canvas:
             cells = [(row, column) for column in range(self.width // self.across)]
             yield Visible(joined(self._cell(cell, paint) for cell in cells).rstrip())
 
-    def _dot(self, x: int, y: int, pen: Pen) -> None:
+    def _dot(self, x: int, y: int, line: Line) -> None:
         if not 0 <= y < self.height:
             return
-        if pen.dash and x // (pen.dash if not self.plain else 1) % 2:
+        if line.dash and x // (line.dash if not self.plain else 1) % 2:
             return
         cell = y // self.down, x // self.across
         bit = DOTS[y % self.down][x % self.across] if not self.plain else 1
         self._dots[cell] = self._dots.get(cell, 0) | bit
-        self._pens[cell] = pen
+        self._lines[cell] = line
 
     def _cell(self, cell: tuple[int, int], paint: Paint) -> Visible:
         if cell not in self._dots:
             return Visible(" ")
-        pen = self._pens[cell]
-        shown = pen.letter if self.plain else chr(0x2800 + self._dots[cell])
-        return paint(Visible(shown), pen.style)
+        line = self._lines[cell]
+        shown = line.mark if self.plain else chr(0x2800 + self._dots[cell])
+        return paint(Visible(shown), line.style)
 
 
 def learning_curve(
@@ -122,10 +122,10 @@ def picture(
     if baseline is not None:
         y = _height(baseline[1], low, high)
         canvas.draw([(0.0, y), (1.0, y)], BASELINE)
-    for pen, values in curves.items():
+    for line, values in curves.items():
         xs = [(step - steps[0]) / (steps[-1] - steps[0]) for step in steps]
         ys = [_height(value, low, high) for value in values]
-        canvas.draw(_thinned(list(zip(xs, ys, strict=True)), canvas.width), pen)
+        canvas.draw(_thinned(list(zip(xs, ys, strict=True)), canvas.width), line)
     labels = _labels(low, high, baseline)
     bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
     rows = [
@@ -144,7 +144,7 @@ def picture(
 
 
 def _range(
-    curves: Mapping[Pen, Sequence[float]], baseline: tuple[str, float] | None
+    curves: Mapping[Line, Sequence[float]], baseline: tuple[str, float] | None
 ) -> tuple[float, float]:
     """The lowest and the highest loss to show. Training begins high up, which is left out."""
     shown = list(curves.get(HELD_OUT, curves[TRAIN]))
@@ -183,7 +183,7 @@ def _labels(low: float, high: float, baseline: tuple[str, float] | None) -> dict
 
 
 def _legend(
-    curves: Mapping[Pen, Sequence[float]],
+    curves: Mapping[Line, Sequence[float]],
     baseline: tuple[str, float] | None,
     wide: int,
     paint: Paint,
@@ -191,13 +191,13 @@ def _legend(
     plain: bool,
 ) -> list[str]:
     """Which line is which."""
-    names = {pen: pen.name for pen in (HELD_OUT, TRAIN) if pen in curves}
+    names = {line: line.name for line in (HELD_OUT, TRAIN) if line in curves}
     if baseline is not None:
         names[BASELINE] = visible_line(baseline[0])
     samples = {HELD_OUT: "⠒⠒", TRAIN: "⠂⠂", BASELINE: "⠤⠤"}
     entries = [
-        f"{paint(Visible(pen.letter * 2 if plain else samples[pen]), pen.style)} {name}"
-        for pen, name in names.items()
+        f"{paint(Visible(line.mark * 2 if plain else samples[line]), line.style)} {name}"
+        for line, name in names.items()
     ]
     gap = "   " if sum(len(name) + 6 for name in names.values()) <= wide else "\n"
     return [" " * (LABEL + 1) + line for line in gap.join(entries).split("\n")]

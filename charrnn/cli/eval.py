@@ -9,7 +9,15 @@ from typing import Any
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, flag, group, like, would_replace
+from charrnn.cli.options import (
+    OUTPUT,
+    check_exclusive,
+    check_read_once,
+    flag,
+    group,
+    like,
+    would_replace,
+)
 from charrnn.errors import SettingError
 from charrnn.settings import DYNAMIC_RATE, CorpusConfig, File, OneOf, Reading, setting
 
@@ -77,16 +85,9 @@ class Options:
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other, or lead nowhere."""
-        views = {
-            "--per-example": self.per_example,
-            "--per-char": self.per_char,
-            "--baselines": self.baselines,
-        }
-        chosen = [name for name, is_chosen in views.items() if is_chosen]
-        if len(chosen) > 1:
-            raise SettingError(
-                f"{chosen[0]} and {chosen[1]} exclude each other", "Leave one of them out."
-            )
+        check_exclusive(
+            per_example=self.per_example, per_char=self.per_char, baselines=self.baselines
+        )
         if self.sort is not None and not self.per_example:
             raise SettingError("--sort is for the rows of --per-example", "Add --per-example.")
         given = [*(["examples"] if self.examples else []), *self.reading]
@@ -95,8 +96,7 @@ class Options:
                 f"--{given[0]} is for a TEXT, and there is none",
                 "What was held out is read as it was in training.",
             )
-        if self.sources.count("-") > 1:
-            raise SettingError("standard input can be read only once", "Name one - at most.")
+        check_read_once(self.sources)
         self.check_page(os.path.join(os.curdir, self.model), *self.sources)  # no shipped corpus
 
     def check_page(self, *sources: str) -> None:

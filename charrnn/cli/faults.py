@@ -1,10 +1,6 @@
 """One red line and an exit status for everything that can go wrong and is not a bug.
 
-    0    done                          2    wrong usage, or a value out of range
-    1    a known failure               130  Ctrl-C       143  SIGTERM       129  SIGHUP
-    141  the reader of stdout left (128 + SIGPIPE, as cat and grep end)
-
-A bug is not told here: it keeps its traceback. CHARRNN_DEBUG=1 shows one for the rest too.
+A bug keeps its traceback. CHARRNN_DEBUG=1 shows one for the rest too.
 """
 
 from __future__ import annotations
@@ -16,22 +12,9 @@ from contextlib import contextmanager
 
 from charrnn.cli import signals, streams
 from charrnn.cli.console import Console
+from charrnn.cli.exit_status import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Fault
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.escaping import Visible
-
-FAILURE = 1
-USAGE = 2
-INTERRUPTED = 130
-READER_LEFT = 141
-
-
-class Fault:
-    """How the program ends: a status, and what to say; nothing is said of an empty one."""
-
-    def __init__(self, status: int, what: str = "", hint: str = "") -> None:
-        self.status = status
-        self.what = what
-        self.hint = hint
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import MISSING, field, fields, replace
 from functools import wraps
@@ -27,6 +27,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import typer
 
 from charrnn.corpus.bundled import path_of
+from charrnn.errors import SettingError
 from charrnn.settings import (
     CORPUS,
     File,
@@ -36,6 +37,7 @@ from charrnn.settings import (
     Text,
     TrainConfig,
     Values,
+    option_of,
     setting,
     settings_of,
 )
@@ -114,6 +116,21 @@ def threads() -> Any:
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
     """An option that takes no value."""
     return setting(Flag(), about, panel=panel, default=False, names=names)
+
+
+def check_exclusive(**chosen: object) -> None:
+    """Raise SettingError where more than one of these options was typed."""
+    names = [option_of(name) for name, value in chosen.items() if value]
+    if len(names) > 1:
+        raise SettingError(
+            f"{names[0]} and {names[1]} exclude each other", "Leave one of them out."
+        )
+
+
+def check_read_once(sources: Iterable[str]) -> None:
+    """Raise SettingError where standard input is named twice."""
+    if [*sources].count("-") > 1:
+        raise SettingError("standard input can be read only once", "Name one - at most.")
 
 
 def would_replace(path: Path, source: str) -> bool:

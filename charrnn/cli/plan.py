@@ -63,21 +63,21 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     """What learns, what it takes, and which of its sizes were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
-    facts = [
+    rows = [
         ("network", f"{layers} of {c.hidden:,} units, {plan.parameters:,} parameters"),
         ("memory", f"about {bytes_in_words(plan.memory_bytes)}"),
     ]
     if options.resume:
-        return facts
+        return rows
     taken = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if taken:
-        facts.append(("chosen", f"{' '.join(taken)}, which suits {symbols:,} symbols"))
+        rows.append(("chosen", f"{' '.join(taken)}, which suits {symbols:,} symbols"))
     shrunk = [
         f"{option(name, wanted)} to {got}" for name, wanted, got in shrinking(c, options, symbols)
     ]
     if shrunk:
-        facts.append(("shrunk", f"{', '.join(shrunk)}: the corpus fills no more"))
-    return facts
+        rows.append(("shrunk", f"{', '.join(shrunk)}: the corpus fills no more"))
+    return rows
 
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
@@ -160,7 +160,7 @@ def part_in_words(one: Baseline, corpus: Corpus) -> str:
 
 
 def as_json(
-    plan: Plan, facts: CorpusRecord, symbols: int, rate: float, left: float, model: str
+    plan: Plan, record: CorpusRecord, symbols: int, rate: float, left: float, model: str
 ) -> dict[str, Any]:
     """The plan for programs."""
     timed = plan.config.minutes
@@ -168,7 +168,7 @@ def as_json(
     ends += [60 * timed] if timed is not None else []
     return {
         "model": model,
-        "corpus": corpus_json(facts, symbols),
+        "corpus": corpus_json(record, symbols),
         "parameters": plan.parameters,
         "memory_bytes": plan.memory_bytes,
         "steps_per_epoch": plan.steps_per_epoch,
@@ -176,19 +176,19 @@ def as_json(
         "seconds": min(ends),
         "characters_per_second": rate,
         "settings": settings_json(plan.config),
-        "baselines": dict(facts.baselines),
+        "baselines": dict(record.baselines),
     }
 
 
-def corpus_json(facts: CorpusRecord, symbols: int) -> dict[str, Any]:
+def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
     """The corpus for programs."""
     return {
-        "examples": facts.examples,
-        "characters": facts.characters,
+        "examples": record.examples,
+        "characters": record.characters,
         "symbols": symbols,
-        "held_out_examples": facts.held_out_examples,
-        "held_out_characters": facts.held_out_characters,
-        "examples_are": facts.examples_are,
+        "held_out_examples": record.held_out_examples,
+        "held_out_characters": record.held_out_characters,
+        "examples_are": record.examples_are,
     }
 
 

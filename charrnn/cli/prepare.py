@@ -11,8 +11,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli import memory, resuming
+from charrnn import memory
 from charrnn.cli import plan as plan_display
+from charrnn.cli import resuming
 from charrnn.cli.console import Console
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading

@@ -94,7 +94,7 @@ class Progress:
         self._weight = 0.0
         self._drawn = self._spoken = time.monotonic()
         self._next_row = 0.0
-        self._waiting: Checkup | None = None  # a row that was not shown, to be told at the end
+        self._waiting: Checkup | None = None  # a row that was not shown, to be shown at the end
 
     def __enter__(self) -> Progress:
         self.pace.share = self._share()

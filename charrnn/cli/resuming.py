@@ -30,9 +30,9 @@ MAY_RISE = ("epochs", "minutes", "patience")
 
 def read_again(run: Checkpoint, options: Options) -> Corpus:
     """The corpus that the run learned from; ResumeError if it is another one by now."""
-    facts = run.corpus
-    check_cutting(facts, options)
-    sources, valid = options.sources or facts.sources, options.valid or facts.valid
+    record = run.corpus
+    check_cutting(record, options)
+    sources, valid = options.sources or record.sources, options.valid or record.valid
     options.check_metrics(*sources, *valid)
     if not sources:
         raise ResumeError(
@@ -40,7 +40,7 @@ def read_again(run: Checkpoint, options: Options) -> Corpus:
             "Go on from Python, with charrnn.resume.",
         )
     try:
-        corpus = load(sources, facts.config, valid)
+        corpus = load(sources, record.config, valid)
     except CorpusError as error:
         if options.sources:
             raise
@@ -51,14 +51,14 @@ def read_again(run: Checkpoint, options: Options) -> Corpus:
     return corpus
 
 
-def check_cutting(facts: CorpusRecord, options: Options) -> None:
+def check_cutting(record: CorpusRecord, options: Options) -> None:
     """Raise ResumeError where the corpus is to be read or cut in another way."""
     had: dict[str, Any] = {
-        "examples": facts.examples_are,
-        "holdout": facts.holdout,
-        "encoding": facts.encoding,
-        "newlines": facts.newlines,
-        "normalize": facts.normalize,
+        "examples": record.examples_are,
+        "holdout": record.holdout,
+        "encoding": record.encoding,
+        "newlines": record.newlines,
+        "normalize": record.normalize,
     }
     wanted = {**options.cutting, **options.reading}
     if wanted.get("examples") == "auto":  # which is how it may have been found
@@ -125,15 +125,15 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def named_anew(facts: CorpusRecord, corpus: Corpus) -> CorpusRecord:
-    """The facts with the names that the corpus has now, if it is no longer where it was.
+def named_anew(record: CorpusRecord, corpus: Corpus) -> CorpusRecord:
+    """The record with the names that the corpus has now, if it is no longer where it was.
 
     The old names stay as long as they lead somewhere: the file of a run that was interrupted is
     that of one that was not, however its corpus was called meanwhile.
     """
-    if all(is_there(name) for name in (*facts.sources, *facts.valid)):
-        return facts
-    return replace(facts, sources=corpus.sources, valid=corpus.valid)
+    if all(is_there(name) for name in (*record.sources, *record.valid)):
+        return record
+    return replace(record, sources=corpus.sources, valid=corpus.valid)
 
 
 def is_there(name: str) -> bool:

@@ -48,7 +48,7 @@ class Tally:
 
 def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
-    config = SampleConfig(**options.drawing)
+    config = SampleConfig(**options.sampling)
     model = load(options.model)
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)

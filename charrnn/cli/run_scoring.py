@@ -118,12 +118,12 @@ def run(options: Options, workers: int, console: Console) -> None:
 
 def the_text(options: Options, model: Model, corpus: Corpus | None) -> Text:
     """What was named, or what was held out of this corpus."""
-    facts = model.corpus
+    record = model.corpus
     if corpus is not None and not options.sources:
-        name = ", ".join(facts.valid) or f"held out of {', '.join(facts.sources)}"
-        codes = texts.held_out_codes(corpus, facts)
-        return Text(name, codes, facts.examples_are, facts.held_out_characters)
-    kind: Any = options.examples or facts.config.examples
+        name = ", ".join(record.valid) or f"held out of {', '.join(record.sources)}"
+        codes = texts.held_out_codes(corpus, record)
+        return Text(name, codes, record.examples_are, record.held_out_characters)
+    kind: Any = options.examples or record.config.examples
     reading = changed(model.reading, **options.reading)
     codes = texts.codes_in(options.sources, kind, reading, keep_blank=options.sort == "input")
     names = ["standard input" if source == "-" else source for source in options.sources]

@@ -8,8 +8,7 @@ from typing import Any
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
-from charrnn.cli.options import flag, group
-from charrnn.errors import SettingError
+from charrnn.cli.options import check_exclusive, check_read_once, flag, group
 from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig, Text, setting
 
 PRIME = "Prime"  # panels of help
@@ -46,7 +45,7 @@ class Options:
         default=1,
         names=("-n", "--count"),
     )
-    drawing: dict[str, Any] = group(SampleConfig)
+    sampling: dict[str, Any] = group(SampleConfig)
     prime: str | None = setting(
         Text(), "Read this first and go on from there.", panel=PRIME, names=("-p", "--prime")
     )
@@ -82,12 +81,8 @@ class Options:
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
-        if self.prime is not None and self.prime_file is not None:
-            raise SettingError(
-                "--prime and --prime-file exclude each other", "Leave one of them out."
-            )
-        if self.files.count("-") > 1:
-            raise SettingError("standard input can be read only once", "Name one - at most.")
+        check_exclusive(prime=self.prime is not None, prime_file=self.prime_file is not None)
+        check_read_once(self.files)
 
     @property
     def files(self) -> list[str]:

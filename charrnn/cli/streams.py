@@ -36,18 +36,18 @@ class Forgiving:
         return getattr(self._stream, name)
 
 
-class Telling:
-    """A stream whose failures are told as what they are; a reader who left is BrokenPipeError."""
+class Reporting:
+    """A stream whose failures are known errors; that a reader left is BrokenPipeError."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with _told_as_what_it_is():
+        with _known():
             return self._stream.write(text)
 
     def flush(self) -> None:
-        with _told_as_what_it_is():
+        with _known():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -55,7 +55,7 @@ class Telling:
 
 
 @contextmanager
-def _told_as_what_it_is() -> Iterator[None]:
+def _known() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -86,8 +86,8 @@ def prepare() -> None:
         raise CharrnnError("standard output is closed", "Send it to a file, or to /dev/null.")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    if not isinstance(sys.stdout, Telling):
-        sys.stdout = cast(TextIO, Telling(sys.stdout))
+    if not isinstance(sys.stdout, Reporting):
+        sys.stdout = cast(TextIO, Reporting(sys.stdout))
 
 
 def finish() -> None:

@@ -10,7 +10,15 @@ from typing import Any
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
-from charrnn.cli.options import MODEL, OUTPUT, flag, group, would_replace
+from charrnn.cli.options import (
+    MODEL,
+    OUTPUT,
+    check_exclusive,
+    check_read_once,
+    flag,
+    group,
+    would_replace,
+)
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
 from charrnn.settings import (
@@ -83,17 +91,10 @@ class Options:
         """Raise SettingError where the options contradict each other."""
         if not self.sources and not self.resume:
             raise SettingError("CORPUS is missing", "Try 'charrnn train --help'.")
-        for one, other in (
-            (self.resume and "--resume", self.force and "--force"),
-            (self.valid and "--valid", "holdout" in self.cutting and "--holdout"),
-        ):
-            if one and other:
-                raise SettingError(
-                    f"{one} and {other} exclude each other", "Leave one of them out."
-                )
+        check_exclusive(resume=self.resume, force=self.force)
+        check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
         named = [*self.sources, *self.valid]
-        if named.count("-") > 1:
-            raise SettingError("standard input can be read only once", "Name one - at most.")
+        check_read_once(named)
         if any(would_replace(self.model, source) for source in named):
             raise SettingError(
                 f"the model would be written over {self.model}", "Name another file with -m."

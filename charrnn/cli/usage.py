@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from charrnn.cli.faults import INTERRUPTED, USAGE, Fault
+from charrnn.cli.exit_status import INTERRUPTED, USAGE, Fault
 
 _USAGE_ERROR: type = typer.BadParameter.__mro__[1]
 
