@@ -21,7 +21,7 @@ from charrnn.scoring.blocks import Gatherer, Piece, Rows
 from charrnn.scoring.surprisal_bands import BITS
 
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
-TEXT = 10  # columns for the text, before the others are left out
+TEXT = 8  # columns for the text, before the others are left out
 GAP = "  "
 ELLIPSIS = "..."
 AT_ONCE = 10_000  # rows written together, where they are many

@@ -104,6 +104,7 @@ class Table:
         """A row, each cell in its style; a cell that is not there is empty."""
         shown = []
         for name, width, _, is_left in self.columns:
-            text = visible_line(f"{cells.get(name, ''):{'<' if is_left else '>'}{width}}")
+            cell = visible_line(cells.get(name, ""))
+            text = Visible(f"{cell:{'<' if is_left else '>'}{width}}")
             shown.append(self._output.paint(text, styles[name]) if name in styles else text)
         return Visible(joined(shown).rstrip())

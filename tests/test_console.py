@@ -1,0 +1,132 @@
+"""What is written where: to stdout results, to stderr the rest, and nothing that steers."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from charrnn.cli.console import Console, Output
+from charrnn.cli.table import Column, Table
+from charrnn.escaping import Raw, Visible, joined, visible
+from tests.running import Here, in_a_child, on_a_terminal
+from tests.speaking import babbler, saved
+
+Capture = pytest.CaptureFixture[str]
+COLUMNS = (Column("name", 8, is_left=True), Column("a", 6), Column("b", 6, 2), Column("c", 6, 1))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return saved(babbler(), tmp_path / "model.npz")
+
+
+def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture) -> None:
+    console = Console()
+    console.result("a result\n")
+    console.note("a note")
+    console.warn("a warning")
+    console.error("an error", "a hint")
+    out, err = capsys.readouterr()
+    assert out == "a result\n"
+    assert err == "a note\ncharrnn: warning: a warning\ncharrnn: error: an error\na hint\n"
+
+
+def test_in_quiet_only_results_and_errors_are_left(capsys: Capture) -> None:
+    console = Console(quiet=True)
+    console.result("a result\n")
+    console.note("a note")
+    console.warn("a warning")
+    console.say(Visible("a line"))
+    console.error("an error")
+    assert capsys.readouterr() == ("a result\n", "charrnn: error: an error\n")
+
+
+def test_a_result_is_as_it_is_but_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream, seen in ((io.StringIO(), "\x1b[2J"), (Terminal(), r"\x1b[2J")):
+        monkeypatch.setattr("sys.stdout", stream)
+        Console().result("\x1b[2J")
+        assert stream.getvalue() == seen
+
+
+def test_raw_text_is_as_it_is_on_a_terminal_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr("sys.stdout", stream)
+    Console().out.write(Raw("\x1b[2J"))
+    assert stream.getvalue() == "\x1b[2J"
+
+
+def test_notes_and_errors_steer_nothing(capsys: Capture) -> None:
+    Console().note("one\x1b[2J\ntwo")
+    Console().error("\x1b[2J", "\r")
+    assert capsys.readouterr().err == "one\\x1b[2J\\ntwo\ncharrnn: error: \\x1b[2J\n\\r\n"
+
+
+def test_json_has_no_number_that_is_none(capsys: Capture) -> None:
+    Console().json("test", {"loss": math.inf, "curve": [math.nan, 1.5]})
+    whole = json.loads(capsys.readouterr().out)
+    assert whole == {"schema": "charrnn.test/1", "loss": None, "curve": [None, 1.5]}
+
+
+def test_joined_pieces_stay_visible() -> None:
+    assert joined([visible("a\x1b"), Visible("b")], "-") == r"a\x1b-b"
+
+
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [(30, "name a b c"), (25, "name a c"), (20, "name a c"), (19, "name a"), (1, "name a")],
+)
+def test_a_narrow_window_drops_the_columns_of_least_weight(room: int, kept: str) -> None:
+    table = Table(COLUMNS, room, Output(io.StringIO))
+    assert table.head().split() == kept.split()
+    assert [one.name for one in table.columns] == kept.split()
+
+
+def test_the_cells_of_a_table_stand_below_their_names() -> None:
+    table = Table(COLUMNS, 80, Output(io.StringIO))
+    assert table.head() == "name         a     b     c"
+    assert table.row({"name": "x\x1b", "a": "1", "b": "2"}) == r"x\x1b        1     2"
+
+
+def test_the_text_in_colours_has_no_legend_in_quiet(model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("abc\n")
+    line = ("eval", "-m", model, text, "--examples", "lines", "--per-char")
+    _, seen = on_a_terminal(*line)
+    assert "bits:" in seen
+    _, seen = on_a_terminal(*line, "-q")
+    assert "bits:" not in seen
+    assert "a" in seen
+
+
+def test_on_a_narrow_terminal_rows_leave_room_for_the_text(model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("abcabcabc\n")
+    line = ("eval", "-m", model, text, "--examples", "lines", "--per-example", "-q")
+    _, wide = on_a_terminal(*line, columns=80, env={"NO_COLOR": "1"})
+    assert wide.splitlines()[0].split() == ["nats", "nats/char", "chars", "text"]
+    _, narrow = on_a_terminal(*line, columns=35, env={"NO_COLOR": "1"})
+    assert narrow.splitlines()[0].split() == ["nats/char", "chars", "text"]
+    assert "abcabcabc" in narrow
+    assert len(in_a_child(*line, env={"COLUMNS": "35"}).out.split()) == 4
+
+
+def test_a_run_that_the_clock_ends_has_no_number_of_epochs(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("anna\nbob\nclara\ndora\n" * 5)
+    here = Here(capsys)
+    small = ("--hidden", "4", "--layers", "1", "--threads", "1", "-q", "--preview", "0")
+    assert here("train", "names.txt", *small, "--minutes", "0.001").status == 0
+    assert here("info", "--json").json["settings"]["epochs"] is None
+    assert here("train", "names.txt", *small, "--epochs", "2", "--force").status == 0
+    assert here("info", "--json").json["settings"]["epochs"] == 2
