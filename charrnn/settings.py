@@ -1,21 +1,18 @@
 """Every setting, once: its type, its range or choices, the words of its help, its default.
 
-    dropout: float | None = setting(SHARE, "Share of units hidden ...", panel=NETWORK)
-
-A configuration is a dataclass of such fields and checks itself by them; the command line makes its
-options from the same fields. So a setting is added here and where it is used, and nowhere else.
+A configuration checks itself by its fields, and the command line makes its options of the same
+fields. So a setting is added here and where it is used, and nowhere else.
 """
 
 from __future__ import annotations
 
 import codecs
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
-from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from charrnn.errors import SettingError
+from charrnn.values import Checked, Flag, OneOf, Real, Text, Whole, setting
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
@@ -26,220 +23,6 @@ Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 
 CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"  # panels of help
 FITS = "what fits the corpus"
-
-
-class Values(Protocol):
-    """What a setting may be."""
-
-    @property
-    def metavar(self) -> str:
-        """What help calls a value."""
-
-    @property
-    def allowed(self) -> str:
-        """Which values there are, in words."""
-
-    def holds(self, value: Any) -> bool:
-        """Whether that is one of them."""
-
-    def read(self, typed: Any) -> Any:
-        """The value for what was typed, or ValueError; a value is left as it is."""
-
-
-@dataclass(frozen=True)
-class Whole:
-    """Whole numbers from the least to the most."""
-
-    least: int
-    most: int
-    metavar: str = "N"
-
-    @property
-    def allowed(self) -> str:
-        return f"a whole number from {self.least} to {self.most}"
-
-    def holds(self, value: Any) -> bool:
-        return hasattr(value, "__index__") and bool(self.least <= value <= self.most)
-
-    def read(self, typed: Any) -> int:
-        return int(typed)
-
-
-@dataclass(frozen=True)
-class Real:
-    """Finite numbers from the least to the most; above and below leave out the end itself."""
-
-    least: float
-    most: float = math.inf
-    above: bool = False
-    below: bool = False
-    metavar: str = "NUMBER"
-
-    @property
-    def allowed(self) -> str:
-        start = f"{'above' if self.above else 'from'} {self.least:g}"
-        if self.most == math.inf:
-            return f"a number {start}"
-        end = "below" if self.below else "up to" if self.above else "to"
-        return f"a number {start} {end} {self.most:g}"
-
-    def holds(self, value: Any) -> bool:
-        if not hasattr(value, "__float__") or not math.isfinite(value):
-            return False
-        is_end = (value == self.least and self.above) or (value == self.most and self.below)
-        return bool(self.least <= value <= self.most) and not is_end
-
-    def read(self, typed: Any) -> float:
-        return float(typed)
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """One of a few names; a function where there may come to be more of them."""
-
-    names: Sequence[str] | Callable[[], Sequence[str]]
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The names that there are by now."""
-        return tuple(self.names() if callable(self.names) else self.names)
-
-    @property
-    def metavar(self) -> str:
-        return "|".join(self.choices)
-
-    @property
-    def allowed(self) -> str:
-        return f"one of {', '.join(self.choices)}"
-
-    def holds(self, value: Any) -> bool:
-        return value in self.choices
-
-    def read(self, typed: Any) -> str:
-        return str(typed)
-
-
-@dataclass(frozen=True)
-class Text:
-    """Any text."""
-
-    metavar: str = "TEXT"
-    allowed: str = "a text"
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, str)
-
-    def read(self, typed: Any) -> str:
-        return str(typed)
-
-
-@dataclass(frozen=True)
-class File:
-    """A path, whatever is at the end of it."""
-
-    metavar: str = "PATH"
-    allowed: str = "a path"
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, Path)
-
-    def read(self, typed: Any) -> Path:
-        if not str(typed):
-            raise ValueError("no path is empty")
-        return Path(typed)
-
-
-@dataclass(frozen=True)
-class Flag:
-    """Yes or no."""
-
-    metavar: str = ""
-    allowed: str = "True or False"
-
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, bool)
-
-    def read(self, typed: Any) -> bool:
-        return bool(typed)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """All there is to know of a setting."""
-
-    values: Values
-    about: str  # what help says of it
-    panel: str  # of help
-    default: Any
-    default_in_words: str
-    names: tuple[str, ...] | None  # as it is typed; none at all: never; None: like its field
-    repeated: bool = False
-    variable: str = ""  # of the environment, that may hold it
-
-    @property
-    def is_required(self) -> bool:
-        """Whether there is nothing without it."""
-        return self.default is MISSING
-
-    def options(self, field_name: str) -> tuple[str, ...]:
-        """The names that are typed for it. One without a dash is that of an argument."""
-        return (option_of(field_name),) if self.names is None else self.names
-
-
-def setting(
-    values: Values,
-    about: str = "",
-    *,
-    panel: str = "",
-    default: Any = None,
-    default_in_words: str = "",
-    names: tuple[str, ...] | None = None,
-    repeated: bool = False,
-    variable: str = "",
-) -> Any:
-    """A field of a dataclass that is a setting; a default of MISSING makes it a must."""
-    if default is not False and isinstance(default, (int, float, str, Path)):
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        default_in_words = default_in_words or shown
-    return field(
-        default=default,
-        metadata={
-            "setting": Setting(
-                values, about, panel, default, default_in_words, names, repeated, variable
-            )
-        },
-    )
-
-
-def settings_of(config: type) -> dict[str, Setting]:
-    """The settings of a dataclass by the names of their fields, also where a subclass narrows."""
-    return {
-        name: one.metadata["setting"]
-        for kind in reversed(config.__mro__)
-        for name, one in getattr(kind, "__dataclass_fields__", {}).items()
-        if "setting" in one.metadata
-    }
-
-
-def option_of(name: str) -> str:
-    """What is typed for a field whose setting names nothing else."""
-    return "--" + name.replace("_", "-")
-
-
-def check(name: str, value: object, values: Values) -> None:
-    """Raise SettingError unless the value is one of these."""
-    if not values.holds(value):
-        raise SettingError(f"{name} cannot be {value}", f"It may be {values.allowed}.", name)
-
-
-class Checked:
-    """A configuration whose settings are what they may be; None only where that is the default."""
-
-    def __post_init__(self) -> None:
-        for name, one in settings_of(type(self)).items():
-            value = getattr(self, name)
-            if value is not None or one.default is not None:
-                check(name, value, one.values)
 
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a slip of the keyboard

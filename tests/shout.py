@@ -18,7 +18,8 @@ from charrnn.cli import app, options, signals
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.escaping import Raw
-from charrnn.settings import SEED, CorpusConfig, Reading, Real, Text, setting
+from charrnn.settings import SEED, CorpusConfig, Reading
+from charrnn.values import Real, Text, setting
 
 EXAMPLES = """
 # a greeting, very loud

@@ -14,7 +14,8 @@ from charrnn.cli.hints import HINTS, in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, DivergedError, SettingError
 from charrnn.model_file import checkpoint
 from charrnn.sampling.sampler import Sampler
-from charrnn.settings import SampleConfig, TrainConfig, settings_of
+from charrnn.settings import SampleConfig, TrainConfig
+from charrnn.values import settings_of
 from tests.speaking import babbler
 
 HOUSE = Path(charrnn.__file__).parent

@@ -13,21 +13,8 @@ import pytest
 from charrnn.cli import app
 from charrnn.cli.options import group
 from charrnn.errors import SettingError
-from charrnn.settings import (
-    NETWORK,
-    CorpusConfig,
-    File,
-    Fitted,
-    OneOf,
-    Reading,
-    Real,
-    SampleConfig,
-    TrainConfig,
-    Values,
-    Whole,
-    setting,
-    settings_of,
-)
+from charrnn.settings import NETWORK, CorpusConfig, Fitted, Reading, SampleConfig, TrainConfig
+from charrnn.values import File, OneOf, Real, Values, Whole, setting, settings_of
 from tests.running import Here
 
 Capture = pytest.CaptureFixture[str]

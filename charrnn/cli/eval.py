@@ -19,7 +19,8 @@ from charrnn.cli.options import (
     would_replace,
 )
 from charrnn.errors import SettingError
-from charrnn.settings import DYNAMIC_RATE, CorpusConfig, File, OneOf, Reading, setting
+from charrnn.settings import DYNAMIC_RATE, CorpusConfig, Reading
+from charrnn.values import File, OneOf, setting
 
 SCORING = "Scoring"  # a panel of help
 SORTS = ("surprise", "nats", "input")

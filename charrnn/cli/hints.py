@@ -19,7 +19,8 @@ from charrnn.errors import (
     SaveError,
     SettingError,
 )
-from charrnn.settings import CorpusConfig, Reading, SampleConfig, TrainConfig, settings_of
+from charrnn.settings import CorpusConfig, Reading, SampleConfig, TrainConfig
+from charrnn.values import settings_of
 
 # {hint} is what the library says, without a full stop; other names are details of the error.
 HINTS: dict[tuple[type[CharrnnError], str], str] = {

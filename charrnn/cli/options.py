@@ -28,19 +28,8 @@ import typer
 
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import SettingError
-from charrnn.settings import (
-    CORPUS,
-    File,
-    Flag,
-    OneOf,
-    Setting,
-    Text,
-    TrainConfig,
-    Values,
-    option_of,
-    setting,
-    settings_of,
-)
+from charrnn.settings import CORPUS, TrainConfig
+from charrnn.values import File, Flag, OneOf, Setting, Text, Values, option_of, setting, settings_of
 
 OUTPUT = "Output"  # a panel of help
 MODEL = Path("model.npz")

@@ -9,7 +9,8 @@ from typing import Any
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_exclusive, check_read_once, flag, group
-from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig, Text, setting
+from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig
+from charrnn.values import Text, setting
 
 PRIME = "Prime"  # panels of help
 AGAIN = "Drawing again"

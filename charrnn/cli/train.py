@@ -21,16 +21,8 @@ from charrnn.cli.options import (
 )
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
-from charrnn.settings import (
-    CORPUS,
-    CorpusConfig,
-    File,
-    Reading,
-    Text,
-    TrainConfig,
-    Whole,
-    setting,
-)
+from charrnn.settings import CORPUS, CorpusConfig, Reading, TrainConfig
+from charrnn.values import File, Text, Whole, setting
 
 EXAMPLES = """
 # learn a corpus that comes with the program, then make up ten more of its kind

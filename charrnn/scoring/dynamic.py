@@ -23,7 +23,8 @@ from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.blocks import Floats, Ranks
 from charrnn.scoring.scorer import add_novelty
-from charrnn.settings import DYNAMIC_RATE, check
+from charrnn.settings import DYNAMIC_RATE
+from charrnn.values import check
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 STEPS: Final = 32  # symbols read before learning from them
