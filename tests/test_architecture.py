@@ -67,7 +67,7 @@ IN_CLI: dict[str, set[str]] = {
     "per_example": {"console", "table"},
     "score_summary": {"console", "numbers", "table"},
     "run_scoring": {"console", "per_character", "per_example", "score_summary"},
-    "model_summary": {"console", "curve", "numbers", "plan", "table"},
+    "model_summary": {"console", "curve", "hints", "numbers", "plan", "table"},
     "train": {"console", "options", "run_training", "threads"},
     "sample": {"console", "options", "run_sampling", "threads"},
     "eval": {"console", "options", "run_scoring", "threads"},

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 
 import pytest
+from mypy import api
 
 from charrnn.cli.console import Console, Output
 from charrnn.cli.table import Column, Table
@@ -130,3 +131,21 @@ def test_a_run_that_the_clock_ends_has_no_number_of_epochs(
     assert here("info", "--json").json["settings"]["epochs"] is None
     assert here("train", "names.txt", *small, "--epochs", "2", "--force").status == 0
     assert here("info", "--json").json["settings"]["epochs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("visible(name)", "Success"), ("Raw(name)", "Success"), ("name", "arg-type")],
+)
+def test_mypy_lets_nothing_to_a_terminal_that_was_not_made_visible(
+    text: str, found: str, tmp_path: Path
+) -> None:
+    code = (
+        "from charrnn.cli.console import Console\n"
+        "from charrnn.escaping import Raw, visible\n"
+        f"def show(name: str) -> None: Console().out.write({text})\n"
+    )
+    file = tmp_path / "shown.py"
+    file.write_text(code)
+    out, err, _ = api.run(["--strict", str(file)])
+    assert found in out, out + err

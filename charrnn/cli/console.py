@@ -18,7 +18,6 @@ from charrnn.escaping import (
     Raw,
     Visible,
     encodable,
-    joined,
     visible,
     visible_json,
     visible_line,
@@ -44,14 +43,14 @@ class Output:
         """The stream, which may be another one by and by."""
         return self._stream()
 
-    def write(self, text: Visible | Raw) -> None:
+    def write(self, *texts: Visible | Raw) -> None:
         """Write it at once: text appears as it is drawn, and a reader who left is noticed."""
-        self.stream.write(encodable(text))
+        self.stream.write(encodable("".join(texts)))
         self.stream.flush()
 
     def write_lines(self, lines: Iterable[Visible]) -> None:
         """Write these lines."""
-        self.write(joined(Visible(line + "\n") for line in lines))
+        self.write(*(Visible(line + "\n") for line in lines))
 
     @property
     def is_terminal(self) -> bool:

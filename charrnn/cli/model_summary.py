@@ -12,6 +12,7 @@ from typing import Any
 from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of, learning_curve
+from charrnn.cli.hints import option_for
 from charrnn.cli.numbers import bytes_in_words, count, of_bits
 from charrnn.cli.plan import settings_json
 from charrnn.cli.table import TOGETHER, Entry, entries
@@ -105,7 +106,7 @@ def settings_in_words(model: Model) -> str:
     """How it learns, as it would be typed."""
     shown = []
     for name, value in asdict(model.config).items():
-        option = f"--{name.replace('_', '-')}"
+        option = option_for(name)
         if name in ("hidden", "layers", "workers") or value is None or value is False:
             continue
         if name == "epochs" and value >= FOREVER:

@@ -23,6 +23,7 @@ from charrnn.scoring.surprisal_bands import BITS
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
 TEXT = 8  # columns for the text, before the others are left out
 GAP = "  "
+NEWLINE = Visible("\n")
 ELLIPSIS = "..."
 AT_ONCE = 10_000  # rows written together, where they are many
 
@@ -83,12 +84,12 @@ class ExampleRows:
 
     def _write_lines(self, lines: list[Visible | Raw]) -> None:
         if lines:
-            self._output.write(Raw("".join(f"{line}\n" for line in lines)))  # each is what it is
+            self._output.write(*lines)
 
     def _line(self, rows: Rows, i: int, number: int) -> Visible | Raw:
         """One line; on a terminal it is cut to the window."""
         if self._as_json:
-            return json_line(rows, i, number)
+            return joined([json_line(rows, i, number), NEWLINE])
         cells = {
             "nats": f"{rows.nats[i]:.2f}",
             "nats/char": f"{rows.nats_per_character[i]:.3f}",
@@ -96,11 +97,11 @@ class ExampleRows:
         }
         text = rows.text(i)
         if not self._is_terminal:
-            return Raw(f"{self._table.row(cells)}{GAP}" + text.replace("\n", "\\n"))
+            return Raw(f"{self._table.row(cells)}{GAP}" + text.replace("\n", "\\n") + "\n")
         shown = visible_line(text[: self._room + 1])
         if len(shown) > self._room:
             shown = Visible(shown[: self._room - len(ELLIPSIS)] + ELLIPSIS)
-        return joined([self._table.row(cells), Visible(GAP), shown])
+        return joined([self._table.row(cells), Visible(GAP), shown, NEWLINE])
 
 
 def json_line(rows: Rows, i: int, number: int) -> Visible:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from charrnn.api import Model, load
 from charrnn.cli.console import Console
@@ -133,8 +133,7 @@ def samples_redrawn(
 
     known = None
     if options.novel:
-        kind: Any = "lines" if model.examples_are == "texts" else model.examples_are
-        known = redrawing.Known(codes_in(options.novel, kind, reading))
+        known = redrawing.Known(codes_in(options.novel, model.corpus.config.examples, reading))
     samples = redrawing.redrawn(
         sampler, options.count, lambda sample: prime + sample.text, known, options.unique
     )

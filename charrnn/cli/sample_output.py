@@ -39,10 +39,9 @@ class Buffer:
 
     def flush(self) -> None:
         """Let everything be there now."""
-        text = Raw("".join(self._texts))  # each is what it is
-        self._texts.clear()
-        if text:
-            self._output.write(text)
+        texts, self._texts = self._texts, []
+        if any(texts):
+            self._output.write(*texts)
         self._handed_over = time.monotonic()
 
 

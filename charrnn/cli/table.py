@@ -57,7 +57,7 @@ class GrowingEntry:
         self._left = self._room = output.width - len(self._indent)
         lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
         below = "" if len(self._indent) == INDENT else f"\n{self._indent}"
-        output.write(Visible(lead + below))
+        output.write(lead, Visible(below))
 
     def add(self, text: str) -> None:
         """Show one more, on a line of its own if there is no room beside the last."""
