@@ -15,10 +15,11 @@ import pytest
 
 from charrnn.cli import app, sample_options
 from charrnn.errors import SettingError
+from charrnn.network.model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from tests.running import PLAIN, Ran, in_a_child, on_a_terminal, status_of
-from tests.speaking import END, Speaker, babbler, independent, markov, saved, speller
+from tests.speaking import END, babbler, independent, markov, saved, speller
 
 Capture = pytest.CaptureFixture[str]
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes and terminals of POSIX")
@@ -170,13 +171,13 @@ def test_a_sample_that_was_cut_off_is_said_so(tmp_path: Path, capsys: Capture) -
     assert len(written(capsys, model)[0]) == 2001
 
 
-def expected(speaker: Speaker, text: str, ended: bool) -> float:
-    p, vocabulary = speaker
+def expected(speaker: LanguageModel, text: str, ended: bool) -> float:
+    vocabulary = speaker.vocabulary
     end = vocabulary.encode("")[:0].dtype.type(0)
     ids = [*vocabulary.encode(text), *([end] if ended else [])]
     import numpy as np
 
-    return float(Scorer(p, vocabulary).read(np.array(ids, vocabulary.dtype))[0].sum())
+    return float(Scorer(speaker).read(np.array(ids, vocabulary.dtype))[0].sum())
 
 
 @pytest.mark.parametrize("prime", ["", "ab", "aЖb"])
@@ -362,5 +363,5 @@ print(*sorted(sys.modules))
 
 def test_the_command_says_what_the_library_says(babble: Path, capsys: Capture) -> None:
     out, _ = written(capsys, babble, "-n", "20", "--seed", "5", "--max-chars", "50", "-p", "cab")
-    sampler = Sampler(*babbler(), SampleConfig(seed=5, max_characters=50), "cab")
+    sampler = Sampler(babbler(), SampleConfig(seed=5, max_characters=50), "cab")
     assert out.splitlines() == ["cab" + sample.text for sample in sampler.samples(range(20))]

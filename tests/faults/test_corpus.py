@@ -20,7 +20,7 @@ from tests.faults.room import SMALL, Room
 
 def vocabulary(path: Path) -> str:
     """The characters that a model knows."""
-    return checkpoint.load_trained(path).vocabulary.characters
+    return checkpoint.load_trained(path).model.vocabulary.characters
 
 
 @in_this_process
