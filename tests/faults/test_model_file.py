@@ -327,7 +327,8 @@ def test_13_names_and_vocabularies_that_steer_a_terminal_are_made_visible(traine
 
 
 def test_14_a_newer_model_is_called_newer(trained: Room) -> None:
-    forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), json_text.FORMAT + 1)
+    newer = json_text.FORMAT + 1
+    forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), newer)
     for command in COMMANDS:
         what = "model.npz was written by a newer charrnn"
         trained.refuses(*command, what=what, hint="pip install --upgrade charrnn")
