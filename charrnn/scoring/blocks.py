@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.scoring.score import Score, tally
+from charrnn.scoring.score import Score, sums_of_units, tally
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -139,6 +139,6 @@ def _rows(parts: list[Piece]) -> Rows:
     return Rows(
         text_of(np.concatenate([part.codes for part in parts])),
         stops,
-        np.add.reduceat(nats, starts),
+        sums_of_units(nats, starts),
         np.add.reduceat(ids == UNKNOWN, starts, dtype=np.int64),
     )
