@@ -69,13 +69,13 @@ def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.fixture(scope="session")
-def model(trained_once: Program) -> bytes:
+def model_bytes(trained_once: Program) -> bytes:
     """A small model that was trained on names.txt and can be gone on with."""
     return (trained_once / "model.npz").read_bytes()
 
 
 @pytest.fixture
-def trained(program: Program, model: bytes) -> Program:
+def trained(program: Program, model_bytes: bytes) -> Program:
     """The program in a folder with names.txt and a model of it."""
-    program.write("model.npz", model)
+    program.write("model.npz", model_bytes)
     return program
