@@ -79,3 +79,20 @@ def trained(program: Program, model_bytes: bytes) -> Program:
     """The program in a folder with names.txt and a model of it."""
     program.write("model.npz", model_bytes)
     return program
+
+
+@pytest.fixture(scope="session")
+def well_trained_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A model that knows names.txt well enough to be surprised by what is no name."""
+    there = Program(tmp_path_factory.mktemp("well_trained"))
+    there.write("names.txt", NAMES)
+    size = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "1")
+    there.run("train", *size, "--epochs", "8", "--seed", "1", "names.txt").says()
+    return (there / "model.npz").read_bytes()
+
+
+@pytest.fixture
+def well_trained(program: Program, well_trained_bytes: bytes) -> Program:
+    """The program in a folder with names.txt and a good model of it."""
+    program.write("model.npz", well_trained_bytes)
+    return program
