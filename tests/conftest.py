@@ -20,8 +20,10 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 from charrnn import plan  # noqa: E402
+from charrnn.cli import app  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
+from tests.shout import ENTRY, SHOUT  # noqa: E402
 
 DEFAULTS: Mapping[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
@@ -95,4 +97,12 @@ def well_trained_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def well_trained(program: Program, well_trained_bytes: bytes) -> Program:
     """The program in a folder with names.txt and a good model of it."""
     program.write("model.npz", well_trained_bytes)
+    return program
+
+
+@pytest.fixture
+def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The program with one command more, which does and fails whatever a test wants."""
+    monkeypatch.setitem(app.COMMANDS, "shout", ENTRY)
+    program.command = SHOUT
     return program

@@ -28,6 +28,7 @@ class Program:
 
     def __init__(self, folder: Path, *, child: bool = False) -> None:
         self.folder = folder
+        self.command = CHARRNN
         self.child = child  # whether a process of its own is what is asked for where nobody says
 
     def __truediv__(self, name: str) -> Path:
@@ -56,7 +57,7 @@ class Program:
         self,
         *args: Arg,
         child: bool | None = None,
-        by: Sequence[str] = CHARRNN,
+        by: Sequence[str] | None = None,
         stdin: bytes | IO[bytes] | None = None,
         env: Changes = NOTHING,
         cwd: Path | None = None,
@@ -67,9 +68,9 @@ class Program:
         What is run by something else, or with more of what Popen takes, is a child.
         """
         folder = cwd or self.folder
-        if by is CHARRNN and not how and not (self.child if child is None else child):
+        if not by and not how and not (self.child if child is None else child):
             return in_this_process(args, folder, stdin, env)
-        return children.finished([*by, *args], folder, env, stdin, **how)
+        return children.finished([*(by or self.command), *args], folder, env, stdin, **how)
 
     def train(self, *args: Arg, **how: Any) -> Result:
         """Train a network that is small, for an epoch, unless the arguments say otherwise."""
@@ -86,17 +87,17 @@ class Program:
         return ended
 
     def terminal(
-        self, *args: Arg, columns: int = 80, by: Sequence[str] = CHARRNN, env: Changes = NOTHING
+        self, *args: Arg, columns: int = 80, by: Sequence[str] | None = None, env: Changes = NOTHING
     ) -> tuple[int, str]:
         """Run it with all streams on a pseudo-terminal: the status, and what was seen there."""
-        return children.on_a_terminal([*by, *args], self.folder, env, columns)
+        return children.on_a_terminal([*(by or self.command), *args], self.folder, env, columns)
 
     @contextmanager
     def going(
-        self, *args: Arg, by: Sequence[str] = CHARRNN, env: Changes = NOTHING, **how: Any
+        self, *args: Arg, by: Sequence[str] | None = None, env: Changes = NOTHING, **how: Any
     ) -> Iterator[Child]:
         """The program at work; killed in the end if it is still there."""
-        with children.going([*by, *args], self.folder, env, **how) as child:
+        with children.going([*(by or self.command), *args], self.folder, env, **how) as child:
             yield child
 
 
