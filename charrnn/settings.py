@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from charrnn.errors import SettingError
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
@@ -34,7 +36,9 @@ RANGES: dict[str, tuple[float, float, str]] = {
     "seed": (0, (1 << 64) - 1, "0 to 2^64 - 1"),
     "workers": (1, 1 << 10, "1 to 1024"),
 }
-CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, Collection[str]] = {
+    "cell": CELLS,
+    "ends": HEADS,
     "optimizer": get_args(Rule),
     "schedule": get_args(Schedule),
 }
@@ -64,6 +68,8 @@ class TrainConfig:
     seed: int = 0
     carry: bool = False
     workers: int = 1
+    cell: str = "tanh"  # what turns a state into the next
+    ends: str = "symbol"  # what says that a text is over
 
     def __post_init__(self) -> None:
         for name, (least, most, allowed) in RANGES.items():

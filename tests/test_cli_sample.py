@@ -12,11 +12,12 @@ import pytest
 
 from charrnn.cli import sample_options
 from charrnn.errors import SettingError
+from charrnn.network.model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from tests.child import PYTHON
 from tests.program import Program, Result
-from tests.speaking import END, Speaker, babbler, independent, markov, saved, speller
+from tests.speaking import END, babbler, independent, markov, saved, speller
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes and terminals of POSIX")
 
@@ -166,13 +167,13 @@ def test_a_sample_that_was_cut_off_is_said_so(tmp_path: Path, program: Program) 
     assert len(written(program, model)[0]) == 2001
 
 
-def expected(speaker: Speaker, text: str, ended: bool) -> float:
-    p, vocabulary = speaker
+def expected(speaker: LanguageModel, text: str, ended: bool) -> float:
+    vocabulary = speaker.vocabulary
     end = vocabulary.encode("")[:0].dtype.type(0)
     ids = [*vocabulary.encode(text), *([end] if ended else [])]
     import numpy as np
 
-    return float(Scorer(p, vocabulary).read(np.array(ids, vocabulary.dtype))[0].sum())
+    return float(Scorer(speaker).read(np.array(ids, vocabulary.dtype))[0].sum())
 
 
 @pytest.mark.parametrize("prime", ["", "ab", "aЖb"])
@@ -357,5 +358,5 @@ print(*sorted(sys.modules))
 
 def test_the_command_says_what_the_library_says(babble: Path, program: Program) -> None:
     out, _ = written(program, babble, "-n", "20", "--seed", "5", "--max-chars", "50", "-p", "cab")
-    sampler = Sampler(*babbler(), SampleConfig(seed=5, max_characters=50), "cab")
+    sampler = Sampler(babbler(), SampleConfig(seed=5, max_characters=50), "cab")
     assert out.splitlines() == ["cab" + sample.text for sample in sampler.samples(range(20))]

@@ -8,24 +8,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.cli.training.metrics import Metrics
 from charrnn.errors import CharrnnError
-from charrnn.network.parameters import Parameters, shapes_of
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Parameters
 from charrnn.scoring.score import Score
 from charrnn.training.loop import Checkup, Done, Event, Step, TrainState
 
 
 def state_at(step: int, examined: bool = False) -> TrainState:
     """The state of a run that has come so far; only its counters matter here."""
-    shapes = shapes_of(3, 1, 1)
-    size = sum(int(np.prod(shape)) for shape in shapes.values())
     history: list[dict[str, float]] = [{"step": step}] if examined else []
-    parameters = Parameters(shapes, np.zeros(size, np.float32))
+    parameters = Parameters.zeros(Architecture(3, 1, 1))
     return TrainState(parameters, {}, [], step=step, history=history)
 
 

@@ -15,6 +15,7 @@ from charrnn.cli.training.checkup_table import Rows
 from charrnn.cli.training.preview import preview
 from charrnn.cli.training.speed import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.network.model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
@@ -88,20 +89,21 @@ def test_rows_fit_the_window(wide: int, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_preview_fits_and_steers_nothing() -> None:
     corpus = from_texts(["\x1b[31m\r\n\t" * 30] * 9, CorpusConfig(holdout=0))
     config = fitted(TrainConfig(hidden=4), corpus)
-    parameters = start(corpus, config).parameters
+    model = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
     for wide in (1, 20, 60, 200):
-        shown = list(preview(parameters, corpus.vocabulary, 9, 0, wide))
+        shown = list(preview(model, 9, 0, wide))
         assert len(shown) == 9
         assert all(text.isprintable() and len(text) <= max(4, min(wide, 60)) for text in shown)
-    again = list(preview(parameters, corpus.vocabulary, 9, 0, 200))
+    again = list(preview(model, 9, 0, 200))
     assert again == shown
-    assert list(preview(parameters, corpus.vocabulary, 9, 1, 200)) != shown
+    assert list(preview(model, 9, 1, 200)) != shown
 
 
 def test_wide_characters_take_two_columns() -> None:
     corpus = from_texts(["\u5f20\u4e09\u674e\u56db" * 9] * 9, CorpusConfig(holdout=0))
     parameters = start(corpus, fitted(TrainConfig(hidden=4), corpus)).parameters
-    for text in preview(parameters, corpus.vocabulary, 9, 0, 20):
+    model = LanguageModel(parameters, corpus.vocabulary)
+    for text in preview(model, 9, 0, 20):
         assert len(text.removesuffix("...")) <= (8 if text.endswith("...") else 10)
 
 

@@ -15,8 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from charrnn.network.architecture import Architecture
+from charrnn.network.heads import normalise
 from charrnn.network.matmul import SMALL
-from charrnn.network.parameters import Array, Integers, Parameters, Size
+from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout, is_bounded
 
 FEW: Final = 40  # symbols
@@ -28,7 +30,8 @@ WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetche
 class ExactReadout(Readout):
     """A readout to put in the place of the other one, and where it leaves the ranks."""
 
-    def __init__(self, rows: int, size: Size, unranked: int | None = None) -> None:
+    def __init__(self, architecture: Architecture, rows: int, unranked: int | None = None) -> None:
+        size = architecture
         small = SMALL // (size.hidden * size.symbols) // 8 * 8  # rows: see products
         if small >= WORTHWHILE:
             small = min(small, rows)
@@ -36,7 +39,7 @@ class ExactReadout(Readout):
             rows = small * max(1, min(many, -(-rows // small)))
         columns = size.hidden * (2 * size.layers - 1)
         is_exact = size.symbols <= max(FEW, SMALL_PART * columns)
-        super().__init__(rows, size.symbols, np.float64 if is_exact else np.float32)
+        super().__init__(architecture, rows, np.float64 if is_exact else np.float32)
         self.unranked = unranked  # the symbol that takes part in no ranking; None: rank nothing
         self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y; 1 is the likeliest
         self._small = small if small >= WORTHWHILE else self.rows
@@ -47,10 +50,11 @@ class ExactReadout(Readout):
         every = np.empty(len(y), self.o.dtype)
         self.ranks = np.empty(len(y) if self.unranked is not None else 0, np.int32)
         V = np.ascontiguousarray(p["V"].T, self.o.dtype)
-        bounded = is_bounded(p, reach=1.0)
+        bounded = is_bounded(p, reach=p.architecture.state_bounds[0])
         for rows in self._blocks(len(y)):
             o = self._product(h[rows], V)
             o += p["c"]  # (10.10)
+            self.head.logits(o)
             at_y = self.first[: len(o)] + y[rows]
             if self.unranked is not None:
                 likelier = o > o.reshape(-1)[at_y, None]
@@ -59,7 +63,7 @@ class ExactReadout(Readout):
             if not bounded:
                 o -= o.max(axis=1, keepdims=True)
             o_y = o.reshape(-1)[at_y]
-            every[rows] = np.log(self._exponentials(o)) - o_y  # (10.14)
+            every[rows] = np.log(normalise(o, self.ones[: o.shape[1]])) - o_y  # (10.14)
         return every
 
     def _product(self, h: Array, V: Array) -> Array:

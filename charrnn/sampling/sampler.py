@@ -21,12 +21,13 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.parameters import Integers, Parameters
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Integers
 from charrnn.network.stepper import Array64, State, Stepper
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
 from charrnn.settings import check
-from charrnn.vocabulary import END, Ids, Vocabulary
+from charrnn.vocabulary import END, Ids
 
 Ending = Literal["end", "limit"]
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -79,16 +80,16 @@ class Sample:
 
 
 class Sampler:
-    """A network, its vocabulary and a prime, made ready to draw."""
+    """A model and a prime, made ready to draw."""
 
     def __init__(
         self,
-        parameters: Parameters,
-        vocabulary: Vocabulary,
+        model: LanguageModel,
         config: SampleConfig | None = None,
         prime: str = "",
         workers: int = 1,
     ) -> None:
+        vocabulary = model.vocabulary
         self.config = config = config or SampleConfig()
         symbols = vocabulary.symbols
         check("top_k", config.top_k, 1, symbols, f"1 to {symbols}: the model has no more symbols")
@@ -98,7 +99,7 @@ class Sampler:
         self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
-        self._stepper = Stepper(parameters, lanes, workers)
+        self._stepper = Stepper(model.parameters, lanes, workers)
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)

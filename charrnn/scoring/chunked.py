@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from charrnn.network.exact_readout import ExactReadout
 from charrnn.network.matmul import SMALL
+from charrnn.network.model import LanguageModel
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State
@@ -42,12 +43,14 @@ class ChunkReader:
     """A network unfolded for several chunks at once."""
 
     def __init__(
-        self, p: Parameters, carry: bool, workers: int, exact: bool = True, ranking: bool = False
+        self, model: LanguageModel, workers: int, exact: bool = True, ranking: bool = False
     ) -> None:
-        self.p = p
-        self.carry = carry
-        lanes = lanes_for(p.size.hidden)
-        self.workers = max(1, min(workers, lanes * p.size.hidden**2 // WORTHWHILE))
+        self.p = model.parameters
+        self.carry = model.carry
+        architecture = model.architecture
+        lanes = lanes_for(architecture.hidden)
+        each = architecture.cell.gates * architecture.hidden**2
+        self.workers = max(1, min(workers, lanes * each // WORTHWHILE))
         self.most = lanes * self.workers  # chunks that are of use
         self.exact = exact
         self.ranking = ranking
@@ -121,10 +124,11 @@ class ChunkReader:
     def _parallel(self, lanes: int) -> Parallel:
         if lanes not in self._parallels:
             workers = self.workers if lanes == self.most else 1
-            parallel = Parallel(self.p.size, STEPS, lanes, workers, self.p.flat.dtype)
+            architecture = self.p.architecture
+            parallel = Parallel(architecture, STEPS, lanes, workers, self.p.flat.dtype)
             for part in parallel.parts if self.exact else []:
                 rows = STEPS * part.layers[0].h.shape[1]
-                part.readout = ExactReadout(rows, self.p.size, UNKNOWN if self.ranking else None)
+                part.readout = ExactReadout(architecture, rows, UNKNOWN if self.ranking else None)
             self._parallels[lanes] = parallel
         return self._parallels[lanes]
 
@@ -137,7 +141,8 @@ def lanes_for(hidden: int) -> int:
 
 def zeros(p: Parameters, lanes: int) -> State:
     """Where so many lanes start that have read nothing."""
-    return [np.zeros((lanes, p.size.hidden), p.flat.dtype) for _ in range(p.size.layers)]
+    architecture = p.architecture
+    return [np.zeros((lanes, architecture.hidden), p.flat.dtype) for _ in architecture.state_names]
 
 
 def ranks_of(parallel: Parallel, steps: int) -> NDArray[np.integer]:
@@ -153,10 +158,10 @@ def note(parallel: Parallel, at: int, now: int, when: Places, states: State) -> 
     lanes = np.flatnonzero((when > at) & (when <= now))
     if not len(lanes):
         return
-    for layer, h in enumerate(states):
+    for number, h in enumerate(states):
         for part, start, stop in zip(
             parallel.parts, parallel.bounds, parallel.bounds[1:], strict=False
         ):
             own = lanes[(lanes >= start) & (lanes < stop)]
-            seen: Array = part.layers[layer].h
+            seen: Array = part.states[number]
             h[own] = seen[when[own] - at, own - start]

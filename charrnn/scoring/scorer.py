@@ -20,7 +20,7 @@ import numpy as np
 
 from charrnn.corpus.draft import ended_codes
 from charrnn.corpus.examples import Examples
-from charrnn.network.parameters import Parameters
+from charrnn.network.model import LanguageModel
 from charrnn.scoring.blocks import Floats, Ranks, pieces
 from charrnn.scoring.chunked import ChunkReader, Text, zeros
 from charrnn.scoring.chunks import cut
@@ -36,26 +36,18 @@ CHECKUP_WARM_UP: Final = 128
 class Scorer:
     """A network that reads on and on, and says what each symbol cost it."""
 
-    def __init__(
-        self,
-        p: Parameters,
-        vocabulary: Vocabulary,
-        carry: bool = False,
-        workers: int = 1,
-        ranking: bool = False,
-    ) -> None:
-        self.p = p
-        self.vocabulary = vocabulary
-        self.carry = carry
+    def __init__(self, model: LanguageModel, workers: int = 1, ranking: bool = False) -> None:
+        self.model = model
+        self.vocabulary = model.vocabulary
         self.ranking = ranking
-        self._reader = ChunkReader(p, carry, workers, ranking=ranking)
-        self._checkup = ChunkReader(p, carry, workers, exact=False)
+        self._reader = ChunkReader(model, workers, ranking=ranking)
+        self._checkup = ChunkReader(model, workers, exact=False)
         self.begin()
 
     def begin(self) -> None:
         """Forget what was read: the next symbol is the first of a text."""
         self._before = END
-        self._state = zeros(self.p, 1)
+        self._state = zeros(self.model.parameters, 1)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         """The surprisal of every symbol, given all that was read since the beginning; its rank.
@@ -65,7 +57,7 @@ class Scorer:
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         text = Text(ids, self._before, np.zeros(len(ids)), ranks)
         if len(ids):
-            chunks = cut(ids, self._reader.most, WARM_UP, self.carry)
+            chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
             self._state = self._reader.read(text, chunks, self._state)
             self._before = int(ids[-1])
         add_novelty(self.vocabulary, ids, text.nats, ranks)
@@ -89,8 +81,8 @@ class Scorer:
         ids = examples.ids
         text = Text(ids, END, np.zeros(len(ids)), None)
         if len(ids):
-            chunks = cut(ids, self._checkup.most, CHECKUP_WARM_UP, self.carry)
-            self._checkup.pass_over(text, chunks, zeros(self.p, len(chunks)))
+            chunks = cut(ids, self._checkup.most, CHECKUP_WARM_UP, self.model.carry)
+            self._checkup.pass_over(text, chunks, zeros(self.model.parameters, len(chunks)))
         add_novelty(self.vocabulary, ids, text.nats, None)
         return text.nats
 

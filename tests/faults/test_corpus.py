@@ -21,7 +21,7 @@ pytestmark = pytest.mark.child(True)
 
 def vocabulary(path: Path) -> str:
     """The characters that a model knows."""
-    return checkpoint.load_trained(path).vocabulary.characters
+    return checkpoint.load_trained(path).model.vocabulary.characters
 
 
 @pytest.mark.child(False)

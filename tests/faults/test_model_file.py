@@ -21,7 +21,7 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.errors import CharrnnError, ModelFileError
-from charrnn.model_file import checkpoint, npz, replacement
+from charrnn.model_file import checkpoint, json_text, npz, replacement
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.training import loop
 from tests.faults import forging
@@ -328,7 +328,8 @@ def test_13_names_and_vocabularies_that_steer_a_terminal_are_made_visible(traine
 
 
 def test_14_a_newer_model_is_called_newer(trained: Program) -> None:
-    forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), version=2)
+    newer = json_text.FORMAT + 1
+    forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), newer)
     for command in COMMANDS:
         what = "model.npz was written by a newer charrnn"
         trained.refuses(*command, what=what, hint="pip install --upgrade charrnn")

@@ -98,7 +98,7 @@ def test_16_the_same_from_outside(trained: Program, line: str, what: str) -> Non
 
 
 def test_16_more_of_the_likeliest_than_there_are_symbols_is_refused(trained: Program) -> None:
-    symbols = checkpoint.load_trained(trained / "model.npz").vocabulary.symbols
+    symbols = checkpoint.load_trained(trained / "model.npz").model.vocabulary.symbols
     what, hint = f"--top-k cannot be {symbols + 1}", f"It may be 1 to {symbols}"
     trained.refuses("sample", "--top-k", str(symbols + 1), what=what, hint=hint, status=2)
     sampled(trained, "--top-k", str(symbols))

@@ -64,7 +64,7 @@ def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> N
     trained.run("sample").says()
     after = checkpoint.load_trained(trained / "model.npz")
     assert before.state.best is not None
-    assert after.parameters.flat.tobytes() == before.state.best.flat.tobytes()
+    assert after.model.parameters.flat.tobytes() == before.state.best.flat.tobytes()
 
 
 def test_24_a_second_run_into_the_same_file_is_refused(program: Program) -> None:
@@ -192,7 +192,7 @@ def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(program: Program
 
 
 def learned(path: Path) -> bytes:
-    return checkpoint.load_trained(path).parameters.flat.tobytes()
+    return checkpoint.load_trained(path).model.parameters.flat.tobytes()
 
 
 def learned_from(content: bytes, program: Program) -> bytes:

@@ -81,7 +81,7 @@ def draw(asked: Asked, workers: int, talk: Talk) -> None:
     reading = replace(model.reading, **asked.reading)
     talk.note_if_waiting(asked.files)
     prime = read_prime(asked, model, reading)
-    sampler = Sampler(model.parameters, model.vocabulary, config, prime, workers)
+    sampler = Sampler(model.language_model, config, prime, workers)
     priming.note(prime, model.vocabulary, talk)
 
     tally = Tally()
@@ -107,7 +107,7 @@ def nats_of(prime: str, model: Model) -> float:
     """What the model says of the prime."""
     from charrnn.scoring.scorer import Scorer
 
-    scorer = Scorer(model.parameters, model.vocabulary)
+    scorer = Scorer(model.language_model)
     return float(scorer.read(model.vocabulary.encode(prime))[0].sum())
 
 

@@ -116,10 +116,10 @@ def symbols_at_once(asked: Asked) -> int:
 
 def the_reader(asked: Asked, model: Model, workers: int) -> Reader:
     """A network that stays as it is, or one that learns from what it reads."""
-    p, v, ranking = model.parameters, model.vocabulary, asked.per_char
+    ranking = asked.per_char
     if asked.dynamic is not None:
-        return DynamicScorer(p, v, asked.dynamic, model.carry, ranking)
-    return Scorer(p, v, model.carry, workers, ranking)
+        return DynamicScorer(model.language_model, asked.dynamic, ranking)
+    return Scorer(model.language_model, workers, ranking)
 
 
 def rows(asked: Asked, text: Text) -> list[Listener]:

@@ -154,9 +154,8 @@ class Progress:
         """What the network would write now; another seed each time, and the same each time."""
         indent = self.rows.indent(sys.stderr)
         room = layout.width(sys.stderr) - indent
-        state, seed = self.run.state, self.run.config.seed
-        mixed = (seed + step) % (1 << 64)
-        for text in preview(state.parameters, self.run.vocabulary, self.samples, mixed, room):
+        mixed = (self.run.config.seed + step) % (1 << 64)
+        for text in preview(self.run.latest, self.samples, mixed, room):
             shown = charset.fitting(text, sys.stderr)
             self._say(" " * indent + layout.paint(shown, DIM, sys.stderr))
 
