@@ -5,9 +5,11 @@ One BLAS thread, as in the program; Hypothesis without deadlines: busy is not br
 
 from __future__ import annotations
 
+import itertools
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ settings.load_profile("patient")
 
 from charrnn import plan  # noqa: E402
 from charrnn.cli import app  # noqa: E402
+from charrnn.training.stopwatch import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
 from tests.shout import ENTRY, SHOUT  # noqa: E402
@@ -106,3 +109,12 @@ def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setitem(app.COMMANDS, "shout", ENTRY)
     program.command = SHOUT
     return program
+
+
+@pytest.fixture
+def millisecond_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which each step takes a millisecond, and nothing else any time."""
+    milliseconds = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
+    monkeypatch.setattr(plan, "time", clock)
+    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.001)

@@ -142,12 +142,6 @@ def _sleep(_talk: console.Talk) -> None:
         console.write_result("cleaned up\n")
 
 
-def _draw(_talk: console.Talk) -> None:
-    for _ in range(100_000):
-        console.write_result("all work and no play\n")
-    print("nobody listened", file=sys.stderr)
-
-
 def _bar(talk: console.Talk) -> None:
     from tqdm import tqdm
 
@@ -160,7 +154,6 @@ ACTS: dict[str, Callable[[console.Talk], None]] = {
     "wait": _wait,
     "wait-on": _wait_on,
     "sleep": _sleep,
-    "draw": _draw,
     "bar": _bar,
 }
 

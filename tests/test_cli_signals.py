@@ -31,20 +31,6 @@ def said_since(child: Child) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "who"),
-    [("SIGINT", 130, ""), ("SIGTERM", 143, "SIGTERM: "), ("SIGHUP", 129, "SIGHUP: ")],
-)
-def test_a_signal_is_told_and_the_work_is_saved(
-    shout: Program, name: str, status: int, who: str
-) -> None:
-    with at_work(shout, "wait") as child:
-        child.send(signal.Signals[name])
-        ended = child.end()
-        assert (ended.status, ended.out) == (status, "saved\n")
-        assert said_since(child) == f"charrnn: {who}{SAID}"
-
-
-@pytest.mark.parametrize(
     ("first", "second", "status"),
     [("SIGINT", "SIGINT", 130), ("SIGTERM", "SIGTERM", 143), ("SIGHUP", "SIGTERM", 143)],
 )
@@ -83,20 +69,6 @@ def test_outside_of_training_a_signal_ends_it_cleanly(
         child.send(signal.Signals[name])
         ended = child.end()
         assert (ended.status, ended.out, said_since(child)) == (status, "cleaned up\n", "")
-
-
-def test_what_the_parent_ignores_stays_ignored(shout: Program) -> None:
-    def ignore() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-    with at_work(shout, "wait", preexec_fn=ignore) as child:
-        child.send(signal.SIGINT)
-        child.send(signal.SIGHUP)
-        child.send(signal.SIGTERM)
-        ended = child.end()
-        assert said_since(child).startswith("charrnn: SIGTERM: ")
-    assert (ended.status, ended.out) == (143, "saved\n")
 
 
 def test_handlers_are_put_back(shout: Program) -> None:

@@ -27,12 +27,6 @@ def test_whatever_is_there_trains(program: Program, text: str) -> None:
     assert ran.json["steps"] >= 2
 
 
-def test_an_empty_corpus_is_refused(program: Program) -> None:
-    Path("empty.txt").write_text("\n\n")
-    ran = program.run("train", "empty.txt")
-    assert (ran.status, ran.err.splitlines()[0]) == (1, "charrnn: error: empty.txt is empty")
-
-
 def test_a_network_that_memory_cannot_hold_is_refused(program: Program) -> None:
     ran = program.run("train", "names.txt", "--hidden", "1048576")
     assert ran.status == 1
@@ -64,7 +58,6 @@ def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
         ("names.txt -m names.txt --resume", "the model would be written over names.txt"),
         ("verses -m verses", "the model would be written over verses"),
         ("verses --metrics verses", "--metrics would write into verses"),
-        ("x --encoding klingon", "'klingon' is not an encoding"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(program: Program, line: str, what: str) -> None:

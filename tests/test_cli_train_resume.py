@@ -106,6 +106,7 @@ def test_a_finished_run_has_nothing_left_and_says_how_to_have_more(program: Prog
     assert Path("model.npz").stat().st_mtime_ns == before.st_mtime_ns
 
 
+@pytest.mark.usefixtures("millisecond_a_step")
 def test_epochs_minutes_and_patience_may_be_raised(program: Program) -> None:
     assert program.run(*BRIEF).status == 0
     assert program.run("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5

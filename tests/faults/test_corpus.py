@@ -34,6 +34,7 @@ def test_01_a_text_with_nothing_in_it_is_empty(trained: Program, content: bytes)
     trained.refuses(*valid, what="text is empty", hint=hint)
 
 
+@pytest.mark.child(False)
 def test_01_standard_input_with_nothing_in_it_is_empty(trained: Program) -> None:
     what, hint = "standard input is empty", "A corpus needs a character that can be seen."
     trained.refuses("train", "-", "--force", what=what, hint=hint)
@@ -219,11 +220,6 @@ def test_06_a_file_that_may_not_be_read_is_said(trained: Program) -> None:
     what, hint = "text may not be read", "Change its permissions"
     line = ("train", "text", "--force")
     trained.refuses(*line, what=what, hint=hint, preexec_fn=unprivileged)
-
-
-def test_06_standard_input_streams(program: Program) -> None:
-    done = program.run("train", *SMALL, "-", stdin=(program / "names.txt").read_bytes())
-    done.says("standard input")
 
 
 def test_06_a_terminal_that_is_waited_for_is_told_so(program: Program) -> None:

@@ -9,7 +9,6 @@ import pickle
 import random
 import struct
 import threading
-import time
 import zipfile
 from collections.abc import Callable
 from hashlib import sha256
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.child(True)
 COMMANDS = [("info",), ("sample",), ("eval", "names.txt"), ("train", "--resume")]
 RESTORE = "Restore it from a copy, or train it again: charrnn train CORPUS --force"
 WHICH = "Say with -m which file charrnn train wrote."
-SECONDS = float(os.environ.get("CHARRNN_TEST_SECONDS", "2"))  # for each loop of random faults
+FAULTS = int(os.environ.get("CHARRNN_TEST_FAULTS", "300"))  # in each loop of random ones
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
@@ -57,8 +56,7 @@ def test_10_whatever_happens_to_the_bytes_is_refused_or_harmless(
     path = trained / "model.npz"
     whole = path.read_bytes()
     chance = random.Random(0)
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    for _ in range(FAULTS):
         content = mutated(whole, chance)
         if content == whole:
             continue
@@ -204,15 +202,6 @@ def test_12_members_that_are_not_as_they_must_be_are_refused(
     is_refusal(trained.run("train", "--resume", child=False), what, RESTORE)
 
 
-def test_12_compressed_members_are_refused_in_little_memory(trained: Program) -> None:
-    bomb = {"W1.npy": array(np.zeros((1 << 13, 1 << 13), np.float32))}  # 256 MiB
-    path = trained / "model.npz"
-    rezipped(path, lambda m: m.update(bomb), compression=zipfile.ZIP_DEFLATED)
-    assert path.stat().st_size < MEBIBYTE
-    what, limit = "is compressed or encrypted", limited(AS=450 * MEBIBYTE)
-    trained.refuses("info", what=what, hint=RESTORE, preexec_fn=limit)
-
-
 @pytest.mark.parametrize("name", ["W1", "last"])
 def test_12_numbers_that_no_run_has_saved_are_refused_by_name(trained: Program, name: str) -> None:
     what, good = f"{name} holds a number ", (trained / "model.npz").read_bytes()
@@ -234,12 +223,11 @@ def holding(name: str, number: float) -> Callable[[Facts, Arrays], None]:
 
 def test_13_settings_that_promise_too_much_take_no_memory(trained: Program) -> None:
     good = (trained / "model.npz").read_bytes()
-    for units in (10**9, 1 << 20):
+    for command, units in (("info", 10**9), ("sample", 1 << 20)):
         path = trained.write("model.npz", good)
         forging.forge(path, promise(units))
         what, limit = "model.npz is damaged: ", limited(AS=450 * MEBIBYTE)
-        for command in ("info", "sample"):
-            trained.refuses(command, what=what, hint=RESTORE, preexec_fn=limit)
+        trained.refuses(command, what=what, hint=RESTORE, preexec_fn=limit)
 
 
 def promise(units: int) -> Callable[[Facts, Arrays], None]:
@@ -260,8 +248,7 @@ def test_13_whatever_the_facts_say_is_refused_or_harmless(trained: Program) -> N
     chance = random.Random(1)
     forgeries = [(place, value) for place in forging.places(facts) for value in WORSE]
     chance.shuffle(forgeries)
-    end = time.monotonic() + SECONDS
-    for place, value in forgeries:
+    for place, value in forgeries[: FAULTS // 5]:  # each is tried by all commands
         forged = json.loads(json.dumps(facts))
         forging.put(forged, place, value)
         try:
@@ -269,8 +256,6 @@ def test_13_whatever_the_facts_say_is_refused_or_harmless(trained: Program) -> N
         except (CharrnnError, ValueError, TypeError):
             continue
         is_harmless(trained, place, value)
-        if time.monotonic() > end:
-            break
 
 
 def is_harmless(program: Program, *what: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from charrnn.model_file import checkpoint
-from tests.program import SMALL, Program, is_refusal
+from tests.program import Program, is_refusal
 
 pytestmark = pytest.mark.child(True)
 
@@ -25,22 +25,10 @@ OUT_OF_RANGE = {
         "--threads": ["0", "-1", "1025"],
     },
     "train names.txt": {
-        "--lr": ["inf", "nan", "0", "-1", "1e-300", "1e300"],
-        "--hidden": [*WHOLE, str(10**9)],
-        "--layers": [*WHOLE, "65"],
-        "--batch": [*WHOLE, str(10**9)],
-        "--bptt": ["-1", str(10**9), "x"],
         "--epochs": WHOLE,
         "--check-every": WHOLE,
         "--patience": WHOLE,
-        "--warmup": ["-1", "1e3"],
-        "--minutes": ["0", "-1", "nan", "inf"],
         "--holdout": ["1", "-0.1", "nan", "inf"],
-        "--dropout": ["1", "-0.1", "nan"],
-        "--dropconnect": ["1", "-0.1"],
-        "--blank": ["1", "-0.1"],
-        "--clip": ["-1", "inf"],
-        "--weight-decay": ["-1", "inf"],
         "--preview": ["-1", "101"],
         "--seed": ["-1", str(2**64)],
         "--optimizer": ["lion", ""],
@@ -83,18 +71,19 @@ def test_16_values_out_of_range_are_refused_with_the_range(
     assert trained.files() == before
 
 
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("sample --temp nan", "--temp: 'nan' is not a number from 0 to 1e+06"),
-        ("train names.txt --lr inf", "--lr: 'inf' is not a number from 1e-12 to 1e+06"),
-        ("eval names.txt --dynamic 0", "--dynamic: '0' is not a number above 0"),
-    ],
-)
-def test_16_the_same_from_outside(trained: Program, line: str, what: str) -> None:
-    command = line.split()[0]
-    hint = f"Try 'charrnn {command} --help'."
-    trained.refuses(*line.split(), what=what, hint=hint, status=2)
+def test_16_the_same_from_outside(trained: Program) -> None:
+    what = "--temp: 'nan' is not a number from 0 to 1e+06"
+    hint = "Try 'charrnn sample --help'."
+    trained.refuses("sample", "--temp", "nan", what=what, hint=hint, status=2)
+
+
+def test_16_metrics_are_not_written_below_something_else(trained: Program) -> None:
+    trained.write("diary.txt", "one line, no newline at its end")
+    trained.refuses(
+        *("train", "names.txt", "--force", "--metrics", "diary.txt"),
+        what="diary.txt holds something else than the metrics of a run",
+        hint="Name another file",
+    )
 
 
 def test_16_more_of_the_likeliest_than_there_are_symbols_is_refused(trained: Program) -> None:
@@ -127,27 +116,6 @@ def test_16_what_is_no_encoding_is_refused(trained: Program, encoding: str) -> N
         ended = trained.run(*command, "--encoding", encoding, child=False)
         is_refusal(ended, "is not an encoding", "Try utf-8", status=2)
     assert trained.files() == before
-
-
-def test_16_files_that_would_be_written_over_are_kept(trained: Program) -> None:
-    trained.write("diary.txt", "one line, no newline at its end")
-    (trained / "link").symlink_to("names.txt")
-    for metrics in ("model.npz", "names.txt", "./names.txt", "link"):
-        before = trained.files()
-        ended = trained.run("train", "names.txt", "--force", "--metrics", metrics)
-        assert ended.status in (1, 2)
-        assert "Traceback" not in ended.err
-        assert trained.files() == before
-    trained.refuses(
-        *("train", "names.txt", "--force", "--metrics", "diary.txt"),
-        what="diary.txt holds something else than the metrics of a run",
-        hint="Name another file",
-    )
-    trained.refuses(
-        *("train", "names.txt", *SMALL),
-        what="model.npz is there already",
-        hint="Go on with it: charrnn train --resume. Or replace it with --force",
-    )
 
 
 def sampled(program: Program, *args: str | bytes, **how: Any) -> str:
@@ -194,14 +162,6 @@ def test_17_a_prime_from_an_ascii_command_line_is_no_crash(trained: Program) -> 
     assert sampled(trained, "--prime", "née".encode(), env=env).startswith("née")
 
 
-def test_18_a_resume_that_contradicts_the_file_names_both_values(trained: Program) -> None:
-    trained.refuses(
-        *("train", "--resume", "--hidden", "4"),
-        what="--hidden 4 contradicts model.npz, which has 3",
-        hint="Leave it out to go on, or train anew into another file with -m.",
-    )
-
-
 def test_18_a_resume_with_another_corpus_names_both(trained: Program) -> None:
     then = checkpoint.load(trained / "model.npz").corpus.fingerprint
     trained.write("other.txt", "quite another text\n" * 9)
@@ -220,11 +180,3 @@ def test_18_a_resume_with_another_corpus_names_both(trained: Program) -> None:
     hint = "Train one first: charrnn train CORPUS -m nothing.npz"
     nothing = trained.refuses("train", "--resume", "-m", "nothing.npz", what=what, hint=hint)
     assert nothing.err == f"{what}\n{hint}\n"
-
-
-def test_18_a_resume_with_less_is_refused_and_with_more_goes_on(trained: Program) -> None:
-    trained.run("train", "--resume", "--epochs", "4").says("resumes")
-    assert checkpoint.load(trained / "model.npz").state.epoch == 4
-    what = "--epochs 2 contradicts model.npz, which has 4"
-    hint = "--epochs may be raised, not lowered."
-    trained.refuses("train", "--resume", "--epochs", "2", what=what, hint=hint)
