@@ -14,7 +14,9 @@ from typing import Annotated
 
 from charrnn.cli import app, console, options, signals, values
 from charrnn.errors import CharrnnError, CorpusError, SettingError
+from tests.child import PYTHON
 
+FOR_EVER = 300.0  # seconds, in which every test has lost its patience
 EXAMPLES = """
 # a greeting, very loud
 charrnn shout hello -t 2
@@ -114,7 +116,7 @@ def _wait(talk: console.Talk) -> None:
     """What training does: one step after another, until it is asked to stop; then it saves."""
     with signals.watched(talk) as stop:
         print("ready", file=sys.stderr, flush=True)
-        end = time.monotonic() + 20
+        end = time.monotonic() + FOR_EVER
         while not stop.requested and time.monotonic() < end:
             time.sleep(0.01)
     console.write_result("saved\n")
@@ -126,8 +128,8 @@ def _wait_on(talk: console.Talk) -> None:
     with signals.watched(talk):
         try:
             print("ready", file=sys.stderr, flush=True)
-            time.sleep(20)
-            time.sleep(20)
+            time.sleep(FOR_EVER)
+            time.sleep(FOR_EVER)
         finally:
             console.write_result("cleaned up\n")
 
@@ -135,15 +137,9 @@ def _wait_on(talk: console.Talk) -> None:
 def _sleep(_talk: console.Talk) -> None:
     try:
         print("ready", file=sys.stderr, flush=True)
-        time.sleep(20)
+        time.sleep(FOR_EVER)
     finally:
         console.write_result("cleaned up\n")
-
-
-def _draw(_talk: console.Talk) -> None:
-    for _ in range(100_000):
-        console.write_result("all work and no play\n")
-    print("nobody listened", file=sys.stderr)
 
 
 def _bar(talk: console.Talk) -> None:
@@ -158,10 +154,10 @@ ACTS: dict[str, Callable[[console.Talk], None]] = {
     "wait": _wait,
     "wait-on": _wait_on,
     "sleep": _sleep,
-    "draw": _draw,
     "bar": _bar,
 }
 
+SHOUT = [*PYTHON, "-m", "tests.shout"]
 ENTRY = app.Entry("tests.shout:shout", "Say it loudly.")
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import charrnn
 from charrnn.errors import DamagedModelError, NewerModelError
 from charrnn.model_file import checkpoint, json_text
 from tests.faults import forging
-from tests.running import Here
+from tests.program import Program
 
 FORMATS = Path(__file__).parent / "formats"
 
@@ -41,39 +41,39 @@ SAID: Mapping[int, Said] = {
 
 
 @pytest.fixture
-def here(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Here:
+def program(program: Program) -> Program:
+    """The program in a folder with a file of every format, and what they learned from."""
     for file in FORMATS.iterdir():
-        shutil.copy(file, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return Here(capfd)
+        shutil.copy(file, program.folder)
+    return program
 
 
 @pytest.mark.parametrize("version", SAID)
-def test_a_file_of_an_earlier_format_draws_and_scores_as_it_did(here: Here, version: int) -> None:
+def test_a_file_of_an_earlier_format_draws_and_scores_as_it_did(
+    program: Program, version: int
+) -> None:
     model = ("-m", f"format-{version}.npz")
-    drawn = here("sample", "-n", "5", "--seed", "1", "--json", *model).out.splitlines()
+    drawn = program.run("sample", "-n", "5", "--seed", "1", "--json", *model).out.splitlines()
     assert [json.loads(line)["text"] for line in drawn] == SAID[version].samples
-    nats = here("eval", "names.txt", "--json", *model).json["nats"]
+    nats = program.run("eval", "names.txt", "--json", *model).json["nats"]
     assert nats == pytest.approx(SAID[version].nats, rel=1e-6)
-    assert here("info", *model).status == 0
+    assert program.run("info", *model).status == 0
 
 
 @pytest.mark.parametrize("version", SAID)
-def test_a_file_of_an_earlier_format_is_gone_on_with(here: Here, version: int) -> None:
-    ran = here("train", "--resume", "--epochs", "5", "--json", "-m", f"format-{version}.npz")
+def test_a_file_of_an_earlier_format_is_gone_on_with(program: Program, version: int) -> None:
+    ran = program.run("train", "--resume", "--epochs", "5", "--json", "-m", f"format-{version}.npz")
     assert ran.json["best"]["nats_per_character"] == pytest.approx(SAID[version].resumed, rel=1e-3)
     again = checkpoint.load(f"format-{version}.npz")  # by now of today's format
     assert again.state.epoch == 5
 
 
-def test_what_an_earlier_format_does_not_say_has_its_default(here: Here) -> None:
+def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -> None:
     config = charrnn.load("format-1.npz").config
     assert (config.cell, config.ends) == ("tanh", "symbol")
 
 
-def test_a_file_of_today_that_lacks_a_field_is_damaged(here: Here) -> None:
+def test_a_file_of_today_that_lacks_a_field_is_damaged(program: Program) -> None:
     def forget(facts: dict[str, Any], _: object) -> None:
         del facts["settings"]["cell"]
 
@@ -83,7 +83,7 @@ def test_a_file_of_today_that_lacks_a_field_is_damaged(here: Here) -> None:
         charrnn.load("today.npz")
 
 
-def test_a_file_of_tomorrow_is_told_as_newer(here: Here) -> None:
+def test_a_file_of_tomorrow_is_told_as_newer(program: Program) -> None:
     forging.forge(Path("format-1.npz"), lambda *_: None, json_text.FORMAT + 1)
     with pytest.raises(NewerModelError, match="newer"):
         charrnn.load("format-1.npz")

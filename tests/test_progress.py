@@ -6,7 +6,6 @@ import io
 import math
 import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +21,9 @@ from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
 from charrnn.training.loop import Checkup, start
-from tests.running import on_a_terminal
-from tests.test_cli_train import BRIEF, NAMES
+from tests.corpora import NAMES
+from tests.program import Program
+from tests.runs import BRIEF
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
 BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
@@ -215,16 +215,15 @@ def test_letters_are_plain_where_no_others_can_be_had(monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    file = tmp_path / "names.txt"
-    file.write_text("\n".join(NAMES * 40) + "\n")
-    return file
+def program(program: Program) -> Program:
+    """The program with a corpus that takes a moment."""
+    program.write("names.txt", NAMES * 10)
+    return program
 
 
 @posix
-def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(corpus: Path) -> None:
-    status, seen = on_a_terminal("train", "names.txt", *BRIEF, "--epochs", "12")
+def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(program: Program) -> None:
+    status, seen = program.terminal("train", "names.txt", *BRIEF, "--epochs", "12")
     assert status == 0
     assert re.search(r"\rstep [\d,]+   \d\.\d{3} nats   .*left +\d+% \|", seen)
     assert "\x1b[36m" in seen
@@ -234,8 +233,8 @@ def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(corpus: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("wide", [1, 20, 40])
-def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> None:
-    status, seen = on_a_terminal(
+def test_nothing_is_wider_than_a_narrow_terminal(program: Program, wide: int) -> None:
+    status, seen = program.terminal(
         "train", "names.txt", *BRIEF, columns=wide, env={"NO_COLOR": "1", "LC_ALL": "C"}
     )
     assert status == 0
@@ -247,8 +246,8 @@ def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> Non
 
 
 @posix
-def test_a_dumb_terminal_gets_plain_lines(corpus: Path) -> None:
-    status, seen = on_a_terminal("train", "names.txt", *BRIEF, env={"TERM": "dumb"})
+def test_a_dumb_terminal_gets_plain_lines(program: Program) -> None:
+    status, seen = program.terminal("train", "names.txt", *BRIEF, env={"TERM": "dumb"})
     assert status == 0
     assert not re.search(r"[\r\x1b]", seen)
     assert "⠤" not in seen
