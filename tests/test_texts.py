@@ -113,6 +113,7 @@ def test_nothing_held_out_is_nothing_to_score(tmp_path: Path) -> None:
     ("kind", "text", "spelt"),
     [
         ("auto", "a\nb\n\nc\n", "a\nb\nc\n"),
+        ("auto", "a\nb.\n\n" * 10, "a\nb.\n" * 10),
         ("auto", "a\nb\n", "a\nb\n"),
         ("lines", "a\n\nb", "a\nb\n"),
         ("files", "a\n\nb", "a\n\nb\n"),

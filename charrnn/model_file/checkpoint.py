@@ -87,6 +87,7 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         held_out_examples=len(corpus.held_out),
         held_out_characters=corpus.held_out.characters,
         baselines=dict(baselines),
+        cuts=tuple(each.are for each in corpus.cuts) if corpus.examples_are == "mixed" else (),
     )
 
 
@@ -185,7 +186,7 @@ def _facts(run: Checkpoint) -> dict[str, JSON]:
     return {
         "vocabulary": asdict(run.vocabulary),
         "settings": asdict(run.config),
-        "corpus": asdict(run.corpus),
+        "corpus": run.corpus.as_json(),
         "run": {name: getattr(state, name) for name in COUNTERS},
         "best": None if best is None else [best.step, best.nats_per_character],
         "history": [dict(row) for row in state.history],

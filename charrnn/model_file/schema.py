@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ ROWS = (  # of the history, without and with a held-out text
     {"step": int, "characters": int, "train": float},
     {"step": int, "characters": int, "train": float, "held_out": float},
 )
-KINDS = ("lines", "paragraphs", "files", "texts")
+KINDS = ("lines", "paragraphs", "files", "texts", "mixed")
 BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
 FINGERPRINT = re.compile("[0-9a-f]{64}")
 
@@ -58,17 +58,23 @@ class CorpusRecord:
     held_out_examples: int
     held_out_characters: int
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
+    cuts: tuple[str, ...] = ()  # of each file, where they differ
 
     @property
     def reading(self) -> Reading:
         """How the texts were read."""
         return Reading(self.encoding, self.newlines, self.normalize)  # type: ignore[arg-type]
 
+    def as_json(self) -> dict[str, Any]:
+        """What is saved: what is as it always was before there was a choice is left out."""
+        rare = {f.name: f.default for f in fields(self) if f.default is not MISSING}
+        return {name: value for name, value in asdict(self).items() if value != rare.get(name)}
+
     @property
     def config(self) -> CorpusConfig:
         """What makes the same corpus of the same files."""
-        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
-        return CorpusConfig(kind, self.holdout, self.seed, self.reading)
+        kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
+        return CorpusConfig(kind, self.holdout, self.seed, self.reading, self.cuts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ def _corpus(facts: dict[str, Any]) -> CorpusRecord:
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
     _ = corpus.config  # refuses what cannot be
-    return replace(corpus, sources=_texts(corpus.sources), valid=_texts(corpus.valid))
+    sources, valid, cuts = map(_texts, (corpus.sources, corpus.valid, corpus.cuts))
+    return replace(corpus, sources=sources, valid=valid, cuts=cuts)
 
 
 def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
@@ -130,9 +137,10 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
 
 
 def _made(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
-    """A record of exactly these fields, none of another type than it declares."""
+    """A record of these fields, none of another type than it declares; not all need be there."""
     declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
-    if set(facts) != set(declared):
+    needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}  # type: ignore[arg-type]
+    if not needed <= set(facts) <= set(declared):
         raise ValueError(f"the fields are not those of {kind.__name__}")
     for name, value in facts.items():
         if type(value).__name__ not in _types_of(declared[name]):

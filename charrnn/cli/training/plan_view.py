@@ -8,7 +8,7 @@ alone can do, is said as soon as it is known.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -37,23 +37,42 @@ def corpus_facts(corpus: Corpus, asked: Asked) -> list[Fact]:
     """What is learned from, and what is held out."""
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
-    why = {
-        "lines": "a line each, for no blank line parts them (--examples)",
-        "paragraphs": "a paragraph each, for blank lines part them (--examples)",
-    }
-    cut = why[are] if asked.cutting.get("examples", "auto") == "auto" and are in why else ""
     what = count(len(train), "example", are=are)
     held = f"{count(len(held_out), 'example', are=are)}, {held_out.characters:,} characters"
     kept = ", ".join(corpus.valid) if corpus.valid else "to see how well it learns (--holdout)"
     return [
         ("corpus", names),
         ("", f"{what}, {train.characters:,} characters, {corpus.vocabulary.symbols:,} symbols"),
-        *([("", cut)] if cut and not asked.resume else []),
+        *(("", said) for said in how_cut(corpus)),
         (
             "held out",
             f"{held}: {kept}" if len(held_out) else "nothing: the loss is that of training",
         ),
     ]
+
+
+def how_cut(corpus: Corpus) -> Iterator[str]:
+    """What was found to be an example, and what else could have been."""
+    for kind in ("lines", "paragraphs"):
+        decided = zip(corpus.sources, corpus.cuts, strict=False)
+        found = [(name, cut) for name, cut in decided if cut.are == kind and cut.lines]
+        if not found:
+            continue
+        lines, blank_lines, paragraphs = (
+            sum(getattr(cut, name) for _, cut in found)
+            for name in ("lines", "blank_lines", "paragraphs")
+        )
+        where = f" in {', '.join(name for name, _ in found)}"
+        where = where if corpus.examples_are == "mixed" else ""
+        if kind == "paragraphs":
+            other = f"(--examples lines would make {lines:,} of it)"
+            yield f"a paragraph each{where}, for blank lines part them {other}"
+        elif paragraphs > len(found):
+            left = f"{count(blank_lines, 'blank line')} {'is' if blank_lines == 1 else 'are'}"
+            other = f"(--examples paragraphs would make {paragraphs:,} of it)"
+            yield f"a line each{where}; {left} left out {other}"
+        else:
+            yield f"a line each{where}, for no blank line parts them (--examples)"
 
 
 def network_facts(plan: Plan, asked: Asked, symbols: int) -> list[Fact]:
