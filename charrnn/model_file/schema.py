@@ -59,11 +59,12 @@ class CorpusRecord:
     held_out_characters: int
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
     cuts: tuple[str, ...] = ()  # of each file, where they differ
+    errors: str = "strict"
 
     @property
     def reading(self) -> Reading:
         """How the texts were read."""
-        return Reading(self.encoding, self.newlines, self.normalize)  # type: ignore[arg-type]
+        return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
 
     def as_json(self) -> dict[str, Any]:
         """What is saved: what is as it always was before there was a choice is left out."""
