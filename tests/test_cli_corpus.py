@@ -58,3 +58,20 @@ def test_a_mixed_corpus_is_resumed_scored_and_told_of_as_it_was_cut(
     assert scored["examples"] == here("info", "--json").json["corpus"]["held_out_examples"]
     assert "examples" in here("info").out
     assert here("sample", "--novel", "names.txt", "--max-chars", "9").status == 0
+
+
+def test_the_plan_doubts_names_that_stand_there_six_times(here: Here) -> None:
+    Path("names.txt").write_text("\n".join([NAMES] * 6))
+    said = words(here("train", "names.txt", "--dry-run").err)
+    assert "of 36 held-out examples also stand in what is learned from" in said
+
+
+def test_the_plan_doubts_a_corpus_of_two_lines(here: Here) -> None:
+    Path("names.txt").write_text("anna\nbob und berta\n")
+    said = words(here("train", "names.txt", "--dry-run", "--seed", "1").err)
+    assert "1 example to learn from is too few; see --examples" in said
+
+
+def test_the_plan_of_names_that_stand_there_once_has_no_doubts(here: Here) -> None:
+    Path("names.txt").write_text(NAMES)
+    assert "warning" not in here("train", "names.txt", "--dry-run").err
