@@ -58,6 +58,19 @@ def test_of_very_many_examples_some_are_looked_for(monkeypatch: pytest.MonkeyPat
     assert repeated(corpus.train, corpus.held_out) == (10, 10)
 
 
+def test_of_a_very_large_training_part_the_beginning_is_looked_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repeats, "BLOCK", 3)
+    monkeypatch.setattr(repeats, "ENOUGH", 6)
+    train, held_out = from_texts(["ab", "cd", "ef", "ab"], CorpusConfig(holdout=0)), "ef"
+    vocabulary = train.vocabulary
+    ids = np.append(vocabulary.encode(held_out), 0).astype(np.uint8)
+    assert repeated(train.train, Examples(ids, np.array([0, 3], np.uint32))) == (0, 1)
+    monkeypatch.setattr(repeats, "ENOUGH", 7)
+    assert repeated(train.train, Examples(ids, np.array([0, 3], np.uint32))) == (1, 1)
+
+
 def test_texts_of_the_same_letters_in_another_order_are_not_the_same() -> None:
     rng = np.random.default_rng(0)
     texts = ["".join(rng.permutation(list("abcdefghij"))) for _ in range(2000)]
