@@ -27,6 +27,7 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained, record_of
 from charrnn.model_file.lock import locked
 from charrnn.model_file.schema import CorpusRecord
+from charrnn.network.model import LanguageModel
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepper import Stepper
 from charrnn.presets import fitted
@@ -46,19 +47,24 @@ class Model:
     trained: Trained
 
     def __repr__(self) -> str:
-        size, best = self.parameters.size, self.trained.best_nats_per_character
+        size, best = self.parameters.architecture, self.trained.best_nats_per_character
         loss = "" if best is None else f", {best:.3f} nats per character"
-        layers = f"{size.layers} x {size.hidden} units"
+        layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
         return f"<charrnn.Model: {layers}, {size.symbols} symbols{loss}>"
+
+    @property
+    def language_model(self) -> LanguageModel:
+        """The network, its numbers and its vocabulary: what draws and scores."""
+        return self.trained.model
 
     @property
     def parameters(self) -> Parameters:
         """The best that the run found."""
-        return self.trained.parameters
+        return self.trained.model.parameters
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return self.trained.vocabulary
+        return self.trained.model.vocabulary
 
     @property
     def config(self) -> Fitted:
@@ -99,7 +105,7 @@ class Model:
             top_p=top_p,
             max_characters=max_characters,
         )
-        sampler = Sampler(self.parameters, self.vocabulary, config, prime)
+        sampler = Sampler(self.language_model, config, prime)
         return [prime + drawn.text for drawn in sampler.samples(range(count))]
 
     def stream(
@@ -120,14 +126,14 @@ class Model:
             top_p=top_p,
             max_characters=max_characters,
         )
-        sampler = Sampler(self.parameters, self.vocabulary, config, prime)
+        sampler = Sampler(self.language_model, config, prime)
         return (piece.text for piece in sampler.stream() if piece.text)
 
     def score(self, texts: Iterable[str]) -> Score:
         """What these texts cost, each an example with an END: nats, characters, ends."""
         if isinstance(texts, str):
             texts = [texts]
-        return Scorer(self.parameters, self.vocabulary, self.carry).score_texts(texts)
+        return Scorer(self.language_model).score_texts(texts)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""
@@ -135,12 +141,13 @@ class Model:
         if x.ndim != 1 or (len(x) and not 0 <= x.min() <= x.max() < self.vocabulary.symbols):
             raise ValueError(f"ids are a row of numbers from 0 to {self.vocabulary.symbols - 1}")
         stepper = Stepper(self.parameters, 1)
-        state = stepper.zeros(1)
+        state, index = stepper.zeros(1), 0
         o: Array = np.empty((len(x), self.vocabulary.symbols))
         for t, symbol in enumerate(x):
             if symbol == END and not self.carry:
-                state = stepper.zeros(1)
-            o[t] = stepper.step(x[t : t + 1], state)[0]
+                state, index = stepper.zeros(1), 0
+            o[t] = stepper.step(x[t : t + 1], state, index)[0]
+            index += 1
         return o
 
 

@@ -13,10 +13,9 @@ from itertools import islice
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.errors import CorpusError, DivergedError
-from charrnn.network.parameters import count, shapes_of
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings import Fitted
-from charrnn.training.loop import Step, start, train
+from charrnn.training.loop import Step, architecture_of, start, train
 from charrnn.training.optimizers import MOMENTS
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
@@ -49,7 +48,7 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
 
 def parameters(config: Fitted, symbols: int) -> int:
     """How many numbers the network learns."""
-    return count(shapes_of(symbols, config.hidden, config.layers))
+    return architecture_of(config, symbols).parameter_count
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:

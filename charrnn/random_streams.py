@@ -9,5 +9,5 @@ from typing import Final
 
 # 0 is the split of a corpus: default_rng(seed) is default_rng([seed, 0]).
 WEIGHTS: Final = 1
-NOISE: Final = 2  # then the step
+REGULARIZATION: Final = 2  # then the step
 ORDER: Final = 3  # then the epoch

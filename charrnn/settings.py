@@ -12,17 +12,31 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.values import Checked, Flag, OneOf, Real, Text, Whole, setting
+from charrnn.values import Checked, Flag, OneOf, Real, Text, Whole, check, setting
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
 Kind = Literal["auto", "lines", "paragraphs", "files"]
+Cut = Literal["lines", "paragraphs", "files"]
 Newlines = Literal["translate", "keep"]
 Normalization = Literal["none", "NFC", "NFKC"]
+Errors = Literal["strict", "replace", "skip"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 
 CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"  # panels of help
 FITS = "what fits the corpus"
+
+
+def _cells() -> tuple[str, ...]:
+    from charrnn.network.cells import CELLS
+
+    return tuple(CELLS)
+
+
+def _heads() -> tuple[str, ...]:
+    from charrnn.network.heads import HEADS  # with numpy, which the command line can do without
+
+    return tuple(HEADS)
 
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a slip of the keyboard
@@ -57,6 +71,10 @@ class Reading(Checked):
         default="none",
     )
 
+    errors: Errors = setting(  # wrong bytes are refused; become U+FFFD; or go with their line
+        OneOf(get_args(Errors)), default="strict", names=()
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
@@ -79,7 +97,7 @@ class CorpusConfig(Checked):
 
     examples: Kind = setting(
         OneOf(get_args(Kind)),
-        "What one example is; auto: paragraphs where blank lines part them, else lines.",
+        "What one example is; auto: lines, or paragraphs if many and short.",
         panel=CORPUS,
         default="auto",
     )
@@ -88,6 +106,17 @@ class CorpusConfig(Checked):
     )
     seed: int = setting(SEED, default=0, names=())
     reading: Reading = field(default_factory=Reading)
+    cuts: tuple[Cut, ...] = ()  # for each file, where it was found out before: auto keeps to it
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for cut in self.cuts:
+            check("cuts", cut, OneOf(get_args(Cut)))
+
+    def kinds(self, count: int, first: int = 0) -> list[Kind]:
+        """How to cut so many files, of which there are some before."""
+        known = self.cuts[first : first + count] if self.examples == "auto" else ()
+        return [*known, *[self.examples] * (count - len(known))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +217,8 @@ class TrainConfig(Checked):
         default_in_words="the cores there are, up to 4",
         names=("--threads",),
     )
+    cell: str = setting(OneOf(_cells), default="tanh", names=())  # a state into the next
+    ends: str = setting(OneOf(_heads), default="symbol", names=())  # what says a text is over
 
 
 @dataclass(frozen=True, kw_only=True)

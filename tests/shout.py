@@ -20,7 +20,9 @@ from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.escaping import Raw
 from charrnn.settings import SEED, CorpusConfig, Reading
 from charrnn.values import Real, Text, setting
+from tests.child import PYTHON
 
+FOR_EVER = 300.0  # seconds, in which every test has lost its patience
 EXAMPLES = """
 # a greeting, very loud
 charrnn shout hello -t 2
@@ -104,7 +106,7 @@ def _wait(console: Console) -> None:
     """What training does: one step after another, until it is asked to stop; then it saves."""
     with signals.watched(console) as stop:
         print("ready", file=sys.stderr, flush=True)
-        end = time.monotonic() + 20
+        end = time.monotonic() + FOR_EVER
         while not stop.requested and time.monotonic() < end:
             time.sleep(0.01)
     console.result("saved\n")
@@ -116,8 +118,8 @@ def _wait_on(console: Console) -> None:
     with signals.watched(console):
         try:
             print("ready", file=sys.stderr, flush=True)
-            time.sleep(20)
-            time.sleep(20)
+            time.sleep(FOR_EVER)
+            time.sleep(FOR_EVER)
         finally:
             console.result("cleaned up\n")
 
@@ -125,15 +127,9 @@ def _wait_on(console: Console) -> None:
 def _sleep(console: Console) -> None:
     try:
         print("ready", file=sys.stderr, flush=True)
-        time.sleep(20)
+        time.sleep(FOR_EVER)
     finally:
         console.result("cleaned up\n")
-
-
-def _draw(console: Console) -> None:
-    for _ in range(100_000):
-        console.result("all work and no play\n")
-    print("nobody listened", file=sys.stderr)
 
 
 def _bar(console: Console) -> None:
@@ -148,10 +144,10 @@ ACTS: dict[str, Callable[[Console], None]] = {
     "wait": _wait,
     "wait-on": _wait_on,
     "sleep": _sleep,
-    "draw": _draw,
     "bar": _bar,
 }
 
+SHOUT = [*PYTHON, "-m", "tests.shout"]
 ENTRY = app.Entry("tests.shout:shout", "Say it loudly.")
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Networks made by hand, of which one knows what they say, and how often."""
+"""Models made by hand, of which one knows what they say, and how often."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.api import train
-from charrnn.network.parameters import Parameters, Size, count, shapes_of
+from charrnn.network.architecture import Architecture
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Parameters
 from charrnn.settings import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
@@ -21,16 +23,10 @@ END = ""  # as a key among characters
 UNKNOWN = "?"
 
 Odds = Mapping[str, float]  # the chance of each character, of END and of UNKNOWN
-Speaker = tuple[Parameters, Vocabulary]
 
 
 def vocabulary_of(characters: str, novelty: float = 0.01) -> Vocabulary:
     return Vocabulary("".join(sorted(set(characters))), novelty)
-
-
-def zeros(size: Size, dtype: DTypeLike = np.float32) -> Parameters:
-    shapes = shapes_of(size.symbols, size.hidden, size.layers)
-    return Parameters(shapes, np.zeros(count(shapes), dtype))
 
 
 def log_odds(odds: Odds, characters: str) -> list[float]:
@@ -38,26 +34,26 @@ def log_odds(odds: Odds, characters: str) -> list[float]:
     return [math.log(chance) if chance else -1000.0 for chance in chances]
 
 
-def independent(odds: Odds) -> Speaker:
+def independent(odds: Odds) -> LanguageModel:
     """Zero weights, c = log p: each symbol is drawn as if it were the first."""
     vocabulary = vocabulary_of("".join(key for key in odds if key not in (END, UNKNOWN)))
-    p = zeros(Size(vocabulary.symbols, 3, 1))
+    p = Parameters.zeros(Architecture(vocabulary.symbols, 3, 1))
     p["c"][...] = log_odds(odds, vocabulary.characters)
-    return p, vocabulary
+    return LanguageModel(p, vocabulary)
 
 
-def markov(after: Mapping[str, Odds]) -> Speaker:
+def markov(after: Mapping[str, Odds]) -> LanguageModel:
     """U = 20 I, W = 0: the state is which symbol was read, and V has what follows it."""
     vocabulary = vocabulary_of("".join(after))
-    p = zeros(Size(vocabulary.symbols, vocabulary.symbols, 1))
+    p = Parameters.zeros(Architecture(vocabulary.symbols, vocabulary.symbols, 1))
     p["U1"][...] = 20 * np.eye(vocabulary.symbols)
     keys = (END, UNKNOWN, *vocabulary.characters)
     for column, key in enumerate(keys):
         p["V"][:, column] = log_odds(after.get(key, {END: 1.0}), vocabulary.characters)
-    return p, vocabulary
+    return LanguageModel(p, vocabulary)
 
 
-def speller(word: str) -> Speaker:
+def speller(word: str) -> LanguageModel:
     """It says this word, whose letters differ, and nothing else."""
     return markov({here: {there: 1.0} for here, there in pairwise([END, *word, END])})
 
@@ -68,21 +64,21 @@ def babbler(
     layers: int = 2,
     seed: int = 0,
     dtype: DTypeLike = np.float32,
-) -> Speaker:
+) -> LanguageModel:
     """Random weights: all of the past matters, and nobody knows how."""
     vocabulary = vocabulary_of(characters)
-    p = zeros(Size(vocabulary.symbols, hidden, layers), dtype)
+    p = Parameters.zeros(Architecture(vocabulary.symbols, hidden, layers), dtype)
     p.flat[...] = np.random.default_rng(seed).standard_normal(p.flat.shape)
     for name in p:
         if p[name].shape == (hidden, hidden):
             p[name][...] *= hidden**-0.5
-    return p, vocabulary
+    return LanguageModel(p, vocabulary)
 
 
-def saved(speaker: Speaker, path: Path, examples_are: str = "lines", **corpus: Any) -> Path:
+def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **corpus: Any) -> Path:
     """A model file of it, as if it had been trained on examples of that kind."""
-    p, vocabulary = speaker
-    config = TrainConfig(hidden=p.size.hidden, layers=p.size.layers, batch=1, bptt=8)
+    p, vocabulary, size = speaker.parameters, speaker.vocabulary, speaker.architecture
+    config = TrainConfig(hidden=size.hidden, layers=size.layers, batch=1, bptt=8)
     run = train([vocabulary.characters], config, holdout=0.0)
     checkpoint = run.checkpoint
     checkpoint.vocabulary = vocabulary

@@ -52,8 +52,8 @@ def test_fit_is_a_run_to_its_end(model: charrnn.Model) -> None:
 
 
 def test_a_model_shows_itself_in_a_line(model: charrnn.Model) -> None:
-    size = model.parameters.size
-    shown = f"<charrnn.Model: {size.layers} x {size.hidden} units, {size.symbols} symbols, "
+    size = model.parameters.architecture
+    shown = f"<charrnn.Model: {size.layers} x {size.hidden} tanh units, {size.symbols} symbols, "
     assert repr(model).startswith(shown)
     assert repr(model).endswith(" nats per character>")
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples
+from charrnn.network.architecture import Architecture
 from charrnn.network.parallel import Parallel
-from charrnn.network.parameters import Size, initial
+from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Window
 from charrnn.training.batches import SLACK, Epoch
 
@@ -107,18 +108,18 @@ def test_short_examples_cost_no_padding() -> None:
 
 def test_nothing_leaks_from_one_example_to_the_next() -> None:
     text = examples([7, 12, 1, 30, 5, 9, 3, 16] * 4, symbols=40)
-    p = initial(Size(40, 24, 2), np.log(np.full(40, 1 / 40)), np.random.default_rng(0))
+    p = initial(Architecture(40, 24, 2), np.log(np.full(40, 1 / 40)), np.random.default_rng(0))
     p.flat *= 2
     alone: dict[tuple[int, ...], np.ndarray] = {}
     for number in range(len(text)):
         y = text.nth(number)[:, None].astype(np.intp)
         x = np.concatenate([[[0]], y[:-1]])
-        alone[tuple(y[:, 0].tolist())] = Parallel(p.size, len(y), 1).nats(p, Window(x, y, x == 0))[
-            :, 0
-        ]
+        alone[tuple(y[:, 0].tolist())] = Parallel(p.architecture, len(y), 1).nats(
+            p, Window(x, y, x == 0)
+        )[:, 0]
     lanes = 3
     epoch = Epoch(text, lanes, 10, 0, 0)
-    parallel = Parallel(p.size, 10, lanes)
+    parallel = Parallel(p.architecture, 10, lanes)
     read: list[list[tuple[int, float]]] = [[] for _ in range(lanes)]
     for window in epoch:
         nats = parallel.nats(p, window)

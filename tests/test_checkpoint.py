@@ -106,10 +106,10 @@ def test_what_sampling_needs_is_the_best_and_not_the_last(tmp_path: Path) -> Non
     assert best.step < run.state.step
     bytes_of(run, tmp_path)
     trained = checkpoint.load_trained(tmp_path / "model.npz")
-    np.testing.assert_array_equal(trained.parameters.flat, best.flat)
+    np.testing.assert_array_equal(trained.model.parameters.flat, best.flat)
     assert trained.best_nats_per_character == min(row["held_out"] for row in trained.history)
     with np.load(tmp_path / "model.npz") as file:
-        np.testing.assert_array_equal(file["V"], trained.parameters["V"])
+        np.testing.assert_array_equal(file["V"], trained.model.parameters["V"])
 
 
 def test_a_finished_run_has_nothing_left_to_do_until_more_is_asked_of_it(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import model_summary, threads
+from charrnn.cli import model_summary
 from charrnn.vocabulary import Vocabulary
-from tests.running import Here, in_a_child, on_a_terminal
+from tests.program import Program
+from tests.runs import SIZE
 from tests.speaking import babbler, saved
 
-SMALL = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--threads", "1")
 KEYS = [
     *("schema", "model", "bytes", "parameters", "hidden", "layers", "symbols", "vocabulary"),
     *("novelty", "settings", "corpus", "steps", "epochs", "characters_seen", "best"),
@@ -24,22 +24,16 @@ KEYS = [
 
 
 @pytest.fixture
-def here(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Here:
-    """Command lines run in a folder of their own, with a model and its corpus in it."""
-    for name in threads.BLAS:
-        monkeypatch.setenv(name, "1")
-    monkeypatch.chdir(tmp_path)
-    Path("names.txt").write_text("anna bob\nclara\ndora\nemil é\n" * 8, "utf-8")
-    run = Here(capsys)
-    trained = run("train", "names.txt", *SMALL, "--epochs", "4", "-q", "--check-every", "5")
-    assert trained.status == 0
-    return run
+def program(program: Program) -> Program:
+    """The program in a folder with a model of names that are not all ASCII."""
+    program.write("names.txt", "anna bob\nclara\ndora\nemil é\n" * 8)
+    line = ("train", "names.txt", *SIZE, "--epochs", "4", "-q", "--check-every", "5")
+    assert program.run(*line).status == 0
+    return program
 
 
-def test_json_tells_all(here: Here) -> None:
-    ran = here("info", "--json")
+def test_json_tells_all(program: Program) -> None:
+    ran = program.run("info", "--json")
     assert (ran.status, ran.err) == (0, "")
     found = ran.json
     assert list(found) == KEYS
@@ -58,8 +52,8 @@ def test_json_tells_all(here: Here) -> None:
     assert "markov-2" in found["baselines"]
 
 
-def test_people_are_told_the_same(here: Here) -> None:
-    found, told = here("info", "--json").json, here("info").out
+def test_people_are_told_the_same(program: Program) -> None:
+    found, told = program.run("info", "--json").json, program.run("info").out
     for fact in (
         "model.npz",
         "1 layer of 6 units",
@@ -77,13 +71,13 @@ def test_people_are_told_the_same(here: Here) -> None:
     assert max(len(line) for line in told.splitlines()) <= 80
 
 
-def test_the_curve_is_drawn_with_what_there_is(here: Here) -> None:
+def test_the_curve_is_drawn_with_what_there_is(program: Program) -> None:
     dots = {chr(code) for code in range(0x2801, 0x2900)}
-    assert dots & set(here("info").out)
-    plain = in_a_child("info", cwd=Path.cwd(), env={"LC_ALL": "C"}).out
+    assert dots & set(program.run("info").out)
+    plain = program.run("info", env={"LC_ALL": "C"}, child=True).out
     assert not dots & set(plain)
     assert "**" in plain
-    status, seen = on_a_terminal("info", env={"TERM": "dumb"})
+    status, seen = program.terminal("info", env={"TERM": "dumb"})
     assert status == 0
     assert not dots & set(seen)
     assert "\x1b" not in seen
@@ -100,53 +94,53 @@ def test_the_curve_is_drawn_with_what_there_is(here: Here) -> None:
     ],
 )
 def test_what_has_to_be_raised_depends_on_what_ended_it(
-    here: Here, options: tuple[str, ...], beyond: str
+    program: Program, options: tuple[str, ...], beyond: str
 ) -> None:
-    assert here("train", "names.txt", *SMALL, *options, "-q", "-m", "over.npz").status == 0
-    why = here("info", "-m", "over.npz", "--json").json["resume"]["why"]
+    assert program.run("train", "names.txt", *SIZE, *options, "-q", "-m", "over.npz").status == 0
+    why = program.run("info", "-m", "over.npz", "--json").json["resume"]["why"]
     assert why == f"the corpus is there, unchanged{beyond}"
 
 
 def test_whether_it_can_go_on_depends_on_the_corpus(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert here("info", "--json").json["resume"] == {
+    assert program.run("info", "--json").json["resume"] == {
         "is_possible": True,
         "why": "the corpus is there, unchanged; after 4 epochs only with --epochs N",
     }
     names = Path("names.txt")
     names.write_text("something else\nof two lines\n")
-    changed = here("info", "--json").json["resume"]
+    changed = program.run("info", "--json").json["resume"]
     assert not changed["is_possible"]
     assert "has changed since the model was trained" in changed["why"]
     monkeypatch.setattr(model_summary, "COMPARED", 1)
-    assert "not compared" in here("info").out
+    assert "not compared" in program.run("info").out
     names.unlink()
-    moved = here("info")
+    moved = program.run("info")
     assert (moved.status, moved.err) == (0, "")
     assert "not possible: the corpus has moved: names.txt is not there" in moved.out
 
 
-def test_a_model_without_a_history_is_shown_too(here: Here) -> None:
+def test_a_model_without_a_history_is_shown_too(program: Program) -> None:
     saved(babbler("ab[/b]\x1b\u202e"), Path("odd.npz"))
-    ran = here("info", "-m", "odd.npz")
+    ran = program.run("info", "-m", "odd.npz")
     assert ran.status == 0
     assert "texts that Python gave it" in ran.out
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
-    assert here("info", "-m", "odd.npz", "--json").json["best"] is None
+    assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None
 
 
-def test_a_file_that_is_no_model_is_told(here: Here) -> None:
+def test_a_file_that_is_no_model_is_told(program: Program) -> None:
     for name in ("names.txt", "missing.npz", "."):
-        ran = here("info", "-m", name)
+        ran = program.run("info", "-m", name)
         assert (ran.status, ran.out) == (1, "")
         assert ran.err.startswith("charrnn: error: ")
 
 
-def test_json_of_any_vocabulary_is_one_line(here: Here) -> None:
+def test_json_of_any_vocabulary_is_one_line(program: Program) -> None:
     saved(babbler('"\\\x1b\u2028\u202e\x7fé𝒳'), Path("odd.npz"))
-    out = here("info", "-m", "odd.npz", "--json").out
+    out = program.run("info", "-m", "odd.npz", "--json").out
     assert len(out.splitlines()) == 1
     assert "".join(json.loads(out)["vocabulary"]) == "".join(sorted('"\\\x1b\u2028\u202e\x7fé𝒳'))
 

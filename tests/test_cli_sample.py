@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from charrnn.cli import app
+from charrnn.network.model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
-from tests.running import PLAIN, Ran, in_a_child, on_a_terminal, status_of
-from tests.speaking import END, Speaker, babbler, independent, markov, saved, speller
+from tests.child import PYTHON
+from tests.program import Program, Result
+from tests.speaking import END, babbler, independent, markov, saved, speller
 
-Capture = pytest.CaptureFixture[str]
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes and terminals of POSIX")
 
 
-def run(model: Path, *args: str | bytes, typed: bytes = b"") -> Ran:
-    """Run it as a user does, with no stream a terminal."""
-    return in_a_child("sample", "-m", model, *args, typed=typed)
+def sampled(program: Program, model: Path, *args: str | bytes, **how: Any) -> Result:
+    """Run it with that model."""
+    return program.run("sample", "-m", model, *args, **how)
 
 
-def in_a_terminal(model: Path, *args: str, **env: str) -> str:
+def written(program: Program, model: Path, *args: str) -> tuple[str, str]:
+    """What a run that goes well writes to stdout and to stderr."""
+    ran = sampled(program, model, *args)
+    assert ran.status == 0, ran.err
+    return ran.out, ran.err
+
+
+def lines(program: Program, model: Path, *args: str) -> list[dict[str, Any]]:
+    """The objects that it writes, one a sample."""
+    return sampled(program, model, "--json", *args).rows
+
+
+def in_a_terminal(program: Program, model: Path, *args: str, **env: str) -> str:
     """What is seen where all streams are one terminal."""
-    _, seen = on_a_terminal("sample", "-m", model, *args, env=env)
+    _, seen = program.terminal("sample", "-m", model, *args, env=env)
     return seen
-
-
-def written(capsys: Capture, model: Path, *args: str) -> tuple[str, str]:
-    """Run it in this process: stdout and stderr."""
-    capsys.readouterr()
-    app.main(["sample", "-m", str(model), *args])
-    seen = capsys.readouterr()
-    return seen.out, seen.err
-
-
-def lines(capsys: Capture, model: Path, *args: str) -> list[dict[str, Any]]:
-    out, _ = written(capsys, model, "--json", *args)
-    return [json.loads(line) for line in out.splitlines()]
 
 
 @pytest.fixture
@@ -57,135 +53,135 @@ def babble(tmp_path: Path) -> Path:
     return saved(babbler(), tmp_path / "babble.npz")
 
 
-def test_it_draws_until_the_end(abc: Path, capsys: Capture) -> None:
-    assert written(capsys, abc) == ("abc\n", "")
-    assert written(capsys, abc, "-n", "3", "--seed", "7") == ("abc\nabc\nabc\n", "")
-    assert written(capsys, abc, "-t", "0", "--top-k", "1", "--top-p", "0.1") == ("abc\n", "")
+def test_it_draws_until_the_end(abc: Path, program: Program) -> None:
+    assert written(program, abc) == ("abc\n", "")
+    assert written(program, abc, "-n", "3", "--seed", "7") == ("abc\nabc\nabc\n", "")
+    assert written(program, abc, "-t", "0", "--top-k", "1", "--top-p", "0.1") == ("abc\n", "")
 
 
-def test_the_first_of_many_is_that_of_one(babble: Path, capsys: Capture) -> None:
-    many, _ = written(capsys, babble, "-n", "50", "--seed", "1", "--max-chars", "60")
+def test_the_first_of_many_is_that_of_one(babble: Path, program: Program) -> None:
+    many, _ = written(program, babble, "-n", "50", "--seed", "1", "--max-chars", "60")
     for count in (1, 5):
-        few, _ = written(capsys, babble, "-n", str(count), "--seed", "1", "--max-chars", "60")
+        few, _ = written(program, babble, "-n", str(count), "--seed", "1", "--max-chars", "60")
         assert few.splitlines() == many.splitlines()[:count]
-    assert written(capsys, babble)[0] != written(capsys, babble)[0]
+    assert written(program, babble)[0] != written(program, babble)[0]
 
 
-def test_it_goes_on_from_a_prime(abc: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert written(capsys, abc, "-p", "ab", "-n", "2") == ("abc\nabc\n", "")
-    assert written(capsys, abc, "-p", "ab", "--hide-prime") == ("c\n", "")
-    assert written(capsys, abc, "-p", "") == ("abc\n", "")
+def test_it_goes_on_from_a_prime(abc: Path, tmp_path: Path, program: Program) -> None:
+    assert written(program, abc, "-p", "ab", "-n", "2") == ("abc\nabc\n", "")
+    assert written(program, abc, "-p", "ab", "--hide-prime") == ("c\n", "")
+    assert written(program, abc, "-p", "") == ("abc\n", "")
     file = tmp_path / "prime.txt"
     file.write_bytes(b"\xef\xbb\xbfa\r\n")
-    assert written(capsys, abc, "--prime-file", str(file)) == ("abc\n", "")
+    assert written(program, abc, "--prime-file", str(file)) == ("abc\n", "")
     file.write_text("")
-    assert written(capsys, abc, "--prime-file", str(file)) == ("abc\n", "")
+    assert written(program, abc, "--prime-file", str(file)) == ("abc\n", "")
 
 
-def test_a_prime_comes_through_standard_input(abc: Path) -> None:
-    assert run(abc, "--prime-file", "-", typed=b"ab\n").out == "abc\n"
+def test_a_prime_comes_through_standard_input(abc: Path, program: Program) -> None:
+    assert sampled(program, abc, "--prime-file", "-", stdin=b"ab\n", child=True).out == "abc\n"
 
 
 def test_the_last_newline_of_a_file_counts_where_examples_hold_newlines(
-    tmp_path: Path, capsys: Capture
+    tmp_path: Path, program: Program
 ) -> None:
     after = {END: {"a": 1.0}, "a": {"\n": 1.0}, "\n": {"b": 1.0}, "b": {END: 1.0}}
     model = saved(markov(after), tmp_path / "m.npz", "paragraphs")
     file = tmp_path / "prime.txt"
     file.write_text("a\n")
     hidden = ("--hide-prime", "--prime-file", str(file))
-    assert written(capsys, model, *hidden)[0] == "b\n"
+    assert written(program, model, *hidden)[0] == "b\n"
     file.write_text("a")
-    assert written(capsys, model, *hidden)[0] == "\nb\n"
+    assert written(program, model, *hidden)[0] == "\nb\n"
 
 
-def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, capsys: Capture) -> None:
+def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, program: Program) -> None:
     after = {END: {"é": 1.0}, "é": {"a": 1.0}, "a": {END: 1.0}, "\n": {END: 1.0}}
     composed = saved(markov(after), tmp_path / "nfc.npz", normalize="NFC")
-    assert written(capsys, composed, "-p", "e\u0301") == ("éa\n", "")
+    assert written(program, composed, "-p", "e\u0301") == ("éa\n", "")
     kept = saved(markov(after), tmp_path / "kept.npz", newlines="keep")
-    _, err = written(capsys, kept, "-p", "a\re\u0301\n")
+    _, err = written(program, kept, "-p", "a\re\u0301\n")
     assert err == (
         r"never seen in training, and read as unknown: \r (U+000D) e (U+0065) " + "\u0301"
         " (U+0301)\n"
     )
-    assert written(capsys, composed, "-p", "a\r\n") == ("a\n\n", "")
+    assert written(program, composed, "-p", "a\r\n") == ("a\n\n", "")
     latin = tmp_path / "latin.txt"
     latin.write_bytes("é".encode("latin-1"))
     args = ("--prime-file", str(latin), "--encoding", "latin-1")
-    assert written(capsys, composed, *args) == ("éa\n", "")
+    assert written(program, composed, *args) == ("éa\n", "")
 
 
-def test_what_was_never_seen_is_named_and_taken(abc: Path, capsys: Capture) -> None:
-    out, err = written(capsys, abc, "-p", "aЖ中aЖ")
+def test_what_was_never_seen_is_named_and_taken(abc: Path, program: Program) -> None:
+    out, err = written(program, abc, "-p", "aЖ中aЖ")
     assert out == "aЖ中aЖ\n"
     assert err == "never seen in training, and read as unknown: Ж (U+0416) 中 (U+4E2D)\n"
-    _, err = written(capsys, abc, "-p", "".join(map(chr, range(0x400, 0x420))))
+    _, err = written(program, abc, "-p", "".join(map(chr, range(0x400, 0x420))))
     assert err.endswith("and 20 more\n")
-    assert written(capsys, abc, "-q", "-p", "Ж")[1] == ""
+    assert written(program, abc, "-q", "-p", "Ж")[1] == ""
 
 
 @posix
-def test_a_prime_that_is_not_utf_8_is_no_crash(abc: Path) -> None:
-    done = run(abc, "-p", b"a\xff")
+def test_a_prime_that_is_not_utf_8_is_no_crash(abc: Path, program: Program) -> None:
+    done = sampled(program, abc, "-p", b"a\xff", child=True)
     assert done.status == 0
     assert done.out == "a\ufffd\n"
     assert r"\udcff (U+DCFF)" in done.err
-    assert run(abc, "--json", "-p", b"\xff").json["text"] == "\ufffd"
+    assert sampled(program, abc, "--json", "-p", b"\xff", child=True).json["text"] == "\ufffd"
 
 
 def test_a_long_prime_is_read_from_where_it_matters(
-    abc: Path, tmp_path: Path, capsys: Capture
+    abc: Path, tmp_path: Path, program: Program
 ) -> None:
     file = tmp_path / "prime.txt"
     file.write_text("abcabcab" * 30_000)
-    out, err = written(capsys, abc, "--prime-file", str(file))
+    out, err = written(program, abc, "--prime-file", str(file))
     assert len(out) == 240_002
     assert "its last 131,072 characters are read" in err
 
 
 def test_a_blank_line_stands_between_samples_that_hold_newlines(
-    tmp_path: Path, capsys: Capture
+    tmp_path: Path, program: Program
 ) -> None:
     after = {END: {"a": 1.0}, "a": {"\n": 1.0}, "\n": {"b": 1.0}, "b": {END: 1.0}}
     model = saved(markov(after), tmp_path / "m.npz", "paragraphs")
-    assert written(capsys, model, "-n", "2") == ("a\nb\n\na\nb\n", "")
-    assert written(capsys, model, "-n", "2", "-0") == ("a\nb\0a\nb\0", "")
-    assert written(capsys, model) == ("a\nb\n", "")
+    assert written(program, model, "-n", "2") == ("a\nb\n\na\nb\n", "")
+    assert written(program, model, "-n", "2", "-0") == ("a\nb\0a\nb\0", "")
+    assert written(program, model) == ("a\nb\n", "")
 
 
-def test_samples_may_end_in_nul(abc: Path, capsys: Capture) -> None:
-    assert written(capsys, abc, "-n", "2", "--null", "-p", "a") == ("abc\0abc\0", "")
+def test_samples_may_end_in_nul(abc: Path, program: Program) -> None:
+    assert written(program, abc, "-n", "2", "--null", "-p", "a") == ("abc\0abc\0", "")
 
 
-def test_a_sample_that_was_cut_off_is_said_so(tmp_path: Path, capsys: Capture) -> None:
+def test_a_sample_that_was_cut_off_is_said_so(tmp_path: Path, program: Program) -> None:
     model = saved(independent({"a": 1.0}), tmp_path / "m.npz")
-    out, err = written(capsys, model, "--max-chars", "7", "-n", "3", "-p", "aa")
+    out, err = written(program, model, "--max-chars", "7", "-n", "3", "-p", "aa")
     assert out == "aaaaaaaaa\n" * 3
     assert err == "3 of 3 samples reached --max-chars 7 before the end\n"
-    one = written(capsys, model, "--max-chars", "7")[1]
+    one = written(program, model, "--max-chars", "7")[1]
     assert one == "the sample reached --max-chars 7 before the end\n"
-    assert written(capsys, model, "--max-chars", "7", "-q")[1] == ""
-    assert len(written(capsys, model)[0]) == 2001
+    assert written(program, model, "--max-chars", "7", "-q")[1] == ""
+    assert len(written(program, model)[0]) == 2001
 
 
-def expected(speaker: Speaker, text: str, ended: bool) -> float:
-    p, vocabulary = speaker
+def expected(speaker: LanguageModel, text: str, ended: bool) -> float:
+    vocabulary = speaker.vocabulary
     end = vocabulary.encode("")[:0].dtype.type(0)
     ids = [*vocabulary.encode(text), *([end] if ended else [])]
     import numpy as np
 
-    return float(Scorer(p, vocabulary).read(np.array(ids, vocabulary.dtype))[0].sum())
+    return float(Scorer(speaker).read(np.array(ids, vocabulary.dtype))[0].sum())
 
 
 @pytest.mark.parametrize("prime", ["", "ab", "aЖb"])
 def test_json_tells_what_the_model_says_of_the_text(
-    prime: str, babble: Path, capsys: Capture
+    prime: str, babble: Path, program: Program
 ) -> None:
     args = ("-n", "12", "--seed", "1", "--max-chars", "40", "-t", "0.7", "--top-k", "7")
-    found = lines(capsys, babble, *args, "-p", prime)
-    hidden = lines(capsys, babble, *args, "-p", prime, "--hide-prime")
-    text, _ = written(capsys, babble, *args, "-p", prime)
+    found = lines(program, babble, *args, "-p", prime)
+    hidden = lines(program, babble, *args, "-p", prime, "--hide-prime")
+    text, _ = written(program, babble, *args, "-p", prime)
     assert [line["text"] for line in found] == text.splitlines()
     assert "limit" in {line["ended"] for line in found}
     prime_nats = expected(babbler(), prime, ended=False)
@@ -204,26 +200,25 @@ def test_json_tells_what_the_model_says_of_the_text(
         assert drawn["nats"] + prime_nats == pytest.approx(line["nats"], rel=1e-4)
 
 
-def test_nats_are_those_of_eval(babble: Path, tmp_path: Path, capsys: Capture) -> None:
-    found = lines(capsys, babble, "-n", "30", "--seed", "1")
+def test_nats_are_those_of_eval(babble: Path, tmp_path: Path, program: Program) -> None:
+    found = lines(program, babble, "-n", "30", "--seed", "1")
     ended = [line for line in found if line["ended"] == "end" and line["text"]]
     text = tmp_path / "drawn.txt"
     text.write_text("".join(line["text"] + "\n" for line in ended), "utf-8")
-    capsys.readouterr()
-    app.main(["eval", "-m", str(babble), "--examples", "lines", "--json", str(text)])
-    whole = json.loads(capsys.readouterr().out)
+    line = ("eval", "-m", babble, "--examples", "lines", "--json", text)
+    whole = program.run(*line).json
     assert whole["nats"] == pytest.approx(sum(line["nats"] for line in ended), rel=1e-4)
     assert whole["characters"] == sum(line["characters"] for line in ended)
 
 
-def test_json_of_a_sample_with_nothing_in_it(tmp_path: Path, capsys: Capture) -> None:
+def test_json_of_a_sample_with_nothing_in_it(tmp_path: Path, program: Program) -> None:
     model = saved(independent({"a": 1e-9, END: 1.0}), tmp_path / "m.npz")
-    (line,) = lines(capsys, model)
+    (line,) = lines(program, model)
     assert (line["text"], line["characters"], line["ended"]) == ("", 0, "end")
     assert math.isfinite(line["nats_per_character"])
 
 
-def test_what_stands_in_a_corpus_is_not_written(tmp_path: Path, capsys: Capture) -> None:
+def test_what_stands_in_a_corpus_is_not_written(tmp_path: Path, program: Program) -> None:
     model = saved(independent({"a": 0.3, "b": 0.3, END: 0.4}), tmp_path / "m.npz")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("a\nb\nab\nba\r\naa\nbb\n")
@@ -231,74 +226,76 @@ def test_what_stands_in_a_corpus_is_not_written(tmp_path: Path, capsys: Capture)
     more.write_text("aab")
     refused = {"a", "b", "ab", "ba", "aa", "bb", "aab"}
     args = ("-n", "200", "--seed", "1", "--novel", str(corpus), "--novel", str(more))
-    out, err = written(capsys, model, *args)
+    out, err = written(program, model, *args)
     assert len(out.splitlines()) == 200
     assert not refused & set(out.splitlines())
     assert err == ""
-    primed, _ = written(capsys, model, *args, "-p", "a")
+    primed, _ = written(program, model, *args, "-p", "a")
     assert not refused & set(primed.splitlines())
-    hidden, _ = written(capsys, model, *args, "-p", "a", "--hide-prime")
+    hidden, _ = written(program, model, *args, "-p", "a", "--hide-prime")
     assert ["a" + text for text in hidden.splitlines()] == primed.splitlines()
-    assert [line["text"] for line in lines(capsys, model, *args)] == out.splitlines()
+    assert [line["text"] for line in lines(program, model, *args)] == out.splitlines()
 
 
-def test_no_sample_is_written_twice(tmp_path: Path, capsys: Capture) -> None:
+def test_no_sample_is_written_twice(tmp_path: Path, program: Program) -> None:
     model = saved(independent({"a": 0.3, "b": 0.3, END: 0.4}), tmp_path / "m.npz")
-    out, err = written(capsys, model, "-n", "100", "--seed", "1", "--unique")
+    out, err = written(program, model, "-n", "100", "--seed", "1", "--unique")
     assert len(set(out.splitlines())) == len(out.splitlines()) == 100
     assert err == ""
 
 
-def test_what_cannot_be_drawn_is_given_up_and_said(abc: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_given_up_and_said(
+    abc: Path, tmp_path: Path, program: Program
+) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("abc\n")
-    done = run(abc, "--novel", str(corpus), "-n", "50")
+    done = sampled(program, abc, "--novel", str(corpus), "-n", "50", child=True)
     assert (done.status, done.out) == (0, "")
     assert done.err == (
         "charrnn: warning: gave up 50 of 50 samples: 101 draws brought nothing novel\n"
     )
-    done = run(abc, "--unique", "--json", "-n", "3")
+    done = sampled(program, abc, "--unique", "--json", "-n", "3", child=True)
     assert len(done.out.splitlines()) == 1
     assert "gave up 2 of 3 samples: 101 draws brought nothing unique" in done.err
 
 
-def test_a_pipe_gets_the_exact_characters(tmp_path: Path) -> None:
+def test_a_pipe_gets_the_exact_characters(tmp_path: Path, program: Program) -> None:
     for text in ("\x1b[31m", "[/b]", ":smile", "a\u202eb", "e\u0301👩\u200d👧", "\r\x00\x9b"):
         model = saved(speller(text), tmp_path / f"{len(text)}{ord(text[0])}.npz")
-        done = run(model, "--surprise", "--seed", "1")
+        done = sampled(program, model, "--surprise", "--seed", "1", child=True)
         assert done.out == f"{text}\n"
         assert done.err == ""
 
 
 @posix
-def test_a_terminal_is_shown_what_it_shall_not_obey(tmp_path: Path) -> None:
+def test_a_terminal_is_shown_what_it_shall_not_obey(tmp_path: Path, program: Program) -> None:
     model = saved(speller("\x1b[2J\x9b\u202e\tx"), tmp_path / "m.npz")
-    assert in_a_terminal(model) == "\\x1b[2J\\x9b\\u202e\tx\n"
-    assert in_a_terminal(model, "--raw") == "\x1b[2J\x9b\u202e\tx\n"
-    assert in_a_terminal(model, "-0").startswith("\\x1b[2J")
-    assert "\\u001b[2J" in in_a_terminal(model, "--json")
+    assert in_a_terminal(program, model) == "\\x1b[2J\\x9b\\u202e\tx\n"
+    assert in_a_terminal(program, model, "--raw") == "\x1b[2J\x9b\u202e\tx\n"
+    assert in_a_terminal(program, model, "-0").startswith("\\x1b[2J")
+    assert "\\u001b[2J" in in_a_terminal(program, model, "--json")
 
 
 @posix
-def test_surprise_is_coloured_in_a_terminal(tmp_path: Path) -> None:
+def test_surprise_is_coloured_in_a_terminal(tmp_path: Path, program: Program) -> None:
     after = {END: {"a": 0.999, "b": 0.001}, "a": {END: 1.0}, "b": {"e": 1.0}, "e": {"\u0301": 1.0}}
     speaker = markov({**after, "\u0301": {"a": 1.0}})
     model = saved(speaker, tmp_path / "m.npz")
-    seen = in_a_terminal(model, "--surprise", "-p", "b")
+    seen = in_a_terminal(program, model, "--surprise", "-p", "b")
     legend, text = seen.splitlines()
     assert legend.startswith("bits: ")
     assert "\x1b[" in legend
     assert text == "be\u0301a"  # as expected as can be
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", in_a_terminal(model, "--surprise", "-t", "1e6"))
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", in_a_terminal(program, model, "--surprise", "-t", "1e6"))
     assert plain.count("\n") == 2
     marks = independent({"a": 0.998, "e": 0.001, "\u0301": 0.001})
     bold = ("--surprise", "-t", "4", "--max-chars", "60", "--seed", "4")
-    seen = in_a_terminal(saved(marks, tmp_path / "marks.npz"), *bold)
+    seen = in_a_terminal(program, saved(marks, tmp_path / "marks.npz"), *bold)
     assert "\x1b[" in seen.splitlines()[1]
     assert "\u0301" in seen
     assert not re.search("m\u0301", seen[seen.index("\n") + 1 :].replace("\x1b[0m", ""))
-    assert "\x1b" not in in_a_terminal(model, "--surprise", NO_COLOR="1")
-    assert len(in_a_terminal(model, "--surprise", "-q").splitlines()) == 1
+    assert "\x1b" not in in_a_terminal(program, model, "--surprise", NO_COLOR="1")
+    assert len(in_a_terminal(program, model, "--surprise", "-q").splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -309,32 +306,30 @@ def test_surprise_is_coloured_in_a_terminal(tmp_path: Path) -> None:
     ],
 )
 def test_options_that_exclude_each_other_are_refused(
-    args: list[str], said: str, abc: Path, capsys: Capture
+    args: list[str], said: str, abc: Path, program: Program
 ) -> None:
-    assert status_of("sample", "-m", str(abc), *args) == 2
-    assert said in capsys.readouterr().err
+    ran = sampled(program, abc, *args)
+    assert ran.status == 2
+    assert said in ran.err
 
 
-def test_a_missing_file_is_told(abc: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert status_of("sample", "-m", str(tmp_path / "none.npz")) == 1
-    assert "there is no model" in capsys.readouterr().err
+def test_a_missing_file_is_told(abc: Path, tmp_path: Path, program: Program) -> None:
+    missing = sampled(program, tmp_path / "none.npz")
+    assert (missing.status, "there is no model" in missing.err) == (1, True)
     for option in ("--prime-file", "--novel"):
-        assert status_of("sample", "-m", str(abc), option, str(tmp_path / "none.txt")) == 1
-        assert "does not exist" in capsys.readouterr().err
+        missing = sampled(program, abc, option, "none.txt")
+        assert (missing.status, "does not exist" in missing.err) == (1, True)
 
 
-def test_what_is_not_needed_is_not_imported(abc: Path) -> None:
-    assert run(abc, "-n", "2", "-p", "a").err == ""
+def test_what_is_not_needed_is_not_imported(abc: Path, program: Program) -> None:
+    assert sampled(program, abc, "-n", "2", "-p", "a", child=True).err == ""
     code = f"""
 import sys
 from charrnn.cli import app
 app.main(["sample", "-m", {str(abc)!r}, "-n", "2", "-p", "a"])
 print(*sorted(sys.modules))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN, check=True
-    )
-    modules = set(done.stdout.split())
+    modules = set(program.run("-c", code, by=PYTHON).out.split())
     assert "charrnn.sampling.sampler" in modules
     assert (
         not {"rich", "tqdm", "charrnn.sampling.redrawing", "charrnn.cli.surprisal_colours"}
@@ -342,7 +337,7 @@ print(*sorted(sys.modules))
     )
 
 
-def test_the_command_says_what_the_library_says(babble: Path, capsys: Capture) -> None:
-    out, _ = written(capsys, babble, "-n", "20", "--seed", "5", "--max-chars", "50", "-p", "cab")
-    sampler = Sampler(*babbler(), SampleConfig(seed=5, max_characters=50), "cab")
+def test_the_command_says_what_the_library_says(babble: Path, program: Program) -> None:
+    out, _ = written(program, babble, "-n", "20", "--seed", "5", "--max-chars", "50", "-p", "cab")
+    sampler = Sampler(babbler(), SampleConfig(seed=5, max_characters=50), "cab")
     assert out.splitlines() == ["cab" + sample.text for sample in sampler.samples(range(20))]

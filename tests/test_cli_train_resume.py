@@ -9,33 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from charrnn import plan
-from charrnn.cli import autosave, threads
+from charrnn.cli import autosave
 from charrnn.cli.progress import Progress
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.training.loop import Event
-from tests.running import Here, in_a_child
-from tests.test_cli_train import NAMES
+from tests.program import Program
+from tests.runs import SIZE
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
-SMALL = ("--hidden", "6", "--layers", "1", "--bptt", "6", "--batch", "4", "--threads", "1")
-RUN = ("train", "names.txt", *SMALL, "--preview", "0")
+RUN = ("train", "names.txt", *SIZE, "--preview", "0")
 BRIEF = (*RUN, "--epochs", "3", "--check-every", "20")
-
-
-@pytest.fixture
-def here(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Here:
-    """Command lines run in a folder of their own, with a corpus in it."""
-    for name in threads.BLAS:
-        monkeypatch.setenv(name, "1")
-    monkeypatch.setattr(plan, "TRIAL", 0.0)
-    monkeypatch.chdir(tmp_path)
-    Path("names.txt").write_text("\n".join(NAMES * 4) + "\n")
-    return Here(capsys)
 
 
 @pytest.fixture
@@ -68,49 +53,51 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ids=str,
 )
 def test_a_run_that_is_stopped_again_and_again_ends_in_the_same_bytes(
-    here: Here, stopped_after: list[int], options: tuple[str, ...]
+    program: Program, stopped_after: list[int], options: tuple[str, ...]
 ) -> None:
     line = (*BRIEF, *options)
-    assert here(*line, "-m", "straight.npz", "--metrics", "straight.jsonl").status == 0
+    assert program.run(*line, "-m", "straight.npz", "--metrics", "straight.jsonl").status == 0
     metrics = ("--metrics", "broken.jsonl", "-m", "broken.npz")
     stopped_after += [5, 1, 16, 1, 1, 7]
     again: tuple[str, ...] = ()
     while stopped_after:
-        assert here(*line, *metrics, *again).status == 143
+        assert program.run(*line, *metrics, *again).status == 143
         again = ("--resume",)
-    assert here("train", "--resume", *metrics).status == 0
+    assert program.run("train", "--resume", *metrics).status == 0
     assert Path("broken.npz").read_bytes() == Path("straight.npz").read_bytes()
     assert Path("broken.jsonl").read_bytes() == Path("straight.jsonl").read_bytes()
 
 
 def test_what_is_drawn_saved_and_said_changes_nothing(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = []
     for number, options in enumerate([(), ("-q", "--json"), ("--preview", "2")]):
         monkeypatch.setattr(autosave, "OFTEN", number / 100)
-        assert here(*BRIEF, *options, "-m", f"{number}.npz").status == 0
+        assert program.run(*BRIEF, *options, "-m", f"{number}.npz").status == 0
         files.append(Path(f"{number}.npz").read_bytes())
     assert files[0] == files[1] == files[2]
 
 
 @posix
-def test_before_the_first_check_up_there_is_no_best(here: Here, stopped_after: list[int]) -> None:
+def test_before_the_first_check_up_there_is_no_best(
+    program: Program, stopped_after: list[int]
+) -> None:
     stopped_after.append(1)
-    ran = here(*BRIEF, "--json")
+    ran = program.run(*BRIEF, "--json")
     assert ran.status == 143
     assert ran.json["steps"] == 1
     assert set(ran.json["best"].values()) == {None}
-    assert here("train", "--resume", "--json").json["best"]["step"] > 1
+    assert program.run("train", "--resume", "--json").json["best"]["step"] > 1
 
 
 # Going on
 
 
-def test_a_finished_run_has_nothing_left_and_says_how_to_have_more(here: Here) -> None:
-    assert here(*BRIEF).status == 0
+def test_a_finished_run_has_nothing_left_and_says_how_to_have_more(program: Program) -> None:
+    assert program.run(*BRIEF).status == 0
     before = Path("model.npz").stat()
-    ran = here("train", "--resume")
+    ran = program.run("train", "--resume")
     assert ran.status == 0
     assert "there was nothing left to do" in ran.err
     assert "all 3 epochs are done" in ran.out
@@ -119,29 +106,30 @@ def test_a_finished_run_has_nothing_left_and_says_how_to_have_more(here: Here) -
     assert Path("model.npz").stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_epochs_minutes_and_patience_may_be_raised(here: Here) -> None:
-    assert here(*BRIEF).status == 0
-    assert here("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5
+@pytest.mark.usefixtures("millisecond_a_step")
+def test_epochs_minutes_and_patience_may_be_raised(program: Program) -> None:
+    assert program.run(*BRIEF).status == 0
+    assert program.run("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5
     timed = (*RUN, "-m", "timed.npz", "--json")
-    assert here(*timed, "--minutes", "0.002").json["stopped"] == "minutes"
+    assert program.run(*timed, "--minutes", "0.002").json["stopped"] == "minutes"
     first = checkpoint.load("timed.npz").state
-    ran = here("train", "--resume", "-m", "timed.npz", "--minutes", "0.004", "--json")
+    ran = program.run("train", "--resume", "-m", "timed.npz", "--minutes", "0.004", "--json")
     last = checkpoint.load("timed.npz").state
     assert ran.json["stopped"] == "minutes"
     assert last.minutes >= 0.004 > first.minutes
     assert last.history[: len(first.history)] == first.history
     tired = (*RUN, "-m", "tired.npz", "--check-every", "5", "--lr", "1e-12", "--json")
-    assert here(*tired, "--patience", "1", "--epochs", "50").json["stopped"] == "patience"
+    assert program.run(*tired, "--patience", "1", "--epochs", "50").json["stopped"] == "patience"
     steps = checkpoint.load("tired.npz").state.step
-    ran = here("train", "--resume", "-m", "tired.npz", "--patience", "3", "--json")
+    ran = program.run("train", "--resume", "-m", "tired.npz", "--patience", "3", "--json")
     assert ran.json["steps"] == steps + 10
 
 
-def test_the_same_line_with_resume_goes_on(here: Here) -> None:
+def test_the_same_line_with_resume_goes_on(program: Program) -> None:
     line = ("train", "names.txt", "--hidden", "6", "--batch", "4000", "--bptt", "0", "--carry")
     more = ("--examples", "auto", "--holdout", "0.2", "--encoding", "UTF8", "--seed", "3")
-    assert here(*line, *more, "--epochs", "2").status == 0
-    assert here(*line, *more, "--epochs", "2", "--resume").status == 0
+    assert program.run(*line, *more, "--epochs", "2").status == 0
+    assert program.run(*line, *more, "--epochs", "2", "--resume").status == 0
 
 
 ANEW = "Leave it out to go on, or train anew into another file with -m."
@@ -176,11 +164,11 @@ HINTS = {
     ],
 )
 def test_what_contradicts_the_run_is_refused_with_both_values(
-    here: Here, options: str, what: str
+    program: Program, options: str, what: str
 ) -> None:
-    assert here(*BRIEF, "--lr", "0.002").status == 0
+    assert program.run(*BRIEF, "--lr", "0.002").status == 0
     before = {path: path.read_bytes() for path in Path().iterdir()}
-    ran = here("train", "--resume", *options.split())
+    ran = program.run("train", "--resume", *options.split())
     assert (ran.status, ran.out) == (1, "")
     error, hint = ran.err.splitlines()[-2:]
     assert error == f"charrnn: error: {what}"
@@ -188,17 +176,17 @@ def test_what_contradicts_the_run_is_refused_with_both_values(
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
-def test_a_corpus_that_has_moved_is_found_where_it_is_named(here: Here) -> None:
-    assert here(*BRIEF).status == 0
+def test_a_corpus_that_has_moved_is_found_where_it_is_named(program: Program) -> None:
+    assert program.run(*BRIEF).status == 0
     os.rename("names.txt", "moved.txt")
-    assert here("train", "moved.txt", "--resume", "--epochs", "4").status == 0
+    assert program.run("train", "moved.txt", "--resume", "--epochs", "4").status == 0
     assert checkpoint.load("model.npz").corpus.sources == ("moved.txt",)
 
 
-def test_a_corpus_from_a_pipe_is_asked_for_again(tmp_path: Path) -> None:
-    text = "\n".join(NAMES * 4).encode()
-    assert in_a_child("train", "-", *SMALL, "--epochs", "2", cwd=tmp_path, typed=text).status == 0
-    ran = in_a_child("train", "--resume", "--epochs", "3", cwd=tmp_path, typed=text)
+def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
+    text = (program / "names.txt").read_bytes()
+    assert program.run("train", "-", *SIZE, "--epochs", "2", stdin=text, child=True).status == 0
+    ran = program.run("train", "--resume", "--epochs", "3", stdin=text, child=True)
     assert ran.status == 0
     assert "charrnn train - --resume --epochs 6 < CORPUS" in ran.err
 
@@ -207,11 +195,11 @@ def test_a_corpus_from_a_pipe_is_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_a_run_that_diverges_late_says_what_was_saved(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(autosave, "OFTEN", 0.0)
     line = (*RUN, "--lr", "1000", "--warmup", "1000", "--clip", "0", "--epochs", "9")
-    ran = here(*line, "--check-every", "1")
+    ran = program.run(*line, "--check-every", "1")
     step = checkpoint.load("model.npz").state.step
     assert ran.status == 1
     assert f"model.npz holds the run as it was at step {step:,}." in ran.err
@@ -219,7 +207,7 @@ def test_a_run_that_diverges_late_says_what_was_saved(
 
 
 def test_a_save_that_fails_on_the_way_is_told_and_the_run_goes_on(
-    here: Here, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save, failures = checkpoint.save, [SaveError("the disk is full", "Make room.")]
 
@@ -229,17 +217,19 @@ def test_a_save_that_fails_on_the_way_is_told_and_the_run_goes_on(
         save(path, run)
 
     monkeypatch.setattr(checkpoint, "save", failing)
-    ran = here(*BRIEF)
+    ran = program.run(*BRIEF)
     assert ran.status == 0
     assert "charrnn: warning: the disk is full; training goes on\n" in ran.err
     checkpoint.load("model.npz")
 
 
-def test_a_last_save_that_fails_is_an_error(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_last_save_that_fails_is_an_error(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def failing(path: Path, run: checkpoint.Checkpoint) -> None:
         raise SaveError("the disk is full", "Make room.")
 
     monkeypatch.setattr(checkpoint, "save", failing)
-    ran = here(*BRIEF)
+    ran = program.run(*BRIEF)
     assert ran.status == 1
     assert ran.err.endswith("charrnn: error: the disk is full\nMake room. Nothing was saved.\n")

@@ -13,7 +13,7 @@ from mypy import api
 from charrnn.cli.console import Console, Output
 from charrnn.cli.table import Column, Table
 from charrnn.escaping import Raw, Visible, joined, visible
-from tests.running import Here, in_a_child, on_a_terminal
+from tests.program import Program
 from tests.speaking import babbler, saved
 
 Capture = pytest.CaptureFixture[str]
@@ -23,11 +23,6 @@ COLUMNS = (Column("name", 8, is_left=True), Column("a", 6), Column("b", 6, 2), C
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return saved(babbler(), tmp_path / "model.npz")
 
 
 def test_results_go_to_stdout_and_the_rest_to_stderr(capsys: Capture) -> None:
@@ -97,40 +92,41 @@ def test_the_cells_of_a_table_stand_below_their_names() -> None:
     assert table.row({"name": "x\x1b", "a": "1", "b": "2"}) == r"x\x1b        1     2"
 
 
-def test_the_text_in_colours_has_no_legend_in_quiet(model: Path, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("abc\n")
-    line = ("eval", "-m", model, text, "--examples", "lines", "--per-char")
-    _, seen = on_a_terminal(*line)
-    assert "bits:" in seen
-    _, seen = on_a_terminal(*line, "-q")
-    assert "bits:" not in seen
-    assert "a" in seen
+@pytest.fixture
+def line(program: Program) -> list[str]:
+    """A line that scores a short text."""
+    saved(babbler(), program / "model.npz")
+    program.write("text.txt", "abcabcabc\n")
+    return ["eval", "text.txt", "--examples", "lines"]
 
 
-def test_on_a_narrow_terminal_rows_leave_room_for_the_text(model: Path, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("abcabcabc\n")
-    line = ("eval", "-m", model, text, "--examples", "lines", "--per-example", "-q")
-    _, wide = on_a_terminal(*line, columns=80, env={"NO_COLOR": "1"})
-    assert wide.splitlines()[0].split() == ["nats", "nats/char", "chars", "text"]
-    _, narrow = on_a_terminal(*line, columns=35, env={"NO_COLOR": "1"})
-    assert narrow.splitlines()[0].split() == ["nats/char", "chars", "text"]
-    assert "abcabcabc" in narrow
-    assert len(in_a_child(*line, env={"COLUMNS": "35"}).out.split()) == 4
+def test_the_text_in_colours_has_no_legend_in_quiet(program: Program, line: list[str]) -> None:
+    assert "bits:" in program.terminal(*line, "--per-char")[1]
+    quiet = program.terminal(*line, "--per-char", "-q")[1]
+    assert "bits:" not in quiet
+    assert "a" in quiet
 
 
-def test_a_run_that_the_clock_ends_has_no_number_of_epochs(
-    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_on_a_narrow_terminal_rows_leave_room_for_the_text(
+    program: Program, line: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("names.txt").write_text("anna\nbob\nclara\ndora\n" * 5)
-    here = Here(capsys)
-    small = ("--hidden", "4", "--layers", "1", "--threads", "1", "-q", "--preview", "0")
-    assert here("train", "names.txt", *small, "--minutes", "0.001").status == 0
-    assert here("info", "--json").json["settings"]["epochs"] is None
-    assert here("train", "names.txt", *small, "--epochs", "2", "--force").status == 0
-    assert here("info", "--json").json["settings"]["epochs"] == 2
+    for columns, head in (
+        (80, ["nats", "nats/char", "chars", "text"]),
+        (35, ["nats/char", "chars", "text"]),
+    ):
+        _, seen = program.terminal(
+            *line, "--per-example", "-q", columns=columns, env={"NO_COLOR": "1"}
+        )
+        assert seen.splitlines()[0].split() == head
+        assert "abcabcabc" in seen
+    assert len(program.run(*line, "--per-example", "-q").out.split()) == 4
+
+
+def test_a_run_that_the_clock_ends_has_no_number_of_epochs(program: Program) -> None:
+    small = ("--hidden", "4", "--layers", "1", "-q", "--preview", "0", "--force")
+    for limit, epochs in ((("--minutes", "0.001"), None), (("--epochs", "2"), 2)):
+        assert program.run("train", "names.txt", *small, *limit).status == 0
+        assert program.run("info", "--json").json["settings"]["epochs"] == epochs
 
 
 @pytest.mark.parametrize(

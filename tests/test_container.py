@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from charrnn.errors import (
     DamagedModelError,
     ModelFileError,
-    NewerModelError,
     NotAModelError,
     SaveError,
 )
@@ -233,21 +232,22 @@ def test_every_truncation_is_damaged(path: Path) -> None:
 
 
 def test_every_single_bit_flip_is_damaged(path: Path) -> None:
+    few = {name: SMALL[name] for name in ("lanes", "step")}
+    container.save(path, few, FACTS)
     data = path.read_bytes()
-    assert len(data) < 3000
     with open(path, "r+b", buffering=0) as file:
         for at, byte in enumerate(data):
             for bit in range(8):
                 file.seek(at)
                 file.write(bytes([byte ^ 1 << bit]))
                 try:
-                    load(path)
+                    load(path, few)
                 except DamagedModelError:
                     continue
                 pytest.fail(f"bit {bit} of byte {at} flipped, and nobody noticed")
             file.seek(at)
             file.write(bytes([byte]))
-    assert same(load(path).arrays, SMALL)
+    assert same(load(path, few).arrays, few)
 
 
 def test_bytes_before_or_after_are_damage(path: Path) -> None:
@@ -354,14 +354,6 @@ def test_what_the_system_says_of_an_unreadable_file_is_told(
         load(path)
 
 
-def test_a_newer_format_is_called_newer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "FORMAT", json_text.FORMAT + 1)
-    container.save(path, SMALL, FACTS)
-    monkeypatch.undo()
-    with pytest.raises(NewerModelError, match="written by a newer charrnn"):
-        load(path)
-
-
 # Made to do harm
 
 
@@ -445,13 +437,6 @@ def test_members_that_are_not_as_they_must_be_are_refused_by_name(
     assert os.listdir() == [path.name]  # nothing was unpickled
 
 
-@pytest.mark.parametrize("packed", [W1, npz.JSON_MEMBER])
-def test_compressed_members_are_refused(path: Path, packed: str) -> None:
-    repack(path, lambda members: None, packed)
-    with pytest.raises(DamagedModelError, match=f"{packed} is compressed"):
-        load(path)
-
-
 def refused_at_no_cost(path: Path, call: Callable[[], object], words: str) -> None:
     tracemalloc.start()
     try:
@@ -463,11 +448,15 @@ def refused_at_no_cost(path: Path, call: Callable[[], object], words: str) -> No
     assert peak < 1 << 20
 
 
+def bomb(member: str) -> dict[str, bytes]:
+    """Nothing, and much of it."""
+    return {member: bytes(50 << 20)}
+
+
 def test_bombs_do_not_go_off(path: Path) -> None:
-    repack(path, lambda members: members.update({W1: bytes(50 << 20)}), W1)
-    refused_at_no_cost(path, lambda: load(path), "compressed")
-    repack(path, lambda members: members.update({npz.JSON_MEMBER: bytes(50 << 20)}), "charrnn.json")
-    refused_at_no_cost(path, lambda: load(path), "compressed")
+    for member in (W1, npz.JSON_MEMBER):
+        repack(path, lambda members, member=member: members.update(bomb(member)), member)  # type: ignore[misc]
+        refused_at_no_cost(path, lambda: load(path), f"{member} is compressed")
 
 
 @pytest.mark.parametrize(

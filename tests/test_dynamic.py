@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.errors import DivergedError, SettingError
-from charrnn.network.parameters import Parameters, Size, initial
+from charrnn.network.architecture import Architecture
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
 from charrnn.scoring.scorer import Scorer
@@ -20,8 +22,9 @@ from charrnn.vocabulary import END, Ids, Vocabulary
 ABC = Vocabulary("abc", novelty=0.01)
 
 
-def network(layers: int = 1) -> Parameters:
-    return initial(Size(5, 16, layers), np.full(5, -1.5), np.random.default_rng(0))
+def model(layers: int = 1, carry: bool = False) -> LanguageModel:
+    size = Architecture(5, 16, layers)
+    return LanguageModel(initial(size, np.full(5, -1.5), np.random.default_rng(0)), ABC, carry)
 
 
 def encode(text: str) -> Ids:
@@ -33,44 +36,46 @@ REFRAIN = encode("abcabbcca" * 40)
 
 
 def test_the_first_window_costs_what_it_costs_without_learning() -> None:
-    p = network()
-    static = Scorer(p, ABC).read(REFRAIN)[0]
-    dynamic = DynamicScorer(p, ABC, 0.01).read(REFRAIN)[0]
+    abc = model()
+    static = Scorer(abc).read(REFRAIN)[0]
+    dynamic = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
     np.testing.assert_allclose(dynamic[:STEPS], static[:STEPS], rtol=1e-6)
     assert abs(dynamic[STEPS:] - static[STEPS:]).min() > 1e-6
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_what_comes_back_is_learned(layers: int) -> None:
-    p = network(layers)
-    static = Scorer(p, ABC).read(REFRAIN)[0].mean()
-    dynamic = DynamicScorer(p, ABC, 0.01).read(REFRAIN)[0]
+    abc = model(layers)
+    static = Scorer(abc).read(REFRAIN)[0].mean()
+    dynamic = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
     assert dynamic.mean() < 0.85 * static
     assert dynamic[-STEPS:].mean() < 0.7 * dynamic[:STEPS].mean()
 
 
 def test_at_first_every_number_moves_by_the_rate() -> None:
-    p = network()
+    p = model().parameters
     gradient = p.like()
     line = np.append(END, REFRAIN[:STEPS])[:, None].astype(np.intp)
     window = Window(line[:-1], line[1:], line[:-1] == END)
-    Unfolded(p.size, STEPS, 1).nats_and_gradient(p, window, gradient, 1 / STEPS)
+    Unfolded(p.architecture, STEPS, 1).nats_and_gradient(p, window, gradient, 1 / STEPS)
     moved = p.copy()
     moved.flat -= 0.01 * np.sign(gradient.flat)
-    first = Unfolded(p.size, STEPS, 1)
+    first = Unfolded(p.architecture, STEPS, 1)
     first.nats(p, window)
     again = np.append(line[-1], REFRAIN[STEPS : 2 * STEPS])[:, None].astype(np.intp)
     expected = first.nats(moved, Window(again[:-1], again[1:], again[:-1] == END))[:, 0]
-    found = DynamicScorer(p, Vocabulary("abc"), 0.01).read(REFRAIN)[0][STEPS : 2 * STEPS]
+    found = DynamicScorer(LanguageModel(p, Vocabulary("abc")), 0.01).read(REFRAIN)[0][
+        STEPS : 2 * STEPS
+    ]
     np.testing.assert_allclose(found, expected, rtol=2e-3)
 
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, len(REFRAIN)), max_size=6), st.booleans())
 def test_windows_do_not_depend_on_how_the_text_arrives(cuts: list[int], carry: bool) -> None:
-    p = network()
-    whole, ranks = DynamicScorer(p, ABC, 0.01, carry, ranking=True).read(REFRAIN)
-    scorer = DynamicScorer(p, ABC, 0.01, carry, ranking=True)
+    abc = model(carry=carry)
+    whole, ranks = DynamicScorer(abc, 0.01, ranking=True).read(REFRAIN)
+    scorer = DynamicScorer(abc, 0.01, ranking=True)
     bounds = [0, *sorted(cuts), len(REFRAIN)]
     parts = [scorer.read(REFRAIN[start:stop]) for start, stop in pairwise(bounds)]
     np.testing.assert_allclose(np.concatenate([nats for nats, _ in parts]), whole, rtol=1e-4)
@@ -79,9 +84,10 @@ def test_windows_do_not_depend_on_how_the_text_arrives(cuts: list[int], carry: b
 
 
 def test_nothing_of_it_stays() -> None:
-    p = network()
+    abc = model()
+    p = abc.parameters
     before = p.flat.copy()
-    scorer = DynamicScorer(p, ABC, 0.01)
+    scorer = DynamicScorer(abc, 0.01)
     first = scorer.read(REFRAIN)[0]
     assert (p.flat == before).all()
     scorer.begin()
@@ -91,11 +97,11 @@ def test_nothing_of_it_stays() -> None:
 @pytest.mark.parametrize("rate", [1e6, 1e30, 1e300])
 def test_a_rate_far_too_large_is_told(rate: float) -> None:
     with pytest.raises(DivergedError, match="out of bounds") as told:
-        DynamicScorer(network(), ABC, rate).read(REFRAIN)
+        DynamicScorer(model(), rate).read(REFRAIN)
     assert "0.0002" in told.value.hint
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
 def test_a_rate_is_a_number_above_0(rate: float) -> None:
     with pytest.raises(SettingError, match="rate cannot be"):
-        DynamicScorer(network(), ABC, rate)
+        DynamicScorer(model(), rate)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from charrnn.network import recurrence
+from charrnn.network.architecture import Architecture
+from charrnn.network.cells.tanh import TANH
 from charrnn.network.matmul import Product
 from charrnn.network.parallel import Parallel
-from charrnn.network.parameters import Array, Parameters, Size, initial
-from charrnn.network.unfolded import Masks, State, Unfolded, Window
+from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.unfolded import Layer, Masks, State, Unfolded, Window
 
 STEPS, LANES = 6, 3
 
@@ -18,7 +19,7 @@ STEPS, LANES = 6, 3
 def network(symbols: int = 7, hidden: int = 5, layers: int = 1, seed: int = 0) -> Parameters:
     """A small network in float64 whose every number matters."""
     rng = np.random.default_rng(seed)
-    size = Size(symbols, hidden, layers)
+    size = Architecture(symbols, hidden, layers)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng, np.float64)
     p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
     return p
@@ -37,18 +38,19 @@ def window(symbols: int = 7, resets: bool = True, idle: bool = False) -> Window:
 def state(p: Parameters, seed: int = 2) -> State:
     """A state that is carried in from an earlier window."""
     rng = np.random.default_rng(seed)
-    return [np.tanh(rng.standard_normal((LANES, p.size.hidden))) for _ in range(p.size.layers)]
+    shape = (LANES, p.architecture.hidden)
+    return [np.tanh(rng.standard_normal(shape)) for _ in p.architecture.state_names]
 
 
 def masks(p: Parameters) -> Masks:
     """A third of the units silent, the others louder."""
     rng = np.random.default_rng(3)
-    shape = (p.size.layers, 1, LANES, p.size.hidden)
+    shape = (p.architecture.layers, 1, LANES, p.architecture.hidden)
     return list((rng.random(shape) < 2 / 3) * 1.5)
 
 
 def loss_of(p: Parameters, w: Window, h0: State, m: Masks | None, gradient: Parameters) -> float:
-    parallel = Parallel(p.size, STEPS, LANES, dtype=np.float64)
+    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
     parallel.start_from(h0)
     return parallel.nats_and_gradient(p, w, gradient, 1.0, m)
 
@@ -76,20 +78,13 @@ def disagreement(gradient: Parameters, measured: Slopes) -> float:
     )
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("resets", [True, False], ids=["resets", "carried"])
-@pytest.mark.parametrize("dropout", [True, False], ids=["dropout", "whole"])
-@pytest.mark.parametrize("idle", [True, False], ids=["idle", "busy"])
-def test_the_gradient_is_what_central_differences_say(
-    layers: int, resets: bool, dropout: bool, idle: bool
-) -> None:
-    p = network(layers=layers)
-    w, h0, m = window(resets=resets, idle=idle), state(p), masks(p) if dropout else None
+def assert_gradient_is_right(p: Parameters, w: Window, h0: State, m: Masks | None) -> None:
+    """It is what central differences say, and a single wrong number would be noticed."""
     gradient = p.like()
     loss_of(p, w, h0, m, gradient)
 
     def loss(flat: Array) -> float:
-        return loss_of(Parameters(p.shapes, flat), w, h0, m, p.like())
+        return loss_of(Parameters(p.architecture, flat), w, h0, m, p.like())
 
     measured = slopes(p, loss)
     assert disagreement(gradient, measured) < 1e-6
@@ -99,6 +94,18 @@ def test_the_gradient_is_what_central_differences_say(
         assert disagreement(broken, measured) > 1e-5, f"a wrong number in {name} goes unnoticed"
 
 
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("resets", [True, False], ids=["resets", "carried"])
+@pytest.mark.parametrize("dropout", [True, False], ids=["dropout", "whole"])
+@pytest.mark.parametrize("idle", [True, False], ids=["idle", "busy"])
+def test_the_gradient_is_what_central_differences_say(
+    layers: int, resets: bool, dropout: bool, idle: bool
+) -> None:
+    p = network(layers=layers)
+    m = masks(p) if dropout else None
+    assert_gradient_is_right(p, window(resets=resets, idle=idle), state(p), m)
+
+
 def test_a_large_vocabulary_takes_the_other_path_to_the_same_gradient() -> None:
     p = network(symbols=300)
     w, h0 = window(symbols=300), state(p)
@@ -106,7 +113,7 @@ def test_a_large_vocabulary_takes_the_other_path_to_the_same_gradient() -> None:
     loss_of(p, w, h0, None, gradient)
 
     def loss(flat: Array) -> float:
-        return loss_of(Parameters(p.shapes, flat), w, h0, None, p.like())
+        return loss_of(Parameters(p.architecture, flat), w, h0, None, p.like())
 
     assert disagreement(gradient, slopes(p, loss)) < 1e-6
 
@@ -133,26 +140,25 @@ def test_the_loss_is_that_of_the_book_in_plain_loops(resets: bool) -> None:
     p = network()
     w, h0 = window(resets=resets), state(p)
     assert loss_of(p, w, h0, None, p.like()) == pytest.approx(book_loss(p, w, h0), rel=1e-12)
-    parallel = Parallel(p.size, STEPS, LANES, dtype=np.float64)
+    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
     parallel.start_from(h0)
     assert parallel.nats(p, w).sum() == pytest.approx(book_loss(p, w, h0), rel=1e-12)
 
 
 def test_the_example_worked_by_hand() -> None:
     W = np.array([[0.0, 1.0], [1.0, 0.0]])
-    h = np.zeros((3, 1, 2))
-    h[1, 0] = 1, 0  # U x(1)
-    recurrence.forward(list(h), [(), ()], W, Product(1, 2, np.float64))
-    np.testing.assert_allclose(h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
-    d = np.array([[[0.0, 0.0]], [[0.0, 1.0]]])
-    product, spare = Product(1, 2, np.float64), np.empty((1, 2))
-    recurrence.backward(list(d), list(h), [(), ()], W, product, spare)
-    np.testing.assert_allclose(d[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
+    layer = Layer(TANH, 2, 1, 2, np.float64)
+    layer.ux[...] = [[[1, 0]], [[0, 0]]]
+    layer.forward([(), ()], W)
+    np.testing.assert_allclose(layer.h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
+    layer.d[...] = [[[0, 0]], [[0, 1]]]
+    layer.backward([(), ()], W)
+    np.testing.assert_allclose(layer.d_ux[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
 
 
 def test_two_short_windows_read_as_one_long_one() -> None:
     p, w = network(layers=2), window()
-    parallel = Parallel(p.size, STEPS, LANES, dtype=np.float64)
+    parallel = Parallel(p.architecture, STEPS, LANES, dtype=np.float64)
     parallel.start_from(state(p))
     whole = parallel.nats(p, w)
     assert w.begins is not None
@@ -165,9 +171,9 @@ def test_two_short_windows_read_as_one_long_one() -> None:
 def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
     p, w = network(), window(resets=False)
     whole, first, second = p.like(), p.like(), p.like()
-    unfolded = Unfolded(p.size, STEPS, LANES, np.float64)
+    unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
     loss = unfolded.nats_and_gradient(p, w, whole)
-    unfolded.layers[0].h[0] = 0
+    unfolded.states[0][0] = 0
     one = unfolded.nats_and_gradient(p, Window(w.x[:3], w.y[:3]), first)
     two = unfolded.nats_and_gradient(p, Window(w.x[3:], w.y[3:]), second)
     assert one + two == pytest.approx(loss, rel=1e-12)
@@ -181,7 +187,7 @@ def test_a_crew_does_what_one_worker_does(workers: int, monkeypatch: pytest.Monk
     p, w = network(layers=2), window(idle=True)
     alone, together = p.like(), p.like()
     loss = loss_of(p, w, state(p), masks(p), alone)
-    parallel = Parallel(p.size, STEPS, LANES, workers, np.float64)
+    parallel = Parallel(p.architecture, STEPS, LANES, workers, np.float64)
     assert parallel.workers == workers
     parallel.start_from(state(p))
     assert parallel.nats_and_gradient(p, w, together, 1.0, masks(p)) == pytest.approx(loss)
@@ -199,17 +205,18 @@ def test_outputs_too_large_for_exp_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize("hidden", [5, 16, 48, 80, 256])
-def test_panels_multiply_as_the_whole_matrix_does(hidden: int) -> None:
+@pytest.mark.parametrize("gates", [1, 3])
+def test_panels_multiply_as_the_whole_matrix_does(hidden: int, gates: int) -> None:
     rng = np.random.default_rng(0)
-    rows, matrix = rng.standard_normal((4, hidden)), rng.standard_normal((hidden, hidden))
-    product = Product(4, hidden, np.float64)
+    rows, matrix = rng.standard_normal((4, hidden)), rng.standard_normal((hidden, gates * hidden))
+    product = Product(4, hidden, gates * hidden, np.float64)
     product.hold(matrix)
     np.testing.assert_allclose(product(rows), rows @ matrix, rtol=1e-9, atol=1e-9)
 
 
 def test_first_values_are_what_they_are_said_to_be() -> None:
     log_frequencies = np.array([math.log(0.25), -math.inf, math.log(0.5), math.log(0.25)])
-    p = initial(Size(4, 8, 2), log_frequencies, np.random.default_rng(0))
+    p = initial(Architecture(4, 8, 2), log_frequencies, np.random.default_rng(0))
     for name in ("W1", "W2"):
         np.testing.assert_allclose(p[name] @ p[name].T, np.eye(8), atol=1e-5)
     np.testing.assert_allclose(p["c"][[0, 2, 3]], np.log([0.25, 0.5, 0.25]), rtol=1e-6)

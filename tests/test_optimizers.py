@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
 from charrnn.settings import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 
 
 def two_steps(rule: Rule, weight_decay: float = 0.0) -> Array:
-    """What becomes of p = 1 in V and c under the gradients 2 and then -1, learning rate 0.1."""
-    p = Parameters({"V": (1, 1), "c": (1,)}, np.ones(2))
+    """What becomes of p = 1 in every array under the gradients 2 and then -1, learning rate 0.1."""
+    p = Parameters(Architecture(1, 1, 1), np.ones(5))
     moments = initial_moments(rule, p)
     optimizer = Optimizer(rule, p, weight_decay)
-    optimizer.update(p.flat, np.array([2.0, 2.0]), moments, 1, 0.1)
-    optimizer.update(p.flat, np.array([-1.0, -1.0]), moments, 2, 0.1)
+    optimizer.update(p.flat, np.full(5, 2.0), moments, 1, 0.1)
+    optimizer.update(p.flat, np.full(5, -1.0), moments, 2, 0.1)
     return p.flat
 
 
@@ -47,9 +48,9 @@ def test_adam() -> None:
 
 def test_weight_decay_shrinks_matrices_and_spares_biases() -> None:
     # V: 1 - 0.1 * 0.5 = 0.95 before the first step, and so on
-    V, c = two_steps("sgd", weight_decay=0.5)
-    assert c == pytest.approx(0.72)
-    assert pytest.approx((0.95 - 0.2) * 0.95 - 0.08) == V
+    U, W, b, V, c = two_steps("sgd", weight_decay=0.5)
+    assert [b, c] == pytest.approx([0.72, 0.72])
+    assert pytest.approx(3 * [(0.95 - 0.2) * 0.95 - 0.08]) == [U, W, V]
 
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=5)

@@ -6,7 +6,6 @@ import io
 import math
 import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +15,15 @@ from charrnn.cli.checkup_rows import CheckupRows, preview
 from charrnn.cli.console import NARROW, Output
 from charrnn.cli.progress import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.network.grid import UNIT
+from charrnn.network.model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
 from charrnn.training.loop import Checkup, start
-from tests.running import on_a_terminal
-from tests.test_cli_train import BRIEF, NAMES
+from tests.corpora import NAMES
+from tests.program import Program
+from tests.runs import BRIEF
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
 FILE = Output(io.StringIO)
@@ -30,7 +32,7 @@ BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 
 def checkup(step: int, nats: float, *, is_best: bool = True, train: float = 2.0) -> Checkup:
     """A check-up at which the held-out text had that loss."""
-    return Checkup(step, Score(characters=1, nats=nats), train, is_best)
+    return Checkup(step, Score(characters=1, units=round(nats / UNIT)), train, is_best)
 
 
 class Window(io.StringIO):
@@ -89,20 +91,21 @@ def test_rows_fit_the_window(wide: int, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_preview_fits_and_steers_nothing() -> None:
     corpus = from_texts(["\x1b[31m\r\n\t" * 30] * 9, CorpusConfig(holdout=0))
     config = fitted(TrainConfig(hidden=4), corpus)
-    parameters = start(corpus, config).parameters
+    model = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
     for wide in (1, 20, 60, 200):
-        shown = list(preview(parameters, corpus.vocabulary, 9, 0, wide))
+        shown = list(preview(model, 9, 0, wide))
         assert len(shown) == 9
         assert all(text.isprintable() and len(text) <= max(4, min(wide, 60)) for text in shown)
-    again = list(preview(parameters, corpus.vocabulary, 9, 0, 200))
+    again = list(preview(model, 9, 0, 200))
     assert again == shown
-    assert list(preview(parameters, corpus.vocabulary, 9, 1, 200)) != shown
+    assert list(preview(model, 9, 1, 200)) != shown
 
 
 def test_wide_characters_take_two_columns() -> None:
     corpus = from_texts(["\u5f20\u4e09\u674e\u56db" * 9] * 9, CorpusConfig(holdout=0))
     parameters = start(corpus, fitted(TrainConfig(hidden=4), corpus)).parameters
-    for text in preview(parameters, corpus.vocabulary, 9, 0, 20):
+    model = LanguageModel(parameters, corpus.vocabulary)
+    for text in preview(model, 9, 0, 20):
         assert len(text.removesuffix("...")) <= (8 if text.endswith("...") else 10)
 
 
@@ -213,16 +216,15 @@ def test_letters_are_plain_where_no_others_can_be_had(monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    file = tmp_path / "names.txt"
-    file.write_text("\n".join(NAMES * 40) + "\n")
-    return file
+def program(program: Program) -> Program:
+    """The program with a corpus that takes a moment."""
+    program.write("names.txt", NAMES * 10)
+    return program
 
 
 @posix
-def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(corpus: Path) -> None:
-    status, seen = on_a_terminal("train", "names.txt", *BRIEF, "--epochs", "12")
+def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(program: Program) -> None:
+    status, seen = program.terminal("train", "names.txt", *BRIEF, "--epochs", "12")
     assert status == 0
     assert re.search(r"\rstep [\d,]+   \d\.\d{3} nats   .*left +\d+% \|", seen)
     assert "\x1b[36m" in seen
@@ -232,8 +234,8 @@ def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(corpus: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("wide", [1, 20, 40])
-def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> None:
-    status, seen = on_a_terminal(
+def test_nothing_is_wider_than_a_narrow_terminal(program: Program, wide: int) -> None:
+    status, seen = program.terminal(
         "train", "names.txt", *BRIEF, columns=wide, env={"NO_COLOR": "1", "LC_ALL": "C"}
     )
     assert status == 0
@@ -245,8 +247,8 @@ def test_nothing_is_wider_than_a_narrow_terminal(corpus: Path, wide: int) -> Non
 
 
 @posix
-def test_a_dumb_terminal_gets_plain_lines(corpus: Path) -> None:
-    status, seen = on_a_terminal("train", "names.txt", *BRIEF, env={"TERM": "dumb"})
+def test_a_dumb_terminal_gets_plain_lines(program: Program) -> None:
+    status, seen = program.terminal("train", "names.txt", *BRIEF, env={"TERM": "dumb"})
     assert status == 0
     assert not re.search(r"[\r\x1b]", seen)
     assert "⠤" not in seen

@@ -15,6 +15,7 @@ import reber
 from charrnn.corpus import corpus
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import CorpusConfig
+from charrnn.network.model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.presets import fitted
 from charrnn.scoring.blocks import Floats
@@ -34,8 +35,8 @@ def losses() -> tuple[Floats, Floats]:
     for _ in train(state, found, config):
         pass
     assert state.best is not None
-    best = Parameters(state.parameters.shapes, state.best.flat)
-    nats = Scorer(best, found.vocabulary).nats(found.held_out)
+    best = Parameters(state.parameters.architecture, state.best.flat)
+    nats = Scorer(LanguageModel(best, found.vocabulary)).nats(found.held_out)
     network = np.add.reduceat(nats, found.held_out.starts[:-1].astype(np.int64))
     strings = [found.vocabulary.decode(found.held_out.nth(i)) for i in range(len(found.held_out))]
     return network, np.array([reber.nats(string) for string in strings])

@@ -54,7 +54,7 @@ def test_a_corpus_takes_eight_bytes_an_example() -> None:
 
 
 def test_what_stands_in_the_corpus_is_not_drawn() -> None:
-    sampler = Sampler(*independent(COIN), CONFIG)
+    sampler = Sampler(independent(COIN), CONFIG)
     corpus = known("a\nb\nab\nba\naa\nbb")
     novel = drawn(sampler, 500, corpus)
     assert len(novel) == 500
@@ -65,7 +65,7 @@ def test_what_stands_in_the_corpus_is_not_drawn() -> None:
 
 
 def test_no_text_comes_twice() -> None:
-    sampler = Sampler(*independent(COIN), CONFIG)
+    sampler = Sampler(independent(COIN), CONFIG)
     unique = drawn(sampler, 300, unique=True)
     texts = [text for text in unique if text is not None]
     assert len(set(texts)) == len(texts) > 250
@@ -76,14 +76,14 @@ def test_no_text_comes_twice() -> None:
 def test_a_redrawn_sample_does_not_depend_on_how_many_there_are(
     unique: bool, corpus: Known | None
 ) -> None:
-    sampler = Sampler(*independent(COIN), CONFIG)
+    sampler = Sampler(independent(COIN), CONFIG)
     hundred = drawn(sampler, 100, corpus, unique)
     for count in (1, 2, 17, 64):
         assert drawn(sampler, count, corpus, unique) == hundred[:count]
 
 
 def test_the_prime_counts_as_part_of_the_text() -> None:
-    sampler = Sampler(*speller("abc"), CONFIG, prime="a")
+    sampler = Sampler(speller("abc"), CONFIG, prime="a")
 
     def whole(sample: Sample) -> str:
         return "a" + sample.text
@@ -93,7 +93,7 @@ def test_the_prime_counts_as_part_of_the_text() -> None:
 
 
 def test_a_hopeless_case_is_given_up() -> None:
-    sampler = Sampler(*speller("abc"), CONFIG)
+    sampler = Sampler(speller("abc"), CONFIG)
     assert drawn(sampler, 1, known("abc")) == [None]
     assert drawn(sampler, 1_000_000, known("abc")) == [None] * IN_VAIN
     assert drawn(sampler, 1_000_000, unique=True) == ["abc"] + [None] * IN_VAIN
@@ -101,13 +101,13 @@ def test_a_hopeless_case_is_given_up() -> None:
 
 def test_a_rare_text_is_found_within_the_attempts() -> None:
     odds = {"a": 0.1, "b": 0.9}
-    sampler = Sampler(*independent(odds), SampleConfig(seed=1, max_characters=1))
+    sampler = Sampler(independent(odds), SampleConfig(seed=1, max_characters=1))
     assert 0.9**ATTEMPTS < 1e-4
     assert drawn(sampler, 200, known("b")) == ["a"] * 200
 
 
 def test_most_redraws_of_a_thousand_are_made_side_by_side() -> None:
-    sampler = Sampler(*babbler(), SampleConfig(seed=1, max_characters=3))
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=3))
     novel = drawn(sampler, 1000, known("\n".join("abcdefgh")), unique=True)
     assert len({text for text in novel if text is not None}) > 150
 

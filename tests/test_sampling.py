@@ -10,23 +10,24 @@ import pytest
 
 from charrnn.corpus.examples import Examples
 from charrnn.errors import SettingError
+from charrnn.network.model import LanguageModel
 from charrnn.sampling import sampler as drawing
 from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
-from tests.speaking import END, UNKNOWN, Speaker, babbler, independent, markov, speller
+from tests.speaking import END, UNKNOWN, babbler, independent, markov, speller
 
 DRAWS = 20_000
 
 
 def samples(
-    speaker: Speaker, count: int, config: SampleConfig | None = None, prime: str = ""
+    speaker: LanguageModel, count: int, config: SampleConfig | None = None, prime: str = ""
 ) -> list[Sample]:
-    sampler = Sampler(*speaker, config or SampleConfig(seed=1), prime)
+    sampler = Sampler(speaker, config or SampleConfig(seed=1), prime)
     return list(sampler.samples(range(count)))
 
 
 def texts(
-    speaker: Speaker, count: int, config: SampleConfig | None = None, prime: str = ""
+    speaker: LanguageModel, count: int, config: SampleConfig | None = None, prime: str = ""
 ) -> list[str]:
     return [sample.text for sample in samples(speaker, count, config, prime)]
 
@@ -43,12 +44,12 @@ def surprise_at(counts: Counter[str], chances: dict[str, float]) -> float:
     return (off - freedom) / math.sqrt(2 * freedom)
 
 
-def surprisals(speaker: Speaker, text: str) -> list[float]:
+def surprisals(speaker: LanguageModel, text: str) -> list[float]:
     """What scoring says of a text, symbol by symbol, END the last."""
-    p, vocabulary = speaker
+    vocabulary = speaker.vocabulary
     ids = np.append(vocabulary.encode(text), 0).astype(vocabulary.dtype)
     examples = Examples(ids, np.array([0, len(ids)], np.uint32))
-    return [float(nats) for nats in Scorer(p, vocabulary).nats(examples)]
+    return [float(nats) for nats in Scorer(speaker).nats(examples)]
 
 
 def test_a_network_that_spells_abc_stops_after_c() -> None:
@@ -124,7 +125,7 @@ def test_a_sample_is_the_same_among_a_thousand_as_alone(
     speaker = babbler(hidden=70)
     thousand = samples(speaker, 1000, config)
     assert samples(speaker, 7, config) == thousand[:7]
-    sampler = Sampler(*speaker, config)
+    sampler = Sampler(speaker, config)
     for number in (0, 1, 500, 999):
         assert list(sampler.samples([number])) == [thousand[number]]
     monkeypatch.setattr(drawing, "LANES", 37)
@@ -133,7 +134,7 @@ def test_a_sample_is_the_same_among_a_thousand_as_alone(
 
 def test_text_and_nats_of_the_pieces_are_those_of_the_sample() -> None:
     speaker, config = babbler(), SampleConfig(seed=3, max_characters=40)
-    pieces = list(Sampler(*speaker, config).pieces(range(20)))
+    pieces = list(Sampler(speaker, config).pieces(range(20)))
     assert [piece.number for piece in pieces] == sorted(piece.number for piece in pieces)
     for sample in samples(speaker, 20, config):
         own = [piece for piece in pieces if piece.number == sample.number]
@@ -149,7 +150,7 @@ def test_another_seed_draws_another_text() -> None:
 
 
 def test_another_attempt_is_another_draw() -> None:
-    sampler = Sampler(*babbler(), SampleConfig(seed=1, max_characters=50))
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=50))
     for attempt in range(1, 5):
         (again,) = sampler.samples([3], attempt)
         (first,) = sampler.samples([3])
@@ -180,8 +181,8 @@ def test_a_prime_is_read_first() -> None:
 
 def test_what_was_never_seen_is_read_as_unknown() -> None:
     speaker = markov({END: {"a": 1.0}, "a": {END: 1.0}, UNKNOWN: {"a": 1.0}})
-    p, vocabulary = speaker
-    assert vocabulary.characters == "?a"  # a question mark of its own, beside UNKNOWN
+    p = speaker.parameters
+    assert speaker.vocabulary.characters == "?a"  # a question mark of its own, beside UNKNOWN
     p["V"][:, 1], p["V"][:, 2] = p["V"][:, 2].copy(), 0
     assert texts(speaker, 2, prime="Ж") == ["a", "a"]
     assert texts(speaker, 2, prime="\udcff") == ["a", "a"]
@@ -211,21 +212,21 @@ def test_the_limit_does_not_change_what_is_drawn() -> None:
 
 
 def test_a_text_without_an_end_comes_as_it_is_drawn() -> None:
-    sampler = Sampler(*independent({"a": 1.0}), SampleConfig(seed=1, max_characters=1 << 60))
+    sampler = Sampler(independent({"a": 1.0}), SampleConfig(seed=1, max_characters=1 << 60))
     assert [piece.text for piece in islice(sampler.stream(), 1000)] == ["a"] * 1000
     side_by_side = islice(sampler.pieces(range(100)), 1000)
     assert [(piece.number, piece.text) for piece in side_by_side] == [(0, "a")] * 1000
 
 
 def test_what_the_others_said_meanwhile_comes_when_it_is_their_turn() -> None:
-    sampler = Sampler(*babbler(), SampleConfig(seed=1, max_characters=5))
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=5))
     pieces = list(sampler.pieces(range(3)))
     assert [len(piece.text) for piece in pieces if piece.number == 0] == [1] * 5
     assert [len(piece.text) for piece in pieces if piece.number == 2] == [5]
 
 
 def test_two_streams_of_one_sampler_do_not_disturb_each_other() -> None:
-    sampler = Sampler(*babbler(), SampleConfig(seed=1, max_characters=50))
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=50))
     whole = list(sampler.samples(range(8)))
 
     def text(number: int) -> Iterator[Piece]:
@@ -241,7 +242,7 @@ def test_a_large_alphabet_takes_fewer_lanes_and_says_the_same() -> None:
     characters = "".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))
     speaker = babbler(characters, hidden=8, layers=1)
     config = SampleConfig(seed=1, max_characters=4)
-    sampler = Sampler(*speaker, config)
+    sampler = Sampler(speaker, config)
     assert sampler.group < 200
     several = list(sampler.samples(range(sampler.group + 20)))
     assert [next(sampler.samples([number])) for number in (0, 3, 110)] == [
@@ -250,8 +251,8 @@ def test_a_large_alphabet_takes_fewer_lanes_and_says_the_same() -> None:
 
 
 def test_long_texts_are_drawn_in_smaller_groups() -> None:
-    assert Sampler(*babbler(), SampleConfig(max_characters=2000)).group == 1024
-    assert Sampler(*babbler(), SampleConfig(max_characters=1_000_000)).group < 50
+    assert Sampler(babbler(), SampleConfig(max_characters=2000)).group == 1024
+    assert Sampler(babbler(), SampleConfig(max_characters=1_000_000)).group < 50
 
 
 @pytest.mark.parametrize(
@@ -276,22 +277,22 @@ def test_what_is_out_of_range_is_refused_with_the_range(
     options: dict[str, float], range_is: str
 ) -> None:
     with pytest.raises(SettingError) as caught:
-        Sampler(*babbler(), SampleConfig(**options))  # type: ignore[arg-type]
+        Sampler(babbler(), SampleConfig(**options))  # type: ignore[arg-type]
     assert range_is in caught.value.hint
 
 
 @pytest.mark.parametrize("temperature", [0, 1e-300, 1e-12, 0.01, 1e6])
 def test_no_temperature_is_too_cold_or_too_hot(temperature: float) -> None:
-    p, vocabulary = babbler()
-    p.flat[...] *= 1e30  # and no network too loud
+    speaker = babbler()
+    speaker.parameters.flat[...] *= 1e30  # and no network too loud
     config = SampleConfig(seed=1, temperature=temperature, max_characters=20)
-    for sample in samples((p, vocabulary), 3, config):
+    for sample in samples(speaker, 3, config):
         assert all(math.isfinite(nats) and nats >= 0 for nats in sample.nats)
 
 
 def test_a_sample_scores_the_same_as_a_line_of_a_text() -> None:
-    p, vocabulary = speaker = babbler(dtype=np.float64)
+    speaker = babbler(dtype=np.float64)
     drawn = [s for s in samples(speaker, 60) if s.ended == "end" and s.text]
-    total = Scorer(p, vocabulary).score_texts(s.text for s in drawn)
+    total = Scorer(speaker).score_texts(s.text for s in drawn)
     assert total.nats == pytest.approx(sum(sum(s.nats) for s in drawn), rel=1e-4)
     assert total.ends == len(drawn)

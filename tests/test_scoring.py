@@ -16,7 +16,10 @@ from hypothesis import strategies as st
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
-from charrnn.network.parameters import Parameters, Size, count, initial, shapes_of
+from charrnn.network.architecture import Architecture
+from charrnn.network.grid import UNIT
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Parameters, initial
 from charrnn.scoring.blocks import Floats, Gatherer, pieces
 from charrnn.scoring.score import Score, bytes_of
 from charrnn.scoring.scorer import Scorer
@@ -26,7 +29,7 @@ ABC = Vocabulary("abc", novelty=0.01)
 DINOSAURS = Path(__file__).parent.parent / "data" / "dinosaurs.txt"
 
 
-def network(size: Size, seed: int = 0, gain: float = 0.7) -> Parameters:
+def network(size: Architecture, seed: int = 0, gain: float = 0.7) -> Parameters:
     """One with random weights; with a gain below 1 it forgets, above it may not."""
     p = initial(size, np.full(size.symbols, -1.0), np.random.default_rng(seed))
     for name in p:
@@ -39,13 +42,13 @@ def network(size: Size, seed: int = 0, gain: float = 0.7) -> Parameters:
 def written_out(p: Parameters, v: Vocabulary, ids: Ids, carry: bool = False) -> Floats:
     """The same as one would write it down: symbol after symbol, in float64."""
     q = {name: p[name].astype(np.float64) for name in p}
-    layers = range(1, p.size.layers + 1)
-    h = [np.zeros(p.size.hidden) for _ in layers]
+    layers = range(1, p.architecture.layers + 1)
+    h = [np.zeros(p.architecture.hidden) for _ in layers]
     nats = np.zeros(len(ids))
     before = END
     for t, y in enumerate(ids.tolist()):
         if before == END and not carry:
-            h = [np.zeros(p.size.hidden) for _ in layers]
+            h = [np.zeros(p.architecture.hidden) for _ in layers]
         for i in layers:
             below = q["U1"][before] if i == 1 else q[f"U{i}"] @ h[i - 2]
             h[i - 1] = np.tanh(q[f"b{i}"] + q[f"W{i}"] @ h[i - 1] + below)
@@ -74,24 +77,24 @@ texts = st.lists(st.text("abcd", max_size=40), min_size=1, max_size=60)  # d is 
 def test_an_example_costs_what_it_costs_alone(
     texts: list[str], workers: int, layers: int, carry: bool, seed: int
 ) -> None:
-    p = network(Size(5, 24, layers), seed)
+    p = network(Architecture(5, 24, layers), seed)
     together = encode(texts)
-    nats = Scorer(p, ABC, carry, workers).nats(together)
+    nats = Scorer(LanguageModel(p, ABC, carry), workers).nats(together)
     np.testing.assert_allclose(nats, written_out(p, ABC, together.ids, carry), rtol=2e-6)
     if not carry:
-        alone = [Scorer(p, ABC).nats(encode([text])).sum() for text in texts]
+        alone = [Scorer(LanguageModel(p, ABC)).nats(encode([text])).sum() for text in texts]
         np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 9000), max_size=6), st.booleans(), st.integers(0, 99))
 def test_a_text_may_be_read_in_pieces_cut_anywhere(cuts: list[int], carry: bool, seed: int) -> None:
-    p = network(Size(5, 16, 1), seed)
+    p = network(Architecture(5, 16, 1), seed)
     rng = np.random.default_rng(seed)
     ids = rng.integers(0, 5, 9000).astype(np.uint8)
     ids[rng.integers(0, 9000, 4000)] = 3  # so that examples are of very different lengths
-    whole, _ = Scorer(p, ABC, carry).read(ids)
-    scorer = Scorer(p, ABC, carry)
+    whole, _ = Scorer(LanguageModel(p, ABC, carry)).read(ids)
+    scorer = Scorer(LanguageModel(p, ABC, carry))
     bounds = [0, *sorted(cuts), 9000]
     parts = [scorer.read(ids[start:stop])[0] for start, stop in pairwise(bounds)]
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-6, atol=1e-6)
@@ -100,7 +103,7 @@ def test_a_text_may_be_read_in_pieces_cut_anywhere(cuts: list[int], carry: bool,
 
 def latch() -> Parameters:
     """A network that remembers for ever which of a and b came last, and expects it."""
-    p = Parameters(shapes_of(5, 1, 1), np.zeros(count(shapes_of(5, 1, 1)), np.float32))
+    p = Parameters.zeros(Architecture(5, 1, 1))
     a, b, _ = ABC.encode("abc")
     p["W1"][...] = 2
     p["U1"][a], p["U1"][b] = 5, -5
@@ -112,30 +115,30 @@ def latch() -> Parameters:
 def test_what_a_network_remembers_for_ever_is_not_lost_where_stretches_meet(times: int) -> None:
     spelt = ("a" + "c" * 4000 + "b" + "c" * 9000) * times
     ids = encode([spelt]).ids
-    nats = Scorer(latch(), ABC).nats(encode([spelt]))
+    nats = Scorer(LanguageModel(latch(), ABC)).nats(encode([spelt]))
     np.testing.assert_allclose(nats, written_out(latch(), ABC, ids), rtol=1e-5)
 
 
 def test_one_long_example_costs_the_same_whoever_reads_it() -> None:
-    p = network(Size(5, 32, 2), gain=1.0)
+    p = network(Architecture(5, 32, 2), gain=1.0)
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
-    nats = Scorer(p, ABC).nats(encode([spelt]))
+    nats = Scorer(LanguageModel(p, ABC)).nats(encode([spelt]))
     expected = written_out(p, ABC, encode([spelt]).ids)
     assert nats.sum() == pytest.approx(expected.sum(), rel=1e-7)
     np.testing.assert_allclose(nats, expected, rtol=1e-4)
 
 
 def test_a_check_up_comes_close() -> None:
-    p = network(Size(5, 32, 1))
+    p = network(Architecture(5, 32, 1))
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
-    scorer = Scorer(p, ABC)
+    scorer = Scorer(LanguageModel(p, ABC))
     close = scorer.nats_in_chunks(encode([spelt])).sum()
     assert close == pytest.approx(scorer.nats(encode([spelt])).sum(), rel=1e-5)
 
 
 def test_a_network_that_knows_nothing_is_unsure_among_all_symbols() -> None:
-    p = Parameters(shapes_of(5, 3, 1), np.zeros(count(shapes_of(5, 3, 1)), np.float32))
-    score = Scorer(p, Vocabulary("abc")).score(encode(["abba", "c"]))
+    p = Parameters.zeros(Architecture(5, 3, 1))
+    score = Scorer(LanguageModel(p, Vocabulary("abc"))).score(encode(["abba", "c"]))
     assert score.nats_per_character == pytest.approx(math.log(5), rel=1e-7)
     assert score.perplexity == pytest.approx(5)
 
@@ -144,8 +147,7 @@ def bigrams(ids: Ids, symbols: int) -> Parameters:
     """A network whose state is the last symbol, and whose outputs are the logs of bigram counts."""
     counts = np.zeros((symbols, symbols))
     np.add.at(counts, (np.append(END, ids[:-1]), ids), 1)
-    shapes = shapes_of(symbols, symbols, 1)
-    p = Parameters(shapes, np.zeros(count(shapes), np.float32))
+    p = Parameters.zeros(Architecture(symbols, symbols, 1))
     p["U1"][...] = 20 * np.eye(symbols)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(counts / counts.sum(axis=1, keepdims=True))
@@ -160,7 +162,7 @@ def test_bigram_frequencies_score_their_own_entropy() -> None:
     firsts = Counter(first for first, _ in pairs.elements())
     entropy = -sum(n * math.log(n / firsts[pair[0]]) for pair, n in pairs.items())
     p = bigrams(corpus.train.ids, corpus.vocabulary.symbols)
-    score = Scorer(p, Vocabulary(corpus.vocabulary.characters)).score(corpus.train)
+    score = Scorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(corpus.train)
     assert score.characters + score.ends == pairs.total()
     assert score.nats == pytest.approx(entropy, rel=1e-6)
 
@@ -168,13 +170,13 @@ def test_bigram_frequencies_score_their_own_entropy() -> None:
 def test_the_probabilities_of_all_texts_are_1() -> None:
     """Of those of up to three characters, and of all that go on from there."""
     v = Vocabulary("ab", novelty=0.03)
-    p = network(Size(4, 6, 1), seed=3)
+    p = network(Architecture(4, 6, 1), seed=3)
     unseen = SCALARS - 2  # each costs the same, so one of them stands for all
     total = 0.0
     for length in range(4):
         for text in map("".join, product("abЖ", repeat=length)):
             ids = np.append(v.encode(text), END).astype(np.uint8)
-            nats, _ = Scorer(p, v).read(ids)
+            nats, _ = Scorer(LanguageModel(p, v)).read(ids)
             ways = math.log(unseen) * text.count("Ж")
             total += math.exp(ways - nats.sum())
             if length == 3:  # what begins like this and does not end here
@@ -184,42 +186,46 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
 
 def test_room_for_the_unseen_costs_little_where_all_was_seen_twice() -> None:
     corpus = from_texts(["abab", "baba"] * 50, CorpusConfig(holdout=0.0))
-    p = network(Size(corpus.vocabulary.symbols, 8, 1))
-    with_room = Scorer(p, corpus.vocabulary).score(corpus.train)
-    without = Scorer(p, Vocabulary(corpus.vocabulary.characters)).score(corpus.train)
+    p = network(Architecture(corpus.vocabulary.symbols, 8, 1))
+    with_room = Scorer(LanguageModel(p, corpus.vocabulary)).score(corpus.train)
+    without = Scorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(corpus.train)
     assert 0 < with_room.nats_per_character - without.nats_per_character < 0.001
 
 
 def test_an_unseen_character_is_dear_and_never_impossible() -> None:
     for novelty in (0.0, 0.01):
-        p = network(Size(5, 8, 1))
-        score = Scorer(p, Vocabulary("abc", novelty)).score_texts(["aЖb", "\ud800", "𝒳"])
+        p = network(Architecture(5, 8, 1))
+        score = Scorer(LanguageModel(p, Vocabulary("abc", novelty))).score_texts(
+            ["aЖb", "\ud800", "𝒳"]
+        )
         assert score.unknown == 3
-        assert math.log(SCALARS - 3) < score.nats_of_unknown / 3 < 60
+        assert math.log(SCALARS - 3) < score.units_of_unknown * UNIT / 3 < 60
         assert score.without_unknown.count == 5
 
 
 def test_the_likeliest_symbol_has_rank_1() -> None:
-    p = network(Size(5, 8, 1))
+    p = network(Architecture(5, 8, 1))
     ids = encode(["abcabcaabbcd"]).ids
-    nats, ranks = Scorer(p, ABC, ranking=True).read(ids)
+    nats, ranks = Scorer(LanguageModel(p, ABC), ranking=True).read(ids)
     assert ranks is not None
     assert ranks[-2] == 5  # d, never seen, is behind END, a, b, c
     for t in np.flatnonzero(ids != UNKNOWN):
         others = [np.append(ids[:t], k).astype(np.uint8) for k in (END, 2, 3, 4)]
-        likelier = [Scorer(p, ABC).read(other)[0][-1] < nats[t] - 1e-5 for other in others]
+        likelier = [
+            Scorer(LanguageModel(p, ABC)).read(other)[0][-1] < nats[t] - 1e-5 for other in others
+        ]
         assert ranks[t] == 1 + sum(likelier)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
 def test_every_figure_of_every_text_is_a_number(texts: list[str]) -> None:
-    score = Scorer(network(Size(5, 4, 1)), ABC).score_texts(texts)
+    score = Scorer(LanguageModel(network(Architecture(5, 4, 1)), ABC)).score_texts(texts)
     flat = {**score.figures(), **score.without_end.figures(), **score.without_unknown.figures()}
     assert all(math.isfinite(n) for n in flat.values() if isinstance(n, (int, float)))
 
 
 def test_the_perplexity_of_what_cannot_be_is_the_largest_float_and_not_infinite() -> None:
-    assert math.isfinite(Score(characters=1, nats=1e6).perplexity)
+    assert math.isfinite(Score(characters=1, units=round(1e6 / UNIT)).perplexity)
 
 
 @given(st.text())
@@ -228,8 +234,8 @@ def test_bytes_are_those_of_utf_8(text: str) -> None:
 
 
 def test_scores_add_up() -> None:
-    p, texts = network(Size(5, 8, 1)), ["abc", "d", "", "caЖ"]
-    scorer = Scorer(p, ABC)
+    p, texts = network(Architecture(5, 8, 1)), ["abc", "d", "", "caЖ"]
+    scorer = Scorer(LanguageModel(p, ABC))
     apart = sum((scorer.score_texts([text]) for text in texts), Score())
     together = scorer.score_texts(texts)
     assert together.nats == pytest.approx(apart.nats, rel=1e-9)
@@ -243,7 +249,7 @@ def test_scores_add_up() -> None:
 def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) -> None:
     lines = "".join(blocks).split("\n")
     lines = lines if lines[-1] else lines[:-1]
-    scorer = Scorer(network(Size(5, 8, 1)), ABC)
+    scorer = Scorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
     codes = list(cut(blocks, "lines", keep_blank=True))
     gatherer = Gatherer()
     found = [gatherer.add(piece) for piece in pieces(scorer, codes, symbols)]
@@ -256,7 +262,7 @@ def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) 
 
 
 def test_a_long_stream_of_rows_needs_no_more_memory_than_a_short_one() -> None:
-    scorer = Scorer(network(Size(5, 8, 1)), ABC)
+    scorer = Scorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
 
     def peak(count: int) -> int:
         blocks = (codes_of("abc\n" * 1000) for _ in range(count))

@@ -15,9 +15,8 @@ from charrnn.cli.options import group
 from charrnn.errors import SettingError
 from charrnn.settings import NETWORK, CorpusConfig, Fitted, Reading, SampleConfig, TrainConfig
 from charrnn.values import File, OneOf, Real, Values, Whole, setting, settings_of
-from tests.running import Here
+from tests.program import Program
 
-Capture = pytest.CaptureFixture[str]
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)
 EVERY = [(config, name) for config in CONFIGS for name in settings_of(config)]
 CELLS = ["tanh"]
@@ -45,26 +44,26 @@ def learn(options: Options) -> None:
 
 
 @pytest.fixture
-def here(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
+def here(program: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     module = ModuleType("tests.learning_more")
     module.learn = learn  # type: ignore[attr-defined]
     monkeypatch.setitem(__import__("sys").modules, "tests.learning_more", module)
     entry = app.Entry("tests.learning_more:learn", "Learn more.", True)
     monkeypatch.setitem(app.COMMANDS, "learn", entry)
     ARRIVED.clear()
-    yield Here(capsys)
+    yield program
     CELLS[:] = ["tanh"]
 
 
-def test_a_field_more_is_an_option_in_the_help(here: Here) -> None:
-    page = here("learn", "--help").out
+def test_a_field_more_is_an_option_in_the_help(here: Program) -> None:
+    page = here.run("learn", "--help").out
     network = page[page.index("Network:") : page.index("Learning:")]
     assert "--leak NUMBER         How much leaks away. [default: 0.25]" in network
     assert "--hidden N" in network
 
 
-def test_its_limit_is_obeyed_by_the_command_and_by_the_library(here: Here) -> None:
-    ran = here("learn", "--leak", "0.6")
+def test_its_limit_is_obeyed_by_the_command_and_by_the_library(here: Program) -> None:
+    ran = here.run("learn", "--leak", "0.6")
     assert ran.status == 2
     assert ran.err.startswith("charrnn: error: --leak: '0.6' is not a number from 0 to 0.5\n")
     with pytest.raises(SettingError, match=r"leak cannot be 0\.6") as error:
@@ -72,18 +71,18 @@ def test_its_limit_is_obeyed_by_the_command_and_by_the_library(here: Here) -> No
     assert error.value.hint == "It may be a number from 0 to 0.5."
 
 
-def test_its_value_arrives_and_what_was_not_typed_is_left_out(here: Here) -> None:
-    assert here("learn", "--leak", "0.5", "--threads", "2", "--reset").status == 0
+def test_its_value_arrives_and_what_was_not_typed_is_left_out(here: Program) -> None:
+    assert here.run("learn", "--leak", "0.5", "--threads", "2", "--reset").status == 0
     assert ARRIVED[0].learning == {"leak": 0.5, "workers": 2, "carry": False}
     assert More(**ARRIVED[0].learning).leak == 0.5
     assert More(**ARRIVED[0].learning).clip == TrainConfig().clip
 
 
-def test_choices_may_come_to_be_more(here: Here) -> None:
-    assert here("learn", "--cell", "gru").status == 2
+def test_choices_may_come_to_be_more(here: Program) -> None:
+    assert here.run("learn", "--cell", "gru").status == 2
     CELLS.append("gru")
-    assert "--cell tanh|gru" in here("learn", "--help").out
-    assert here("learn", "--cell", "gru").status == 0
+    assert "--cell tanh|gru" in here.run("learn", "--help").out
+    assert here.run("learn", "--cell", "gru").status == 0
     assert More(cell="gru").cell == "gru"
 
 

@@ -18,10 +18,9 @@ from charrnn.cli.console import BOLD, GREEN, YELLOW, Output
 from charrnn.cli.numbers import bits
 from charrnn.cli.table import Column, Table
 from charrnn.escaping import Visible, joined, visible_line
-from charrnn.network.parameters import Parameters
+from charrnn.network.model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.training.loop import Checkup
-from charrnn.vocabulary import Vocabulary
 
 MARK = 3
 LONGEST = 60  # columns of a sample: a Chinese character takes two
@@ -98,13 +97,11 @@ def _cells(event: Checkup, epoch: float) -> dict[str, str]:
     }
 
 
-def preview(
-    parameters: Parameters, vocabulary: Vocabulary, count: int, seed: int, columns: int
-) -> Iterator[Visible]:
+def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterator[Visible]:
     """Some samples, each on a line that fits, made safe to show; one that goes on ends in dots."""
     longest = max(4, min(LONGEST, columns))
     config = SampleConfig(seed=seed, max_characters=longest + 1)
-    for sample in Sampler(parameters, vocabulary, config).samples(range(count)):
+    for sample in Sampler(model, config).samples(range(count)):
         text = visible_line(sample.text)
         fits = cell_len(text) <= longest
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")

@@ -7,6 +7,9 @@ out of its range by the name of its setting.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -22,13 +25,19 @@ from charrnn.errors import (
 from charrnn.settings import CorpusConfig, Reading, SampleConfig, TrainConfig
 from charrnn.values import settings_of
 
+
+def likely_encodings(error: CharrnnError) -> str:
+    """The encodings that a text could be in, as they are typed."""
+    offers: Any = error.details["offers"]
+    reads = (f"--encoding {name}, which reads '{text}'" for name, text in offers)
+    return f"Perhaps {'; or '.join(reads)}"
+
+
 # {hint} is what the library says, without a full stop; other names are details of the error.
-HINTS: dict[tuple[type[CharrnnError], str], str] = {
+HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]] = {
     (CorpusError, "encoding"): "Try --encoding {encoding}",
-    (CorpusError, "binary"): (
-        "A corpus is text. For UTF-16 without a mark, try --encoding utf-16-le"
-    ),
-    (CorpusError, "decoding"): ("If it is text in another encoding, name that: --encoding {other}"),
+    (CorpusError, "other encoding"): "{hint}: --encoding NAME",
+    (CorpusError, "likely encodings"): likely_encodings,
     (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
     (CorpusError, "text"): "{hint}: charrnn eval TEXT",
     (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
@@ -56,7 +65,11 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
     hint = error.hint
     if (type(error), error.key) in HINTS:
         known = HINTS[type(error), error.key]
-        hint = known.format(hint=hint.rstrip("."), **error.details)
+        hint = (
+            known.format(hint=hint.rstrip("."), **error.details)
+            if isinstance(known, str)
+            else known(error)
+        )
     for note in getattr(error, "__notes__", ()):
         hint = f"{hint[:1].upper()}{hint[1:].rstrip('.')}. {note}"
     return what, hint

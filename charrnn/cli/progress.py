@@ -184,10 +184,9 @@ class Progress:
     def _show_samples(self, step: int) -> None:
         """What the network would write now; another seed each time, and the same each time."""
         err, indent = self.console.err, self.rows.indent
-        state, seed = self.run.state, self.run.config.seed
-        mixed = (seed + step) % (1 << 64)
+        mixed = (self.run.config.seed + step) % (1 << 64)
         room = err.width - indent
-        for text in preview(state.parameters, self.run.vocabulary, self.samples, mixed, room):
+        for text in preview(self.run.latest, self.samples, mixed, room):
             shown = err.paint(err.fitting(text), DIM)
             self._say(joined([Visible(" " * indent), shown]))
 

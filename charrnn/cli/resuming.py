@@ -59,6 +59,7 @@ def check_cutting(record: CorpusRecord, options: Options) -> None:
         "encoding": record.encoding,
         "newlines": record.newlines,
         "normalize": record.normalize,
+        "errors": record.errors,
     }
     wanted = {**options.cutting, **options.reading}
     if wanted.get("examples") == "auto":  # which is how it may have been found

@@ -53,7 +53,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
-    sampler = Sampler(model.parameters, model.vocabulary, config, prime, workers)
+    sampler = Sampler(model.language_model, config, prime, workers)
     note_prime(prime, model.vocabulary, console)
 
     tally = Tally()
@@ -120,7 +120,7 @@ def nats_of(prime: str, model: Model) -> float:
     """What the model says of the prime."""
     from charrnn.scoring.scorer import Scorer
 
-    scorer = Scorer(model.parameters, model.vocabulary)
+    scorer = Scorer(model.language_model)
     return float(scorer.read(model.vocabulary.encode(prime))[0].sum())
 
 

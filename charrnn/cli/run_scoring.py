@@ -149,10 +149,10 @@ def symbols_at_once(options: Options) -> int:
 
 def the_reader(options: Options, model: Model, workers: int) -> Reader:
     """A network that stays as it is, or one that learns from what it reads."""
-    p, v, ranking = model.parameters, model.vocabulary, options.per_char
+    ranking = options.per_char
     if options.dynamic is not None:
-        return DynamicScorer(p, v, options.dynamic, model.carry, ranking)
-    return Scorer(p, v, model.carry, workers, ranking)
+        return DynamicScorer(model.language_model, options.dynamic, ranking)
+    return Scorer(model.language_model, workers, ranking=ranking)
 
 
 def rows(options: Options, text: Text, console: Console) -> list[Listener]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from charrnn.corpus.deciding import FileCut, Kind, are_all
 from charrnn.corpus.draft import BLOCK, Draft, blocks_of, draft_of, ended_codes
 from charrnn.corpus.examples import Examples, encode_draft, renumbered
 from charrnn.corpus.holdout import split
-from charrnn.corpus.reading import blocks
+from charrnn.corpus.reading import Reading, blocks
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError
-from charrnn.settings import CorpusConfig, Kind, Reading
+from charrnn.settings import CorpusConfig
 from charrnn.vocabulary import Vocabulary
 
 __all__ = [
@@ -36,10 +37,11 @@ class Corpus:
     vocabulary: Vocabulary  # of the training part only
     train: Examples
     held_out: Examples
-    examples_are: str  # lines, paragraphs, files, or texts that came from Python
+    examples_are: str  # lines, paragraphs, files; mixed; or texts that came from Python
     sources: tuple[str, ...]
     valid: tuple[str, ...]
     fingerprint: str  # SHA-256 over the text as it was read: two corpora with the same are the same
+    cuts: tuple[FileCut, ...] = ()  # how each file was cut, those to validate with after the others
 
 
 def load(
@@ -52,16 +54,22 @@ def load(
     config = config or CorpusConfig()
     sources, valid = tuple(_each_of(sources)), tuple(_each_of(valid))
     digest = hashlib.sha256()
-    draft, kind = draft_of(_texts(sources, config.reading, digest.update), config.examples)
+    draft, cuts = draft_of(
+        _texts(sources, config.reading, digest.update), config.kinds(len(sources))
+    )
     _check_not_empty(draft, sources)
+    are = are_all(cuts)
     share = 0.0 if valid else config.holdout
     vocabulary, train, held_out = _settle(draft, share, config.seed)
     if valid:
         digest.update(VALIDATION_FOLLOWS)
-        draft, _ = draft_of(_texts(valid, config.reading, digest.update), kind)
+        likewise: Any = [are] * len(valid)
+        kinds = config.kinds(len(valid), len(sources)) if are == "mixed" else likewise
+        draft, more = draft_of(_texts(valid, config.reading, digest.update), kinds)
         _check_not_empty(draft, valid)
+        cuts += more
         held_out = encode_draft(draft, vocabulary)
-    return Corpus(vocabulary, train, held_out, kind, sources, valid, digest.hexdigest())
+    return Corpus(vocabulary, train, held_out, are, sources, valid, digest.hexdigest(), cuts)
 
 
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:

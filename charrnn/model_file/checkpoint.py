@@ -8,7 +8,7 @@
 
 No times of day, and no durations unless minutes end the run, so that a run that was stopped and
 resumed ends in the same bytes as one that was not. Which arrays there must be follows from the
-text, once that is checked.
+text, once that is believed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.errors import DamagedModelError, SettingError
 from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Spec
+from charrnn.model_file.json_text import Document
 from charrnn.model_file.schema import COUNTERS, Contents, CorpusRecord, checked
-from charrnn.network.parameters import Array, Parameters, count, shapes_of
+from charrnn.network.architecture import Architecture
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State
 from charrnn.settings import Ending, Fitted, ending
-from charrnn.training.loop import Best, TrainState
+from charrnn.training.loop import Best, TrainState, architecture_of
 from charrnn.training.optimizers import MOMENTS, Moments
 from charrnn.vocabulary import Vocabulary
 
@@ -37,7 +40,6 @@ Path = str | PathLike[str]
 # What is farther from 0, no run of ours has saved.
 LARGEST = 1e9  # a weight of the best parameters: learning that leads there was stopped long before
 LARGEST_LAST = 1e20  # one of the last parameters, which may be ruins
-LARGEST_STATE = 1.0  # a tanh
 
 
 @dataclass
@@ -49,15 +51,19 @@ class Checkpoint:
     corpus: CorpusRecord
     state: TrainState
 
+    @property
+    def latest(self) -> LanguageModel:
+        """The model as it is now, best or not."""
+        return LanguageModel(self.state.parameters, self.vocabulary, self.config.carry)
+
 
 @dataclass(frozen=True)
 class Trained:
     """What a run has come to: the part of the file that sampling and scoring need."""
 
-    vocabulary: Vocabulary
+    model: LanguageModel  # the best, or the last where no check-up has been
     config: Fitted
     corpus: CorpusRecord
-    parameters: Parameters  # the best, or the last where no check-up has been
     best_step: int | None
     best_nats_per_character: float | None
     history: list[dict[str, float]]
@@ -87,6 +93,7 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         held_out_examples=len(corpus.held_out),
         held_out_characters=corpus.held_out.characters,
         baselines=dict(baselines),
+        cuts=tuple(each.are for each in corpus.cuts) if corpus.examples_are == "mixed" else (),
     )
 
 
@@ -97,7 +104,8 @@ def save(path: Path, run: Checkpoint) -> None:
 
 def room_needed(run: Checkpoint) -> int:
     """The bytes that the file will have."""
-    return container.room_needed(_specs(run.config, run.vocabulary), _facts(run))
+    architecture = architecture_of(run.config, run.vocabulary.symbols)
+    return container.room_needed(_specs(run.config, architecture), _facts(run))
 
 
 def load(path: Path) -> Checkpoint:
@@ -105,7 +113,7 @@ def load(path: Path) -> Checkpoint:
     book = _Book(path)
     arrays = container.load(path, book.expected).arrays
     book.check_size("last", arrays, LARGEST_LAST)
-    claims, p = book.claims, Parameters(book.shapes, arrays["last"])
+    claims, p = book.claims, Parameters(book.architecture, arrays["last"])
     state = TrainState(
         p,
         book.moments(arrays),
@@ -123,11 +131,11 @@ def trained(run: Checkpoint) -> Trained:
     """What the run has come to so far, in a place of its own."""
     state, best = run.state, run.state.best
     flat = state.parameters.flat if best is None else best.flat
+    best_parameters = Parameters(state.parameters.architecture, flat.copy())
     return Trained(
-        run.vocabulary,
+        LanguageModel(best_parameters, run.vocabulary, run.config.carry),
         run.config,
         run.corpus,
-        Parameters(state.parameters.shapes, flat.copy()),
         None if best is None else best.step,
         None if best is None else best.nats_per_character,
         list(state.history),
@@ -141,14 +149,15 @@ def trained(run: Checkpoint) -> Trained:
 def load_trained(path: Path) -> Trained:
     """Of the run, what sampling and scoring need."""
     book = _Book(path)
-    arrays = container.load(path, book.expected, lambda name: name in book.shapes).arrays
+    arrays = container.load(
+        path, book.expected, lambda name: name in book.architecture.shapes
+    ).arrays
     claims = book.claims
     best_step, best_nats = claims.best or (None, None)
     return Trained(
-        claims.vocabulary,
+        LanguageModel(book.best(arrays), claims.vocabulary, claims.config.carry),
         claims.config,
         claims.corpus,
-        book.best(arrays),
         best_step,
         best_nats,
         claims.history,
@@ -162,21 +171,21 @@ def load_trained(path: Path) -> Trained:
 def _arrays(run: Checkpoint) -> dict[str, Array]:
     state = run.state
     p = state.parameters
-    best = p if state.best is None else Parameters(p.shapes, state.best.flat)
+    best = p if state.best is None else Parameters(p.architecture, state.best.flat)
     arrays = {name: best[name] for name in best}
     arrays["last"] = state.parameters.flat
     arrays |= {f"{run.config.optimizer}.{name}": m for name, m in state.moments.items()}
-    return arrays | {f"lane.{layer}": h for layer, h in enumerate(state.lanes, 1)}
+    names = p.architecture.state_names
+    return arrays | {f"lane.{name}": h for name, h in zip(names, state.lanes, strict=True)}
 
 
-def _specs(config: Fitted, vocabulary: Vocabulary) -> dict[str, Spec]:
+def _specs(config: Fitted, architecture: Architecture) -> dict[str, Spec]:
     """Which arrays the file of such a run has."""
-    shapes = shapes_of(vocabulary.symbols, config.hidden, config.layers)
-    every = (count(shapes),)
-    plan: dict[str, tuple[int, ...]] = {**shapes, "last": every}
+    every = (architecture.parameter_count,)
+    plan: dict[str, tuple[int, ...]] = {**architecture.shapes, "last": every}
     plan |= {f"{config.optimizer}.{name}": every for name in MOMENTS[config.optimizer]}
     lane = (config.batch, config.hidden)
-    plan |= {f"lane.{layer}": lane for layer in range(1, config.layers + 1)}
+    plan |= {f"lane.{name}": lane for name in architecture.state_names}
     return {name: (shape, np.dtype(np.float32)) for name, shape in plan.items()}
 
 
@@ -196,30 +205,30 @@ class _Book:
     """The facts of a file, once they are known, and what follows from them."""
 
     claims: Contents
-    shapes: dict[str, tuple[int, ...]]
+    architecture: Architecture
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def expected(self, facts: dict[str, JSON]) -> Mapping[str, Spec]:
-        """The arrays that go with these facts; DamagedModelError where they make no sense."""
+    def expected(self, document: Document) -> Mapping[str, Spec]:
+        """The arrays that go with this text; DamagedModelError where it makes no sense."""
         try:
-            self.claims = claims = checked(facts)
+            self.claims = claims = checked(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self.damaged(f"its facts make no sense ({error})") from error
         except SettingError as error:
             raise self.damaged(f"its facts make no sense ({error.what})") from error
         config, vocabulary = claims.config, claims.vocabulary
-        self.shapes = shapes_of(vocabulary.symbols, config.hidden, config.layers)
-        return _specs(config, vocabulary)
+        self.architecture = architecture_of(config, vocabulary.symbols)
+        return _specs(config, self.architecture)
 
     def best(self, arrays: Mapping[str, Array]) -> Parameters:
         """The best parameters among these arrays."""
-        for name in self.shapes:
+        shapes = self.architecture.shapes
+        for name in shapes:
             self.check_size(name, arrays, LARGEST)
-        return Parameters(
-            self.shapes, np.concatenate([arrays[name].reshape(-1) for name in self.shapes])
-        )
+        flat = np.concatenate([arrays[name].reshape(-1) for name in shapes])
+        return Parameters(self.architecture, flat)
 
     def moments(self, arrays: Mapping[str, Array]) -> Moments:
         """What the optimiser remembers."""
@@ -231,9 +240,9 @@ class _Book:
 
     def lanes(self, arrays: Mapping[str, Array]) -> State:
         """The states that the next window starts from."""
-        names = [f"lane.{layer}" for layer in range(1, self.claims.config.layers + 1)]
-        for name in names:
-            self.check_size(name, arrays, LARGEST_STATE)
+        names = [f"lane.{name}" for name in self.architecture.state_names]
+        for name, bound in zip(names, self.architecture.state_bounds, strict=True):
+            self.check_size(name, arrays, bound)
         return [arrays[name] for name in names]
 
     def check_size(self, name: str, arrays: Mapping[str, Array], largest: float) -> None:

@@ -1,4 +1,4 @@
-"""A model file read strictly: nothing is checked that was not compared or checked.
+"""A model file read strictly: nothing is believed that was not compared or checked.
 
 First the text, then what stands around the numbers, all of it compared with what the text and
 the settings in it call for, and only then, into arrays of sizes that are now known to be true,
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from charrnn.errors import DamagedModelError, ModelFileError, NewerModelError
 from charrnn.model_file import diagnosis, json_text, npz, recognition
-from charrnn.model_file.json_text import JSON
+from charrnn.model_file.json_text import JSON, Document
 from charrnn.model_file.npz import Layout, Member, Spec
 from charrnn.model_file.zip_members import End, bytes_at, walk
 
-Expected = Callable[[dict[str, JSON]], Mapping[str, Spec]]
+Expected = Callable[[Document], Mapping[str, Spec]]
 
 _BLOCK = 1 << 20  # bytes
 
@@ -48,7 +48,7 @@ class Reader:
     def read(self, expected: Expected, names: Callable[[str], bool]) -> Archive:
         """Everything, or those of the arrays that `names` says yes to."""
         text = self.text()
-        known = self.facts(text)
+        known = self.document(text)
         layout = self.layout(len(text), expected(known))
         openings, ending = self.surroundings(layout)
         seal = sha256(openings[0] + text)
@@ -74,7 +74,7 @@ class Reader:
             if not npz.is_finite(array):
                 raise self.damaged(f"{name} holds a number that is not finite")
             arrays[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
-        return Archive(known, arrays)
+        return Archive(known.facts, arrays)
 
     def text(self) -> bytes:
         """The JSON text, as it was saved; that it stands where it must is seen later."""
@@ -94,7 +94,8 @@ class Reader:
             raise self.damaged("its text is not the one that was saved")
         return text
 
-    def facts(self, text: bytes) -> dict[str, JSON]:
+    def document(self, text: bytes) -> Document:
+        """What the text says; it may be of any format up to ours."""
         try:
             return json_text.parse(text)
         except json_text.NewerFormatError as error:

@@ -1,4 +1,4 @@
-"""What a model file says of itself, each claim checked before it is checked.
+"""What a model file says of itself, in every format so far, checked before it is believed.
 
 The file may come from a stranger, and a checksum proves no more than that it is as the stranger
 wrote it. So each number has a range, and each text a form, beyond which no run of ours can come.
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.reading import Reading
+from charrnn.model_file.json_text import FORMAT, Document
 from charrnn.settings import Fitted
 from charrnn.vocabulary import Vocabulary
 
@@ -35,7 +36,7 @@ ROWS = (  # of the history, without and with a held-out text
     {"step": int, "characters": int, "train": float},
     {"step": int, "characters": int, "train": float, "held_out": float},
 )
-KINDS = ("lines", "paragraphs", "files", "texts")
+KINDS = ("lines", "paragraphs", "files", "texts", "mixed")
 BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
 FINGERPRINT = re.compile("[0-9a-f]{64}")
 
@@ -58,22 +59,24 @@ class CorpusRecord:
     held_out_examples: int
     held_out_characters: int
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
+    cuts: tuple[str, ...] = ()  # of each file, where they differ
+    errors: str = "strict"
 
     @property
     def reading(self) -> Reading:
         """How the texts were read."""
-        return Reading(self.encoding, self.newlines, self.normalize)  # type: ignore[arg-type]
+        return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
 
     @property
     def config(self) -> CorpusConfig:
         """What makes the same corpus of the same files."""
-        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
-        return CorpusConfig(kind, self.holdout, self.seed, self.reading)
+        kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
+        return CorpusConfig(kind, self.holdout, self.seed, self.reading, self.cuts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file says, by now checked."""
+    """What a file says, by now believed."""
 
     vocabulary: Vocabulary
     config: Fitted
@@ -83,25 +86,28 @@ class Contents:
     history: list[Row]
 
 
-def checked(facts: Mapping[str, Any]) -> Contents:
-    """The claims in these facts; LookupError, TypeError, ValueError ... where they cannot be."""
+def checked(document: Document) -> Contents:
+    """What the text says; LookupError, TypeError, ValueError ... where that cannot be."""
+    facts: Mapping[str, Any] = document.facts
+    is_whole = document.version == FORMAT  # an earlier format knows nothing of later fields
     run = {name: _number(name, facts["run"][name], kind) for name, kind in COUNTERS.items()}
     best = facts["best"]
     if best is not None:
         step, nats = best
         best = _number("best", step, int, run["step"]), _number("best", nats, float)
-    config = _made(Fitted, facts["settings"])
+    config = _made(Fitted, facts["settings"], is_whole)
     _number("bptt", config.bptt - 1, int)  # 0 is what a user may ask for, and never what is done
     history = _history(facts["history"], run["step"])
     examined = history[-1]["step"] if history else 0
     if (run["since"] == 0) != (run["step"] == examined):
         raise ValueError("what was seen since the last check-up does not go with the history")
-    vocabulary, corpus = _made(Vocabulary, facts["vocabulary"]), _corpus(facts["corpus"])
+    vocabulary = _made(Vocabulary, facts["vocabulary"], is_whole)
+    corpus = _corpus(facts["corpus"], is_whole)
     return Contents(vocabulary, config, corpus, run, best, history)
 
 
-def _corpus(facts: dict[str, Any]) -> CorpusRecord:
-    corpus = _made(CorpusRecord, facts)
+def _corpus(facts: dict[str, Any], is_whole: bool) -> CorpusRecord:
+    corpus = _made(CorpusRecord, facts, is_whole)
     for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
         _number(name, getattr(corpus, name), int)
     for name, nats in corpus.baselines.items():
@@ -111,7 +117,8 @@ def _corpus(facts: dict[str, Any]) -> CorpusRecord:
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
     _ = corpus.config  # refuses what cannot be
-    return replace(corpus, sources=_texts(corpus.sources), valid=_texts(corpus.valid))
+    sources, valid, cuts = map(_texts, (corpus.sources, corpus.valid, corpus.cuts))
+    return replace(corpus, sources=sources, valid=valid, cuts=cuts)
 
 
 def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
@@ -129,10 +136,13 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
     return rows
 
 
-def _made(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
-    """A record of exactly these fields, none of another type than it declares."""
+def _made(kind: Callable[..., Record], facts: dict[str, Any], is_whole: bool) -> Record:
+    """A record of these fields, none of another type than it declares.
+
+    Where the record is not whole, what is missing has its default.
+    """
     declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
-    if set(facts) != set(declared):
+    if not set(facts) <= set(declared) or (is_whole and len(facts) < len(declared)):
         raise ValueError(f"the fields are not those of {kind.__name__}")
     for name, value in facts.items():
         if type(value).__name__ not in _types_of(declared[name]):

@@ -14,7 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.network.parameters import Array, Parameters, Size
+from charrnn.network.architecture import Architecture
+from charrnn.network.grid import Grid
+from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
 WORTHWHILE = 250_000  # multiply-adds a step and thread below which threads cost more than they give
@@ -24,12 +26,21 @@ class Parallel:
     """An unfolded network for B lanes that at most so many threads work on."""
 
     def __init__(
-        self, size: Size, steps: int, lanes: int, workers: int = 1, dtype: DTypeLike = np.float32
+        self,
+        architecture: Architecture,
+        steps: int,
+        lanes: int,
+        workers: int = 1,
+        dtype: DTypeLike = np.float32,
+        grid: Grid | None = None,
     ) -> None:
         self.weight = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
-        self.workers = useful_workers(size, lanes, workers)
+        self.workers = useful_workers(architecture, lanes, workers)
         self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
-        self.parts = [Unfolded(size, steps, stop - start, dtype) for start, stop in self._spans()]
+        self.parts = [
+            Unfolded(architecture, steps, stop - start, dtype, grid)
+            for start, stop in self._spans()
+        ]
         self._pool = ThreadPoolExecutor(max(1, self.workers - 1), "charrnn", _take_any_number)
         self._gradients: list[Parameters] = []
 
@@ -39,14 +50,14 @@ class Parallel:
     def start_from(self, state: State) -> None:
         """Let the next window start from this state."""
         for part, (start, stop) in zip(self.parts, self._spans(), strict=True):
-            for layer, h in zip(part.layers, state, strict=True):
-                layer.h[0] = h[start:stop]
+            for own, given in zip(part.states, state, strict=True):
+                own[0] = given[start:stop]
 
     def copy_state(self, state: State) -> None:
         """Write where the next window starts from into this state."""
         for part, (start, stop) in zip(self.parts, self._spans(), strict=True):
-            for layer, h in zip(part.layers, state, strict=True):
-                h[start:stop] = layer.h[0]
+            for own, wanted in zip(part.states, state, strict=True):
+                wanted[start:stop] = own[0]
 
     def nats(self, p: Parameters, window: Window) -> Array:
         """-log y_hat at y for each place of the window, (T, B); the state moves on."""
@@ -95,6 +106,7 @@ class Parallel:
                 np.ascontiguousarray(window.y[:, start:stop]),
                 None if window.begins is None else window.begins[:, start:stop],
                 None if window.idle is None else window.idle[:, start:stop],
+                None if window.settles is None else window.settles[:, start:stop],
             )
             for start, stop in self._spans()
         ]
@@ -105,9 +117,10 @@ def _take_any_number() -> None:
     np.seterr(all="ignore")
 
 
-def useful_workers(size: Size, lanes: int, workers: int) -> int:
+def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:
     """As many of these threads as have enough to do at every step."""
-    while workers > 1 and size.hidden**2 * (lanes // workers) < WORTHWHILE:
+    each = architecture.cell.gates * architecture.hidden**2
+    while workers > 1 and each * (lanes // workers) < WORTHWHILE:
         workers -= 1
     return workers
 

@@ -15,35 +15,44 @@ import numpy as np
 
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, Window
-from charrnn.random_streams import NOISE
-from charrnn.settings import Fitted
+from charrnn.random_streams import REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN
 
 
 class Regularization:
     """What is hidden at one step after the other."""
 
-    def __init__(self, p: Parameters, config: Fitted) -> None:
-        self.config = config
-        self.is_on = any((config.dropout, config.dropconnect, config.blank))
-        self.size = p.size
-        self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
+    def __init__(
+        self,
+        p: Parameters,
+        lanes: int,
+        seed: int,
+        dropout: float = 0.0,
+        dropconnect: float = 0.0,
+        blank: float = 0.0,
+    ) -> None:
+        """The shares of units, of recurrent weights and of characters to hide."""
+        self.lanes, self.seed = lanes, seed
+        self.dropout, self.dropconnect, self.blank = dropout, dropconnect, blank
+        self.is_on = any((dropout, dropconnect, blank))
+        self.architecture = p.architecture
+        self.names = [name for name in p if name.startswith("W")] if dropconnect else []
         self.thinned = p.copy() if self.names else p
         self.loudness: dict[str, Array] = {}
         self._rng = np.random.default_rng()
 
     def begin(self, step: int) -> None:
-        """Another step, another noise."""
+        """Another step, another choice."""
         if not self.is_on:
             return  # to draw nothing would cost 4% of a step of 64 units
-        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, NOISE, step]))
+        self._rng = np.random.Generator(np.random.SFC64([self.seed, REGULARIZATION, step]))
 
     def units(self) -> Masks | None:
         """How loud each unit of each lane is heard above, (1, B, H) for each layer."""
-        if not self.config.dropout:
+        if not self.dropout:
             return None
-        shape = (self.size.layers, 1, self.config.batch, self.size.hidden)
-        return list(self._loudness(shape, self.config.dropout))
+        shape = (self.architecture.layers, 1, self.lanes, self.architecture.hidden)
+        return list(self._loudness(shape, self.dropout))
 
     def weights(self, p: Parameters) -> Parameters:
         """The parameters without some of their weights."""
@@ -51,7 +60,7 @@ class Regularization:
             return p
         self.thinned.flat[...] = p.flat
         for name in self.names:
-            self.loudness[name] = self._loudness(p.shapes[name], self.config.dropconnect)
+            self.loudness[name] = self._loudness(p[name].shape, self.dropconnect)
             np.multiply(p[name], self.loudness[name], out=self.thinned[name])
         return self.thinned
 
@@ -62,9 +71,9 @@ class Regularization:
 
     def characters(self, window: Window) -> Window:
         """The window with some of what is read blanked out; what should be said stays."""
-        if not self.config.blank:
+        if not self.blank:
             return window
-        hidden = self._rng.random(window.x.shape, np.float32) < self.config.blank
+        hidden = self._rng.random(window.x.shape, np.float32) < self.blank
         x = np.where(hidden & (window.x != END), UNKNOWN, window.x)
         return Window(x, window.y, window.begins, window.idle)
 

@@ -1,4 +1,4 @@
-"""The network of figure 10.3, unfolded over a window of steps: layers of recurrence and a readout.
+"""The network of figure 10.3, unfolded over a window of steps: layers of a cell and a readout.
 
              y(1)   y(2)   y(3)
               |      |      |         V, c
@@ -10,6 +10,9 @@
 
 All that need not be sequential is one product over all T x B rows; only ``W h`` is inside the loop.
 The gradients (10.22) to (10.28) are sums over t, so each is one line under its number.
+
+Where an example begins, the states before are zero: nothing crosses from one example to the next,
+neither the state on the way forward nor the gradient on the way back.
 """
 
 from __future__ import annotations
@@ -20,14 +23,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.network import recurrence
+from charrnn.network.architecture import Architecture
+from charrnn.network.cells import Cell
+from charrnn.network.grid import SETTLED, Grid, snap
 from charrnn.network.matmul import Product
-from charrnn.network.parameters import Array, Integers, Parameters, Size
+from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
-from charrnn.network.recurrence import Starts
 
-State = list[Array]  # (B, H) for each layer
+State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: what dropout lets through, and scaled how
+Starts = Sequence[Sequence[int]]  # for each step, some lanes
 
 
 @dataclass(frozen=True)
@@ -38,43 +43,128 @@ class Window:
     y: Integers  # (T, B)
     begins: NDArray[np.bool_] | None = None  # (T, B) where the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) what counts for nothing
+    settles: NDArray[np.bool_] | None = None  # (T, B) where the state settles on a coarser grid
 
     def starts(self) -> Starts:
         """For each step, the lanes where an example begins."""
-        starts: list[list[int]] = [[] for _ in self.x]
-        if self.begins is not None:
-            steps, lanes = np.nonzero(self.begins)
+        return self._lanes(self.begins)
+
+    def settling(self) -> Starts:
+        """For each step, the lanes whose state settles."""
+        return self._lanes(self.settles)
+
+    def _lanes(self, marked: NDArray[np.bool_] | None) -> Starts:
+        found: list[list[int]] = [[] for _ in self.x]
+        if marked is not None:
+            steps, lanes = np.nonzero(marked)
             for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
-                starts[t].append(lane)
-        return starts
+                found[t].append(lane)
+        return found
 
 
 class Layer:
-    """The buffers of one layer over the window, made once."""
+    """One layer over the window: the cell at each step, in buffers that are made once."""
 
-    def __init__(self, steps: int, lanes: int, hidden: int, dtype: DTypeLike) -> None:
-        self.h: Array = np.zeros((steps + 1, lanes, hidden), dtype)  # h[0]: where we started from
-        self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh, then dL/da
+    def __init__(
+        self, cell: Cell, steps: int, lanes: int, hidden: int, dtype: DTypeLike, large: float = 0.0
+    ) -> None:
+        """``large`` is that of the grid which states are put on; 0: they stay as they are."""
+        self.large = large
+        columns = cell.gates * hidden
+        in_place = cell.gates == 1
+        self.cell = cell
+        self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
+        self.h: Array = self.states[0]  # h[0]: where we started from
         self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
-        self.product = Product(lanes, hidden, dtype)
-        self.spare: Array = np.empty((lanes, hidden), dtype)
-        self.h_steps = list(self.h)
-        self.d_steps = list(self.d)
+        self.ux: Array = self.h[1:] if in_place else np.empty((steps, lanes, columns), dtype)
+        self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
+        self.d_ux: Array = self.d if in_place else np.empty((steps, lanes, columns), dtype)
+        self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
+        self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
+        self._spare: Array = np.empty((lanes, columns), dtype)
+        self._there = Product(lanes, hidden, columns, dtype)
+        self._back = Product(lanes, columns, hidden, dtype)
+        self._copies = [np.empty((lanes, hidden), dtype) for _ in cell.states]
+        self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
+        self._at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
+
+    def forward(self, starts: Starts, W: Array, settling: Starts = ()) -> None:
+        """Fill the states after each step; those before the first, and ux, are given."""
+        cell, product = self.cell, self._there
+        product.hold(W.T)
+        for t, beginning in enumerate(starts):
+            wh = product(self.h[t], beginning)
+            before = self._before(t, beginning)
+            cell.forward(self.ux[t], wh, before, self._at[t + 1], self.tape[t])
+            if self.large:
+                snap(self._at[t + 1], self.large)
+                for lane in settling[t]:
+                    snap([state[lane] for state in self._at[t + 1]], SETTLED)
+
+    def _before(self, t: int, beginning: Sequence[int]) -> Sequence[Array]:
+        """The states before a step, zero in the lanes where an example begins."""
+        states = self._at[t]
+        if not (beginning and self.cell.reads_before):
+            return states
+        for copy, state in zip(self._copies, states, strict=True):
+            np.copyto(copy, state)  # the states themselves are those after the last step, too
+            for lane in beginning:
+                copy[lane] = 0
+        return self._copies
+
+    def backward(self, starts: Starts, W: Array) -> None:
+        """Turn d[t], which holds the dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
+        cell, product = self.cell, self._back
+        product.hold(W)
+        last = len(starts) - 1  # nothing comes back from after the end
+        d_before = self._d_before
+        for d_state in d_before:
+            d_state.fill(0)
+        for t in range(last, -1, -1):
+            d_h = self.d[t]
+            if t < last:
+                np.add(d_h, product(self.d_wh[t + 1], starts[t + 1]), out=d_h)  # (10.21)
+                if cell.reads_before:
+                    for d_state in d_before:
+                        for lane in starts[t + 1]:
+                            d_state[lane] = 0
+                    np.add(d_h, d_before[0], out=d_h)
+            cell.backward(
+                (d_h, *d_before[1:]),
+                self._before(t, starts[t]),
+                self._at[t + 1],
+                self.tape[t],
+                self.d_ux[t],
+                self.d_wh[t],
+                d_before,
+                self._spare,
+            )
 
 
 class Unfolded:
-    """A network of a given size, unfolded over at most so many steps of so many lanes.
+    """A network of a given architecture, unfolded over at most so many steps of so many lanes.
 
-    ``layers[i].h[0]`` is where the next window starts from.
+    ``states[i][0]`` is where the next window starts from.
     """
 
-    def __init__(self, size: Size, steps: int, lanes: int, dtype: DTypeLike = np.float32) -> None:
-        self.size = size
-        self.layers = [Layer(steps, lanes, size.hidden, dtype) for _ in range(size.layers)]
-        self.readout = Readout(steps * lanes, size.symbols, dtype)
-        self.one_hot: Array = np.empty(
-            (steps * lanes, size.symbols if size.symbols <= FEW else 0), dtype
-        )
+    def __init__(
+        self,
+        architecture: Architecture,
+        steps: int,
+        lanes: int,
+        dtype: DTypeLike = np.float32,
+        grid: Grid | None = None,
+    ) -> None:
+        self.architecture, self.lanes = architecture, lanes
+        large = 0.0 if grid is None else grid.large
+        self.layers = [
+            Layer(architecture.cell, steps, lanes, architecture.hidden, dtype, large)
+            for _ in range(architecture.layers)
+        ]
+        self.states = [state for layer in self.layers for state in layer.states]
+        self.readout = Readout(architecture, steps * lanes, dtype)
+        few = architecture.symbols if architecture.symbols <= FEW else 0
+        self.one_hot: Array = np.empty((steps * lanes, few), dtype)
         self.ones: Array = np.ones(steps * lanes, dtype)
 
     def nats(self, p: Parameters, window: Window) -> Array:
@@ -99,13 +189,14 @@ class Unfolded:
         steps = len(window.x)
         starts = window.starts()
         top = self._forward(p, window, starts, masks)
+        loudest = 1.0 if masks is None else float(masks[-1].max())
         total = self.readout.nats_and_gradient(
             p,
             rows_of(top),
             window.y.reshape(-1),
             scale,
             None if window.idle is None else np.flatnonzero(window.idle),
-            1.0 if masks is None else float(masks[-1].max()),
+            self.architecture.state_bounds[0] * loudest,
             gradient,
             rows_of(self.layers[-1].d[:steps]),
         )
@@ -114,25 +205,26 @@ class Unfolded:
         return total
 
     def _move_on(self, steps: int) -> None:
-        for layer in self.layers:
-            layer.h[0] = layer.h[steps]
+        for state in self.states:
+            state[0] = state[steps]
 
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
         """The states of the top layer as the readout sees them, (T, B, H)."""
         steps = len(window.x)
+        settling = window.settling()
         below: Array | None = None
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
-            a = layer.h[1 : steps + 1]
+            ux, h = layer.ux[:steps], layer.h[1 : steps + 1]
             if below is None:
-                np.take(U + b, window.x, axis=0, out=a, mode="clip")  # x one-hot: U x is a row
+                np.take(U + b, window.x, axis=0, out=ux, mode="clip")  # x one-hot: U x is a row
             else:
-                np.matmul(rows_of(below), U.T, out=rows_of(a))
-                np.add(a, b, out=a)
-            recurrence.forward(layer.h_steps, starts, W, layer.product)
-            below = a
+                np.matmul(rows_of(below), U.T, out=rows_of(ux))
+                np.add(ux, b, out=ux)
+            layer.forward(starts, W, settling)
+            below = h
             if masks is not None:
-                below = np.multiply(a, masks[number - 1], out=layer.up[:steps])
+                below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
         assert below is not None
         return below
 
@@ -148,24 +240,24 @@ class Unfolded:
         steps = len(window.x)
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
-            d = layer.d[:steps]
             if masks is not None:
+                d = layer.d[:steps]
                 np.multiply(d, masks[number - 1], out=d)
-            W = p[f"W{number}"]
-            recurrence.backward(layer.d_steps, layer.h_steps, starts, W, layer.product, layer.spare)
-            h_before, d_a = layer.h[:steps], rows_of(d)
+            layer.backward(starts, p[f"W{number}"])
+            d_ux, d_wh = rows_of(layer.d_ux[:steps]), rows_of(layer.d_wh[:steps])
+            h_before = rows_of(layer.h[:steps])
             if number > 1:
                 lower = self.layers[number - 2]
                 below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
-                np.matmul(d_a.T, below, out=gradient[f"U{number}"])  # (10.28)
-                np.matmul(d_a, p[f"U{number}"], out=rows_of(lower.d[:steps]))  # (10.21), downwards
-                np.matmul(self.ones[: len(d_a)], d_a, out=gradient[f"b{number}"])  # (10.23)
+                np.matmul(d_ux.T, below, out=gradient[f"U{number}"])  # (10.28)
+                np.matmul(d_ux, p[f"U{number}"], out=rows_of(lower.d[:steps]))  # (10.21), downwards
+                np.matmul(self.ones[: len(d_ux)], d_ux, out=gradient[f"b{number}"])  # (10.23)
             else:
-                sum_by_symbol(d_a, window.x.reshape(-1), gradient["U1"], self.one_hot)  # (10.28)
+                sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], self.one_hot)  # (10.28)
                 gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
             if window.begins is not None:
-                rows_of(h_before)[np.flatnonzero(window.begins)] = 0
-            np.matmul(d_a.T, rows_of(h_before), out=gradient[f"W{number}"])  # (10.26)
+                h_before[np.flatnonzero(window.begins)] = 0
+            np.matmul(d_wh.T, h_before, out=gradient[f"W{number}"])  # (10.26)
 
 
 FEW = 200  # symbols up to which summing by a product is quicker than by sorting

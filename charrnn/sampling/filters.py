@@ -1,7 +1,7 @@
-"""From what the network puts out to the symbol that is drawn.
+"""From the logits of a model to the symbol that is drawn.
 
-    y_hat = softmax o                     (10.11)
-    P(k)  ~ exp(o(k) / temperature)       a temperature below 1 sharpens, one above 1 flattens
+    y_hat = softmax of the logits         (10.11)
+    P(k)  ~ exp(logit(k) / temperature)       a temperature below 1 sharpens, one above 1 flattens
 
 then only the top_k most likely symbols stay, and of these the fewest that have top_p of the chance.
 UNKNOWN is never drawn: what it would have had goes to the rest, in proportion.
@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network.grid import Array64
+from charrnn.network.heads import normalise, set_aside
 from charrnn.network.parameters import Integers
-from charrnn.network.stepper import Array64
 from charrnn.vocabulary import UNKNOWN
 
 COLDEST = 1e-100  # what is colder divides by next to nothing, and draws the same
@@ -40,17 +41,14 @@ class Choice:
         self._o = self._log_sums = self._y_hat  # of the step in hand
 
     def prepare(self, o: Array64) -> None:
-        """Hand out the tickets for these outputs, (B, K), which change."""
+        """Hand out the tickets for these logits, (B, K), which change."""
         lanes = len(o)
         y_hat, tickets = self._y_hat[:lanes], self._tickets[:lanes]
-        unknown = o[:, UNKNOWN].copy()
-        o[:, UNKNOWN] = -np.inf
-        most = np.maximum.reduce(o, 1)
-        np.subtract(o, most[:, None], o)  # the softmax does not notice, and exp cannot overflow
-        np.exp(o, y_hat)
+        unknown = set_aside(o, UNKNOWN)
+        np.copyto(y_hat, o)
+        self._log_sums = np.logaddexp(np.log(normalise(y_hat)), unknown)
         np.add.accumulate(y_hat, 1, None, tickets)
         self._o = o
-        self._log_sums = np.logaddexp(np.log(tickets[:, -1]), unknown - most)
         if self.temperature != 1 or self._has_filters:
             weights = y_hat if self.temperature == 1 else self._tempered(o, y_hat)
             weights = self._only_the_top(weights) if self._has_filters else weights

@@ -19,13 +19,14 @@ import numpy as np
 
 from charrnn.errors import DivergedError
 from charrnn.network.exact_readout import ExactReadout
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Array
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.blocks import Floats, Ranks
 from charrnn.scoring.scorer import add_novelty
 from charrnn.settings import DYNAMIC_RATE
 from charrnn.values import check
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.vocabulary import END, UNKNOWN, Ids
 
 STEPS: Final = 32  # symbols read before learning from them
 TINY: Final = 1e-6
@@ -35,30 +36,24 @@ LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 class DynamicScorer:
     """A network that reads on and on, says what each symbol cost it, and learns."""
 
-    def __init__(
-        self,
-        p: Parameters,
-        vocabulary: Vocabulary,
-        rate: float,
-        carry: bool = False,
-        ranking: bool = False,
-    ) -> None:
+    def __init__(self, model: LanguageModel, rate: float, ranking: bool = False) -> None:
         check("rate", rate, DYNAMIC_RATE)
-        self.vocabulary = vocabulary
+        self.model = model
+        self.vocabulary = model.vocabulary
         self.rate = rate
-        self.carry = carry
         self.ranking = ranking
-        self._original = p
-        self._exact_readout = ExactReadout(STEPS, p.size, UNKNOWN if ranking else None)
+        self._exact_readout = ExactReadout(
+            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking
+        )
         self.begin()
 
     def begin(self) -> None:
         """Forget what was read, and what was learned from it."""
-        p = self._original.copy()
+        p = self.model.parameters.copy()
         self._p, self._gradient, self._squares = p, p.like(), p.like()
-        self._seen = Unfolded(p.size, STEPS, 1, p.flat.dtype)
+        self._seen = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
         self._seen.readout = self._exact_readout
-        self._learned = Unfolded(p.size, STEPS, 1, p.flat.dtype)
+        self._learned = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
         self._windows = 0
         self._line: Ids = np.zeros(1, self.vocabulary.dtype)  # the window so far, and one before
 
@@ -93,7 +88,7 @@ class DynamicScorer:
         """The last steps of the line."""
         line = self._line[-steps - 1 :, None].astype(np.intp)
         x = line[:-1]
-        return Window(x, line[1:], None if self.carry else x == END)
+        return Window(x, line[1:], None if self.model.carry else x == END)
 
     def _learn(self) -> None:
         """Move on by what the full window has to teach."""

@@ -19,8 +19,10 @@ import numpy as np
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.errors import DivergedError, ResumeError, SettingError
+from charrnn.network.architecture import Architecture
+from charrnn.network.model import LanguageModel
 from charrnn.network.parallel import Parallel
-from charrnn.network.parameters import Array, Parameters, Size, initial
+from charrnn.network.parameters import Array, Parameters, initial
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import State, Window
 from charrnn.random_streams import WEIGHTS
@@ -51,7 +53,7 @@ class TrainState:
 
     parameters: Parameters
     moments: Moments
-    lanes: State  # (B, H) for each layer: where the next window starts from
+    lanes: State  # (B, H) for each state: where the next window starts from
     step: int = 0
     epoch: int = 0
     window: int = 0  # of the epoch: how many have been read
@@ -97,10 +99,18 @@ Event = Step | Checkup | Done
 def start(corpus: Corpus, config: Fitted) -> TrainState:
     """A network that has learned nothing yet."""
     check_patience(config.patience, corpus)
-    size = Size(corpus.vocabulary.symbols, config.hidden, config.layers)
-    p = initial(size, log_frequencies(corpus), np.random.default_rng([config.seed, WEIGHTS]))
-    lanes = [np.zeros((config.batch, size.hidden), p.flat.dtype) for _ in range(size.layers)]
+    architecture = architecture_of(config, corpus.vocabulary.symbols)
+    rng = np.random.default_rng([config.seed, WEIGHTS])
+    p = initial(architecture, log_frequencies(corpus), rng)
+    lanes: State = [
+        np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
+    ]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
+
+
+def architecture_of(config: Fitted, symbols: int) -> Architecture:
+    """The network that these settings ask for, over so many symbols."""
+    return Architecture(symbols, config.hidden, config.layers, config.cell, config.ends)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -134,7 +144,8 @@ def entropy(logs: Array) -> float:
 def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     """Go on from this state until the run is over, changing the state in place."""
     learner = Learner(state, corpus, config)
-    validator = Validator(state.parameters, corpus, config)
+    model = LanguageModel(state.parameters, corpus.vocabulary, config.carry)
+    validator = Validator(model, corpus, config)
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
@@ -156,9 +167,13 @@ class Learner:
     def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
         p = state.parameters
         self.state, self.corpus, self.config = state, corpus, config
-        self.parallel = Parallel(p.size, config.bptt, config.batch, config.workers, p.flat.dtype)
+        self.parallel = Parallel(
+            p.architecture, config.bptt, config.batch, config.workers, p.flat.dtype
+        )
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        self.noise = Regularization(p, config)
+        self.regularization = Regularization(
+            p, config.batch, config.seed, config.dropout, config.dropconnect, config.blank
+        )
         self.gradient = p.like()
         self.clock = Stopwatch()
         self.limit = 4 * entropy(log_frequencies(corpus)) + 10  # nats each: more is divergence
@@ -186,16 +201,16 @@ class Learner:
         self.clock.lap()  # what check-ups and whoever watches took is not the step's
         done = progress(state, config, len(self.corpus.train.ids))
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
-        noise = self.noise
-        noise.begin(state.step)
+        hiding = self.regularization
+        hiding.begin(state.step)
         nats = self.parallel.nats_and_gradient(
-            noise.weights(state.parameters),
-            noise.characters(window),
+            hiding.weights(state.parameters),
+            hiding.characters(window),
             gradient,
             self.parallel.weight,
-            noise.units(),
+            hiding.units(),
         )
-        noise.through_weights(gradient)
+        hiding.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         count = window.y.size - (0 if window.idle is None else int(window.idle.sum()))
         self.check_bounds(nats / count if math.isfinite(norm) else norm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.network.parameters import Parameters
+from charrnn.network.model import LanguageModel
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings import Fitted
@@ -18,11 +18,11 @@ FAMILIAR = 1 << 9  # symbols of the training text that show whether all is well
 class Validator:
     """The texts to look at, and who scores them."""
 
-    def __init__(self, p: Parameters, corpus: Corpus, config: Fitted) -> None:
+    def __init__(self, model: LanguageModel, corpus: Corpus, config: Fitted) -> None:
         between = config.check_every * config.batch * config.bptt
         self._held_out = part_of(corpus.held_out, max(MINIMUM, int(between * SHARE)))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = Scorer(p, corpus.vocabulary, config.carry, config.workers)
+        self._scorer = Scorer(model, config.workers, fast=True)
 
     def score(self) -> Score | None:
         """The loss on held-out text; nothing where none is held out."""

@@ -9,22 +9,24 @@ from itertools import count
 
 import numpy as np
 
-from charrnn.network.parameters import Size, initial
+from charrnn.network.architecture import Architecture
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import initial
 from charrnn.sampling.sampler import Piece, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
 ROUNDS = 5
-TEXT = Size(symbols=65, hidden=256, layers=1)
-NAMES = Size(symbols=28, hidden=256, layers=2)
+TEXT = Architecture(symbols=65, hidden=256, layers=1)
+NAMES = Architecture(symbols=28, hidden=256, layers=2)
 
 
-def sampler(size: Size, mean_length: float, workers: int = 1) -> Sampler:
+def sampler(size: Architecture, mean_length: float, workers: int = 1) -> Sampler:
     """A network that says anything, and ends after so many characters on average."""
     chances = np.full(size.symbols, (1 - 1 / mean_length) / (size.symbols - 2))
     chances[:2] = 1 / mean_length, 1e-9
     parameters = initial(size, np.log(chances), np.random.default_rng(0))
     vocabulary = Vocabulary("".join(map(chr, range(0x61, 0x61 + size.symbols - 2))), 0.001)
-    return Sampler(parameters, vocabulary, SampleConfig(seed=1), "", workers)
+    return Sampler(LanguageModel(parameters, vocabulary), SampleConfig(seed=1), "", workers)
 
 
 def rate(pieces: Iterable[Piece], characters: int) -> float:
@@ -38,7 +40,9 @@ def rate(pieces: Iterable[Piece], characters: int) -> float:
     return drawn / (time.perf_counter() - start)
 
 
-def one_stream(size: Size = TEXT, mean_length: float = 1e6, characters: int = 10_000) -> float:
+def one_stream(
+    size: Architecture = TEXT, mean_length: float = 1e6, characters: int = 10_000
+) -> float:
     """Characters a second where each is handed over as it is drawn."""
     source = sampler(size, mean_length)
     return rate((piece for number in count() for piece in source.stream(number)), characters)

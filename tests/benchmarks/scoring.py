@@ -14,6 +14,7 @@ from pathlib import Path
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
+from charrnn.network.model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings import TrainConfig
@@ -53,7 +54,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     config = fitted(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
-    scorer = Scorer(state.parameters, corpus.vocabulary, workers=workers)
+    scorer = Scorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
     text: Examples = part_of(corpus.train, SCORED)
 
     def learn() -> None:

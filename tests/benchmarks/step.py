@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from charrnn.network.architecture import Architecture
 from charrnn.network.parallel import Parallel
-from charrnn.network.parameters import Size, initial
+from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Window
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 from tests.benchmarks.measuring import Work, in_turn
@@ -33,7 +34,7 @@ def step(shape: Shape, workers: int) -> Work:
     """One step on random symbols."""
     symbols, hidden, lanes, steps = shape
     rng = np.random.default_rng(0)
-    size = Size(symbols, hidden, 1)
+    size = Architecture(symbols, hidden, 1)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
     gradient, moments = p.like(), initial_moments("adam", p)
     parallel = Parallel(size, steps, lanes, workers)

@@ -6,8 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.room import Room
-from tests.running import PYTHON
+from tests.child import PYTHON
+from tests.program import Program
 
 # Saves at every check-up, however often those are.
 OFTEN = (
@@ -18,7 +18,7 @@ SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
 SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "2")
 BEGIN = ("train", "names.txt", *SIZE, "--check-every", "10", "--preview", "0")
 METRICS = ("--metrics", "metrics.jsonl")
-WHOLE_RUN = (*BEGIN, "--epochs", "300", *METRICS)
+WHOLE_RUN = (*BEGIN, "--epochs", "150", *METRICS)
 GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
 
 
@@ -30,11 +30,11 @@ class Undisturbed:
     metrics: bytes
 
 
-def run_undisturbed(room: Room) -> Undisturbed:
+def run_undisturbed(program: Program) -> Undisturbed:
     """Run it in a folder beside the other."""
-    beside = Room(room.folder / "undisturbed")
+    beside = Program(program.folder / "undisturbed")
     beside.folder.mkdir()
-    shutil.copy(room / "names.txt", beside / "names.txt")
+    shutil.copy(program / "names.txt", beside / "names.txt")
     beside.run(*WHOLE_RUN).says("next:")
     return found(beside.folder)
 
@@ -44,6 +44,6 @@ def found(folder: Path) -> Undisturbed:
     return Undisturbed((folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes())
 
 
-def is_tidy(room: Room) -> None:
+def is_tidy(program: Program) -> None:
     """Assert that nothing is left of those who were killed."""
-    assert not [path.name for path in room.folder.iterdir() if path.name.startswith(".")]
+    assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]

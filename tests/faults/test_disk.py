@@ -14,15 +14,17 @@ import pytest
 from charrnn.model_file import checkpoint
 from tests.faults.limits import limited, unprivileged
 from tests.faults.long_run import is_tidy
-from tests.faults.room import SMALL, Room
 from tests.faults.tracing import needs_strace, strace
+from tests.program import SMALL, Program
+
+pytestmark = pytest.mark.child(True)
 
 ROOM = "Free some room, or name a file elsewhere with -m."
 ELSEWHERE = "Name a file with -m in a folder that can be written to."
 
 
 @pytest.fixture
-def disk(trained: Room) -> Iterator[Path]:
+def disk(trained: Program) -> Iterator[Path]:
     """A disk of 64 KB with the model on it."""
     path = trained / "disk"
     path.mkdir()
@@ -46,7 +48,7 @@ def fill(disk: Path) -> None:
             return
 
 
-def test_20_a_full_disk_is_known_before_training_starts(trained: Room, disk: Path) -> None:
+def test_20_a_full_disk_is_known_before_training_starts(trained: Program, disk: Path) -> None:
     fill(disk)
     model = os.fspath(disk / "model.npz")
     for line in (
@@ -59,7 +61,7 @@ def test_20_a_full_disk_is_known_before_training_starts(trained: Room, disk: Pat
 
 
 def test_20_a_disk_with_too_little_room_for_this_model_is_known_before(
-    trained: Room, disk: Path
+    trained: Program, disk: Path
 ) -> None:
     (disk / "filler").write_bytes(bytes(30_000))
     model = os.fspath(disk / "model.npz")
@@ -72,7 +74,7 @@ def test_20_a_disk_with_too_little_room_for_this_model_is_known_before(
 
 
 def test_20_a_disk_that_fills_up_while_it_trains_keeps_the_last_good_file(
-    trained: Room, disk: Path
+    trained: Program, disk: Path
 ) -> None:
     path = disk / "model.npz"
     old = path.read_bytes()
@@ -96,7 +98,7 @@ def test_20_a_disk_that_fills_up_while_it_trains_keeps_the_last_good_file(
 
 
 def test_20_metrics_that_find_no_room_are_said_and_the_model_stays(
-    trained: Room, disk: Path
+    trained: Program, disk: Path
 ) -> None:
     before = (trained / "model.npz").read_bytes()
     line = ("train", "--resume", "--epochs", "100000", "--metrics", disk / "metrics.jsonl")
@@ -111,7 +113,7 @@ def test_20_metrics_that_find_no_room_are_said_and_the_model_stays(
     is_tidy(trained)
 
 
-def test_20_a_page_that_finds_no_room_is_said(trained: Room, disk: Path) -> None:
+def test_20_a_page_that_finds_no_room_is_said(trained: Program, disk: Path) -> None:
     fill(disk)
     page = disk / "page.html"
     what = "page.html cannot be written: No space left on device"
@@ -119,7 +121,7 @@ def test_20_a_page_that_finds_no_room_is_said(trained: Room, disk: Path) -> None
     trained.refuses("eval", "names.txt", "--html", page, what=what, hint=hint)
 
 
-def test_20_a_limit_on_file_sizes_is_known_before(trained: Room) -> None:
+def test_20_a_limit_on_file_sizes_is_known_before(trained: Program) -> None:
     before = trained.files()
     line = ("train", "names.txt", "--force", "--hidden", "40")
     ended = trained.run(*line, preexec_fn=limited(FSIZE=10_000))
@@ -133,11 +135,11 @@ def test_20_a_limit_on_file_sizes_is_known_before(trained: Room) -> None:
 @needs_strace
 @pytest.mark.parametrize("fault", ["fsync:error=EIO", "rename:error=EIO"])
 def test_20_a_disk_that_fails_while_it_saves_keeps_the_last_good_file(
-    trained: Room, fault: str
+    trained: Program, fault: str
 ) -> None:
     before = trained.files()
     line = ("train", "names.txt", *SMALL, "--force", "-q")
-    ended = trained.run(*line, program=strace(fault))
+    ended = trained.run(*line, by=strace(fault))
     assert ended.status == 1
     assert "Traceback" not in ended.err
     what, hint = ended.err.splitlines()[-2:]
@@ -147,9 +149,9 @@ def test_20_a_disk_that_fails_while_it_saves_keeps_the_last_good_file(
 
 
 @needs_strace
-def test_20_a_disk_that_fails_once_is_told_and_training_goes_on(trained: Room) -> None:
+def test_20_a_disk_that_fails_once_is_told_and_training_goes_on(trained: Program) -> None:
     line = ("train", "names.txt", *SMALL, "--epochs", "9", "--force")
-    ended = trained.run(*line, program=strace("fsync:error=EIO:when=1"))
+    ended = trained.run(*line, by=strace("fsync:error=EIO:when=1"))
     what = "charrnn: warning: model.npz cannot be saved: Input/output error"
     ended.says(what, "; training goes on", "next:")
     assert checkpoint.load(trained / "model.npz").state.epoch == 9
@@ -157,9 +159,9 @@ def test_20_a_disk_that_fails_once_is_told_and_training_goes_on(trained: Room) -
 
 
 @needs_strace
-def test_20_a_folder_that_cannot_be_synced_is_told(trained: Room) -> None:
+def test_20_a_folder_that_cannot_be_synced_is_told(trained: Program) -> None:
     ended = trained.run(
-        *("train", "names.txt", *SMALL, "--force"), program=strace("fsync:error=EIO:when=2")
+        *("train", "names.txt", *SMALL, "--force"), by=strace("fsync:error=EIO:when=2")
     )
     assert "was saved, but may not outlast a power cut: Input/output error" in ended.err
     assert "Traceback" not in ended.err
@@ -167,7 +169,7 @@ def test_20_a_folder_that_cannot_be_synced_is_told(trained: Room) -> None:
     is_tidy(trained)
 
 
-def test_20_a_folder_that_may_not_be_written_to_is_known_before(trained: Room) -> None:
+def test_20_a_folder_that_may_not_be_written_to_is_known_before(trained: Program) -> None:
     trained.folder.chmod(0o555)
     try:
         for line in (("train", "names.txt", "--force"), ("train", "--resume", "--epochs", "9")):
@@ -179,14 +181,14 @@ def test_20_a_folder_that_may_not_be_written_to_is_known_before(trained: Room) -
         trained.folder.chmod(0o755)
 
 
-def test_20_a_model_that_is_protected_is_not_replaced(trained: Room) -> None:
+def test_20_a_model_that_is_protected_is_not_replaced(trained: Program) -> None:
     (trained / "model.npz").chmod(0o444)
     what = "model.npz cannot be saved: the file is protected against writing"
     line = ("train", "names.txt", "--force")
     trained.refuses(*line, what=what, hint=ELSEWHERE, preexec_fn=unprivileged)
 
 
-def test_20_a_disk_mounted_to_be_read_is_known_before(trained: Room, disk: Path) -> None:
+def test_20_a_disk_mounted_to_be_read_is_known_before(trained: Program, disk: Path) -> None:
     remount = ["mount", "-o", "remount,ro", os.fspath(disk)]
     subprocess.run(remount, check=True)
     line = ("train", "names.txt", "--force", "-m", disk / "model.npz")

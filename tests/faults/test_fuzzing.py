@@ -10,8 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.faults import inside
-from tests.faults.room import Ended
+from tests.program import Program, Result
 
 SHORT = settings(max_examples=60)
 TEXTS = st.one_of(
@@ -50,7 +49,7 @@ def words(names: list[str]) -> st.SearchStrategy[dict[str, str]]:
     return st.fixed_dictionaries({}, optional=chosen)
 
 
-def is_an_answer(ended: Ended) -> bool:
+def is_an_answer(ended: Result) -> bool:
     """Whether all went well; what did not was told."""
     assert ended.status in (0, 1, 2), ended
     if ended.status:
@@ -82,19 +81,19 @@ def test_any_text_is_learned_and_scored_or_refused(
     carry: bool,
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "text").write_bytes(content(text))
-        (folder / "other").write_bytes(content(other))
+        program = Program(Path(name))
+        program.write("text", content(text))
+        program.write("other", content(other))
         small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
         line = ["train", "text", "--epochs", "2", *spelt(small), *["--carry"] * carry]
-        if not is_an_answer(inside.run(folder, *line)):
-            assert not (folder / "model.npz").exists()
+        if not is_an_answer(program.run(*line)):
+            assert not (program / "model.npz").exists()
             return
-        is_an_answer(inside.run(folder, "info"))
-        assert is_an_answer(inside.run(folder, "sample", "--max-chars", "9", "-n", "3"))
-        is_an_answer(inside.run(folder, "train", "--resume", "--epochs", "3"))
+        is_an_answer(program.run("info"))
+        assert is_an_answer(program.run("sample", "--max-chars", "9", "-n", "3"))
+        is_an_answer(program.run("train", "--resume", "--epochs", "3"))
         for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
-            ended = inside.run(folder, "eval", *scored, "--json")
+            ended = program.run("eval", *scored, "--json")
             if is_an_answer(ended):
                 for row in ended.out.splitlines():
                     is_finite(json.loads(row))
@@ -112,14 +111,14 @@ def is_finite(row: object) -> None:
 
 @SHORT
 @given(data=st.data())
-def test_any_prime_is_gone_on_from_or_refused(data: st.DataObject, trained_once: Path) -> None:
+def test_any_prime_is_gone_on_from_or_refused(data: st.DataObject, trained_once: Program) -> None:
     prime = data.draw(st.one_of(st.text(max_size=40), st.text("annabob\n\r", max_size=40)))
     numbers = data.draw(options(SAMPLING))
     flags = data.draw(
         st.sets(st.sampled_from(["--json", "--surprise", "--hide-prime", "--unique", "-0"]))
     )
     line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
-    ended = inside.run(trained_once, *line)
+    ended = trained_once.run(*line)
     if is_an_answer(ended) and "--json" in flags:
         for row in ended.out.splitlines():
             is_finite(json.loads(row))

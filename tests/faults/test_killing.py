@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from charrnn.model_file import checkpoint
 from tests.faults.long_run import (
     GO_ON,
@@ -17,68 +19,70 @@ from tests.faults.long_run import (
     is_tidy,
     run_undisturbed,
 )
-from tests.faults.room import Room
 from tests.faults.tracing import needs_strace, strace
+from tests.program import Program
+
+pytestmark = pytest.mark.child(True)
 
 KILLS = int(os.environ.get("CHARRNN_TEST_KILLS", "20"))
 
 
-def steps_saved(room: Room) -> int:
+def steps_saved(program: Program) -> int:
     """How far the model has come, which loads whatever happened."""
-    path = room / "model.npz"
+    path = program / "model.npz"
     return checkpoint.load(path).state.step if path.exists() else 0
 
 
-def next_line(room: Room) -> tuple[str, ...]:
+def next_line(program: Program) -> tuple[str, ...]:
     """What a user types next: go on, or once more from the beginning if nothing was saved."""
-    if (room / "model.npz").exists():
+    if (program / "model.npz").exists():
         return GO_ON
-    (room / "metrics.jsonl").unlink(missing_ok=True)
+    (program / "metrics.jsonl").unlink(missing_ok=True)
     return WHOLE_RUN
 
 
-def test_19_killed_at_random_it_ends_in_the_same_bytes(room: Room) -> None:
-    undisturbed = run_undisturbed(room)
+def test_19_killed_at_random_it_ends_in_the_same_bytes(program: Program) -> None:
+    undisturbed = run_undisturbed(program)
     began = time.monotonic()
-    with room.going(*WHOLE_RUN, program=SAVING_OFTEN) as child:
+    with program.going(*WHOLE_RUN, by=SAVING_OFTEN) as child:
         child.until_saved()
     until_saved = time.monotonic() - began
-    chance, kills, step = random.Random(), 1, steps_saved(room)
+    chance, kills, step = random.Random(), 1, steps_saved(program)
     while kills < KILLS:
-        with room.going(*next_line(room), program=SAVING_OFTEN) as child:
+        with program.going(*next_line(program), by=SAVING_OFTEN) as child:
             try:
                 child.process.wait(chance.uniform(0, 2 * until_saved))
             except subprocess.TimeoutExpired:
                 child.send(signal.SIGKILL)
                 assert child.end().status == -signal.SIGKILL
                 kills += 1
-                assert steps_saved(room) >= step
-                step = steps_saved(room)
+                assert steps_saved(program) >= step
+                step = steps_saved(program)
                 continue
             child.end().says("next:")  # it was quicker than we were: once more from the beginning
-        assert found(room.folder) == undisturbed
-        (room / "model.npz").unlink()
+        assert found(program.folder) == undisturbed
+        (program / "model.npz").unlink()
         step = 0
-    room.run(*next_line(room), program=SAVING_OFTEN).says("next:")
-    assert found(room.folder) == undisturbed
-    is_tidy(room)
+    program.run(*next_line(program), by=SAVING_OFTEN).says("next:")
+    assert found(program.folder) == undisturbed
+    is_tidy(program)
 
 
 MOMENTS = ["write:2", "write:9", "fsync:1", "rename:1", "fsync:2", "write:30", "rename:3"]
 
 
 @needs_strace
-def test_19_killed_exactly_there_it_ends_in_the_same_bytes(room: Room) -> None:
-    undisturbed = run_undisturbed(room)
+def test_19_killed_exactly_there_it_ends_in_the_same_bytes(program: Program) -> None:
+    undisturbed = run_undisturbed(program)
     step = 0
     for moment in MOMENTS:
         call, _, number = moment.partition(":")
-        program = strace(f"{call}:signal=KILL:when={number}", SAVING_OFTEN)
-        ended = room.run(*next_line(room), "-q", program=program)
+        killed = strace(f"{call}:signal=KILL:when={number}", SAVING_OFTEN)
+        ended = program.run(*next_line(program), "-q", by=killed)
         assert ended.status in (-9, 137), (moment, ended)
-        assert steps_saved(room) >= step
-        step = steps_saved(room)
+        assert steps_saved(program) >= step
+        step = steps_saved(program)
     assert step
-    room.run(*next_line(room)).says("next:")
-    assert found(room.folder) == undisturbed
-    is_tidy(room)
+    program.run(*next_line(program)).says("next:")
+    assert found(program.folder) == undisturbed
+    is_tidy(program)

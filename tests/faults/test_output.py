@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.inside import in_this_process
-from tests.faults.room import SMALL, Room
+from tests.program import SMALL, Program
+
+pytestmark = pytest.mark.child(True)
 
 STEERING = "\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"
 LOG = (
@@ -39,66 +40,66 @@ def steers(text: str) -> set[str]:
 @pytest.fixture(scope="session")
 def trained_on_logs(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A model of a network that has read a terminal log."""
-    room = Room(tmp_path_factory.mktemp("logs"))
-    room.write("log", LOG * 5)
-    room.run("train", "log", *SMALL, "--holdout", "0.3").says()
-    return (room / "model.npz").read_bytes()
+    program = Program(tmp_path_factory.mktemp("logs"))
+    program.write("log", LOG * 5)
+    program.run("train", "log", *SMALL, "--holdout", "0.3").says()
+    return (program / "model.npz").read_bytes()
 
 
 @pytest.fixture
-def logs(room: Room, trained_on_logs: bytes) -> Room:
-    room.write("log", LOG * 5)
-    room.write("model.npz", trained_on_logs)
-    return room
+def logs(program: Program, trained_on_logs: bytes) -> Program:
+    program.write("log", LOG * 5)
+    program.write("model.npz", trained_on_logs)
+    return program
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_26_to_a_terminal_nothing_steers_it(logs: Room, name: str) -> None:
-    status, seen = logs.on_a_terminal(*LINES[name], columns=300)
+def test_26_to_a_terminal_nothing_steers_it(logs: Program, name: str) -> None:
+    status, seen = logs.terminal(*LINES[name], columns=300)
     assert status == 0, seen
     assert not steers(OURS.sub("", seen)), seen
     assert r"\x1b" in seen or name in ("info", "eval", "baselines")
 
 
 @pytest.mark.parametrize("columns", [1, 40, 300])
-def test_26_nor_does_a_run_that_learns_it(logs: Room, columns: int) -> None:
+def test_26_nor_does_a_run_that_learns_it(logs: Program, columns: int) -> None:
     line = ("train", "log", *SMALL, "--epochs", "5", "--check-every", "2", "--force")
     env = {"NO_COLOR": "1"}
-    status, seen = logs.on_a_terminal(*line, "--preview", "5", columns=columns, env=env)
+    status, seen = logs.terminal(*line, "--preview", "5", columns=columns, env=env)
     assert status == 0, seen
     assert not steers(seen.replace("\x1b[A", ""))
 
 
-def test_26_to_a_pipe_go_the_exact_characters(logs: Room) -> None:
+def test_26_to_a_pipe_go_the_exact_characters(logs: Program) -> None:
     line = LINES["sample"]
     piped = logs.run(*line)
     piped.says()
-    assert {"\x1b", "\x07", "\x9b", "\u202e"} <= steers(piped.out.decode())
-    _, raw = logs.on_a_terminal(*line, "--raw", "-q")
-    assert raw == piped.out.decode().replace("\r\n", "\n")
-    rows = logs.run("eval", "log", "--per-example", "--sort", "input").out.decode().split("\n")
+    assert {"\x1b", "\x07", "\x9b", "\u202e"} <= steers(piped.out)
+    _, raw = logs.terminal(*line, "--raw", "-q")
+    assert raw == piped.out.replace("\r\n", "\n")
+    rows = logs.run("eval", "log", "--per-example", "--sort", "input").out.split("\n")
     wanted = [example for example in (LOG * 5).split("\n") if example]
     assert [row[31:] for row in rows if row] == wanted
 
 
-@in_this_process
-def test_26_what_is_said_beside_it_never_steers(logs: Room) -> None:
+@pytest.mark.child(False)
+def test_26_what_is_said_beside_it_never_steers(logs: Program) -> None:
     for name, line in {**LINES, "train": ("train", "log", *SMALL, "--force")}.items():
         ended = logs.run(*line)
         ended.says()
         assert not steers(ended.err), name
         if name not in ("sample", "surprise", "prime", "per example", "as it came"):
-            assert not steers(ended.out.decode()), name
+            assert not steers(ended.out), name
 
 
-def test_26_json_means_the_exact_characters_and_does_not_steer(logs: Room) -> None:
+def test_26_json_means_the_exact_characters_and_does_not_steer(logs: Program) -> None:
     def rows(*line: str) -> list[dict[str, Any]]:
         ended = logs.run(*line, "--json")
         ended.says()
-        assert not steers(ended.out.decode())
-        return [json.loads(row) for row in ended.out.decode().splitlines()]
+        assert not steers(ended.out)
+        return [json.loads(row) for row in ended.out.splitlines()]
 
-    drawn = logs.run("sample", "-n", "3", "--seed", "1").out.decode()
+    drawn = logs.run("sample", "-n", "3", "--seed", "1").out
     assert "".join(row["text"] + "\n" for row in rows("sample", "-n", "3", "--seed", "1")) == drawn
     read = rows("eval", "log", "--per-char")
     text = "".join(row["character"] or "\n" for row in read if "character" in row)
@@ -106,39 +107,39 @@ def test_26_json_means_the_exact_characters_and_does_not_steer(logs: Room) -> No
     assert set(rows("info")[0]["vocabulary"]) >= steers(LOG)
 
 
-def test_26_a_page_shows_them_too(logs: Room) -> None:
+def test_26_a_page_shows_them_too(logs: Program) -> None:
     logs.run("eval", "log", "--html", "page.html").says()
     page = (logs / "page.html").read_text("utf-8")
     assert not steers(page)
     assert "<script" not in page
 
 
-def test_27_markup_comes_out_as_it_is(room: Room) -> None:
-    room.write("text", MARKUP * 40)
+def test_27_markup_comes_out_as_it_is(program: Program) -> None:
+    program.write("text", MARKUP * 40)
     line = ("train", "text", *SMALL, "--epochs", "2")
-    room.run(*line).says("next:")
+    program.run(*line).says("next:")
     word = MARKUP.strip()
-    primed = room.run("sample", "--prime", word, "--max-chars", "1")
-    assert primed.out.decode().startswith(word)
-    rows = room.run("eval", "text", "--per-example").out.decode().splitlines()
+    primed = program.run("sample", "--prime", word, "--max-chars", "1")
+    assert primed.out.startswith(word)
+    rows = program.run("eval", "text", "--per-example").out.splitlines()
     assert len(rows) == 40
     assert all(row.endswith(f"  {word}") for row in rows)
-    status, seen = room.on_a_terminal("eval", "text", "--per-example", columns=200)
+    status, seen = program.terminal("eval", "text", "--per-example", columns=200)
     assert (status, seen.count(word)) == (0, 40)
-    status, seen = room.on_a_terminal("sample", "--prime", word, "--max-chars", "1", columns=200)
+    status, seen = program.terminal("sample", "--prime", word, "--max-chars", "1", columns=200)
     assert (status, seen.startswith(word)) == (0, True)
-    status, seen = room.on_a_terminal(*line, "--force", "--preview", "3", columns=200)
+    status, seen = program.terminal(*line, "--force", "--preview", "3", columns=200)
     assert status == 0
 
 
 @pytest.mark.parametrize("name", ["[red]", "[b]bold[-b]:smile:"])
-def test_27_names_with_markup_are_said_as_they_are(room: Room, name: str) -> None:
-    room.write(name, "anna\nbob\n" * 9)
-    done = room.run("train", name, *SMALL, "-m", f"{name}.npz")
+def test_27_names_with_markup_are_said_as_they_are(program: Program, name: str) -> None:
+    program.write(name, "anna\nbob\n" * 9)
+    done = program.run("train", name, *SMALL, "-m", f"{name}.npz")
     done.says(f"corpus     {name}\n")
-    assert f"model      {name}.npz\n".encode() in done.out
+    assert f"model      {name}.npz\n" in done.out
     for missing in (f"{name}.no", f"[/b]{name}"):
         what = f"there is no model {missing}"
-        room.refuses("info", "-m", missing, what=what, hint="Train one first")
+        program.refuses("info", "-m", missing, what=what, hint="Train one first")
         what = f"{missing} does not exist"
-        room.refuses("eval", missing, "-m", f"{name}.npz", what=what, hint="Check the name")
+        program.refuses("eval", missing, "-m", f"{name}.npz", what=what, hint="Check the name")

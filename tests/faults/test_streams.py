@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from charrnn.model_file import checkpoint
+from tests.child import CHARRNN, PATIENCE
 from tests.faults.long_run import is_tidy
-from tests.faults.room import SMALL, Room, is_refusal
-from tests.running import CHARRNN, going
+from tests.program import SMALL, Program, is_refusal
 from tests.speaking import independent, saved
+
+pytestmark = pytest.mark.child(True)
 
 TAKES_NOTHING = "cannot write to standard output: No space left on device"
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -33,17 +35,18 @@ ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")
     ids=" ".join,
 )
 def test_22_a_reader_who_leaves_ends_it_at_once_and_quietly(
-    trained: Room, line: tuple[str, ...]
+    trained: Program, line: tuple[str, ...]
 ) -> None:
     trained.write("long.txt", (trained / "names.txt").read_bytes() * 10_000)
     saved(independent({"a": 1.0}), trained / "endless.npz")
-    with going(*line, cwd=trained.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stderr is not None
-        assert child.stdout.read(10)
-        child.stdout.close()
-        assert child.wait(20) == 141
-        said = child.stderr.read()
+    with trained.going(*line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        process = child.process
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(10)
+        process.stdout.close()
+        assert process.wait(PATIENCE) == 141
+        said = process.stderr.read()
     assert b"rror" not in said
     assert line[0] != "sample" or said == b""
 
@@ -53,7 +56,7 @@ LINES = [("sample",), ("sample", "--json"), ("eval", "names.txt", "-q"), ("info"
 
 @full
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
-def test_22_a_stdout_that_takes_nothing_is_said(trained: Room, line: tuple[str, ...]) -> None:
+def test_22_a_stdout_that_takes_nothing_is_said(trained: Program, line: tuple[str, ...]) -> None:
     before = (trained / "model.npz").read_bytes()
     with open("/dev/full", "wb") as nowhere, trained.going(*line, stdout=nowhere) as child:
         ended = child.end()
@@ -62,16 +65,16 @@ def test_22_a_stdout_that_takes_nothing_is_said(trained: Room, line: tuple[str, 
 
 
 @full
-def test_22_a_run_whose_table_cannot_be_written_is_saved_all_the_same(room: Room) -> None:
+def test_22_a_run_whose_table_cannot_be_written_is_saved_all_the_same(program: Program) -> None:
     with (
         open("/dev/full", "wb") as nowhere,
-        room.going("train", "names.txt", *SMALL, stdout=nowhere) as child,
+        program.going("train", "names.txt", *SMALL, stdout=nowhere) as child,
     ):
         ended = child.end()
     assert ended.status == 1
     assert TAKES_NOTHING in ended.err
-    assert checkpoint.load(room / "model.npz").state.epoch == 1
-    is_tidy(room)
+    assert checkpoint.load(program / "model.npz").state.epoch == 1
+    is_tidy(program)
 
 
 def closed(*streams: int) -> list[str]:
@@ -82,42 +85,42 @@ def closed(*streams: int) -> list[str]:
 
 @pytest.mark.parametrize("command", ["train", "sample", "eval", "info"])
 def test_22_a_stdout_that_is_closed_is_said_before_anything_is_done(
-    trained: Room, command: str
+    trained: Program, command: str
 ) -> None:
     line = {"train": ("names.txt", "--force"), "eval": ("names.txt",)}.get(command, ())
     trained.refuses(
         *(command, *line),
         what="standard output is closed",
         hint="Send it to a file, or to /dev/null.",
-        program=closed(1),
+        by=closed(1),
     )
 
 
 @full
-def test_22_a_stderr_that_takes_nothing_changes_nothing(room: Room) -> None:
+def test_22_a_stderr_that_takes_nothing_changes_nothing(program: Program) -> None:
     line = ("train", "names.txt", *SMALL)
-    room.run(*line, "-m", "heard.npz").says()
-    assert room.run(*line, "-m", "closed.npz", program=closed(2)).status == 0
+    program.run(*line, "-m", "heard.npz").says()
+    assert program.run(*line, "-m", "closed.npz", by=closed(2)).status == 0
     with (
         open("/dev/full", "wb") as nowhere,
-        room.going(*line, "-m", "full.npz", stderr=nowhere) as child,
+        program.going(*line, "-m", "full.npz", stderr=nowhere) as child,
     ):
         assert child.end().status == 0
-    heard = (room / "heard.npz").read_bytes()
-    assert (room / "closed.npz").read_bytes() == (room / "full.npz").read_bytes() == heard
-    is_tidy(room)
+    heard = (program / "heard.npz").read_bytes()
+    assert (program / "closed.npz").read_bytes() == (program / "full.npz").read_bytes() == heard
+    is_tidy(program)
 
 
-def test_22_with_all_three_closed_no_file_takes_their_place(trained: Room) -> None:
+def test_22_with_all_three_closed_no_file_takes_their_place(trained: Program) -> None:
     before = trained.files()
-    ended = trained.run("train", "names.txt", "--force", program=closed(0, 1, 2))
-    assert (ended.status, ended.err, ended.out) == (1, "", b"")
+    ended = trained.run("train", "names.txt", "--force", by=closed(0, 1, 2))
+    assert (ended.status, ended.err, ended.out) == (1, "", "")
     assert trained.files() == before
 
 
-def test_22_a_stdin_that_is_closed_is_empty(trained: Room) -> None:
+def test_22_a_stdin_that_is_closed_is_empty(trained: Program) -> None:
     what, hint = "standard input is empty", "A corpus needs a character that can be seen."
-    trained.refuses("train", "-", "--force", what=what, hint=hint, program=closed(0))
-    ended = trained.run("sample", "--prime-file", "-", "--seed", "1", program=closed(0))
+    trained.refuses("train", "-", "--force", what=what, hint=hint, by=closed(0))
+    ended = trained.run("sample", "--prime-file", "-", "--seed", "1", by=closed(0))
     ended.says()
     assert ended.out == trained.run("sample", "--seed", "1").out

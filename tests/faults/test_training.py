@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from charrnn.model_file import checkpoint
-from tests.faults.inside import in_this_process
+from tests.child import CHARRNN
 from tests.faults.long_run import is_tidy
-from tests.faults.room import SMALL, Room, is_refusal
 from tests.faults.test_signals import ENDLESS
-from tests.running import CHARRNN
+from tests.program import SMALL, Program, is_refusal
+
+pytestmark = pytest.mark.child(True)
 
 RUINOUS = [
     "--lr 1e6",
@@ -27,10 +28,10 @@ RUINOUS = [
 ]
 
 
-@in_this_process
+@pytest.mark.child(False)
 @pytest.mark.parametrize("line", RUINOUS)
 def test_23_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
-    trained: Room, line: str
+    trained: Program, line: str
 ) -> None:
     command = ("train", "names.txt", *SMALL, "--epochs", "20", "--force", "-q", *line.split())
     ended = trained.refuses(
@@ -41,7 +42,7 @@ def test_23_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
     assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
 
 
-def test_23_the_same_from_outside(trained: Room) -> None:
+def test_23_the_same_from_outside(trained: Program) -> None:
     trained.refuses(
         *("train", "names.txt", *SMALL, "--epochs", "20", "--force", "--lr", "1e6"),
         what="the loss grew out of bounds at step ",
@@ -49,7 +50,7 @@ def test_23_the_same_from_outside(trained: Room) -> None:
     )
 
 
-def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Room) -> None:
+def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> None:
     """Its weights were carried off by somebody else: it stops, and the best are still there."""
     before = checkpoint.load(trained / "model.npz")
     ruined = checkpoint.load(trained / "model.npz")
@@ -57,37 +58,37 @@ def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Room) -> None
     checkpoint.save(trained / "model.npz", ruined)
     trained.refuses(
         *("train", "--resume", "--epochs", "50", "-q"),
-        what="the loss grew out of bounds at step 4",
-        hint="model.npz holds the run as it was at step 4.",
+        what=f"the loss grew out of bounds at step {before.state.step}",
+        hint=f"model.npz holds the run as it was at step {before.state.step}.",
     )
     trained.run("sample").says()
     after = checkpoint.load_trained(trained / "model.npz")
     assert before.state.best is not None
-    assert after.parameters.flat.tobytes() == before.state.best.flat.tobytes()
+    assert after.model.parameters.flat.tobytes() == before.state.best.flat.tobytes()
 
 
-def test_24_a_second_run_into_the_same_file_is_refused(room: Room) -> None:
-    (room / "link.npz").symlink_to("model.npz")
-    with room.going(*ENDLESS) as child:
+def test_24_a_second_run_into_the_same_file_is_refused(program: Program) -> None:
+    (program / "link.npz").symlink_to("model.npz")
+    with program.going(*ENDLESS) as child:
         child.until_saved()
         for line in (
             ("names.txt", "--force"),
             ("--resume",),
             ("names.txt", "--force", "-m", "link.npz"),
-            ("names.txt", "--force", "-m", room / "model.npz"),
+            ("names.txt", "--force", "-m", program / "model.npz"),
         ):
-            ended = room.run("train", *line)
-            assert (ended.status, ended.out) == (1, b"")
+            ended = program.run("train", *line)
+            assert (ended.status, ended.out) == (1, "")
             assert "Traceback" not in ended.err
             what, hint = ended.err.splitlines()
             assert f"is being written by another run (process {child.process.pid})" in what
             assert hint == "Wait until that run has ended, or name another file with -m."
-        room.run("train", *SMALL, "names.txt", "-m", "other.npz").says()
-        room.run("sample").says()
+        program.run("train", *SMALL, "names.txt", "-m", "other.npz").says()
+        program.run("sample").says()
         child.send(signal.SIGINT)
         assert child.end().status == 130
-    checkpoint.load(room / "model.npz")
-    is_tidy(room)
+    checkpoint.load(program / "model.npz")
+    is_tidy(program)
 
 
 SURROUNDINGS: dict[str, dict[str, str | None]] = {
@@ -116,26 +117,26 @@ SURROUNDINGS: dict[str, dict[str, str | None]] = {
 
 
 @pytest.fixture(scope="session")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """What comes out in surroundings as they should be."""
-    return results(Room(tmp_path_factory.mktemp("usual")), {}, terminal=False)
+    return results(Program(tmp_path_factory.mktemp("usual")), {}, terminal=False)
 
 
-def results(room: Room, env: dict[str, str | None], *, terminal: bool) -> dict[str, bytes]:
+def results(program: Program, env: dict[str, str | None], *, terminal: bool) -> dict[str, object]:
     """Train, sample and eval on a text that is not all ASCII."""
-    room.write("text", "Zoë\nJosé\nбоб\n愛\n\x1b[31m[/b]:smile:\n" * 9)
+    program.write("text", "Zoë\nJosé\nбоб\n愛\n\x1b[31m[/b]:smile:\n" * 9)
     line = ("train", "text", *SMALL, "--epochs", "3")
     if terminal:
-        status, seen = room.on_a_terminal(*line, columns=1, env=env)
+        status, seen = program.terminal(*line, columns=1, env=env)
         assert (status, "Traceback" in seen) == (0, False), seen
     else:
-        room.run(*line, env=env).says()
-    found = {"model": (room / "model.npz").read_bytes()}
+        program.run(*line, env=env).says()
+    found: dict[str, object] = {"model": (program / "model.npz").read_bytes()}
     for name, command in {
         "sample": ("sample", "-n", "5", "--seed", "1", "--prime", "Zoë"),
         "eval": ("eval", "text", "--per-example"),
     }.items():
-        ended = room.run(*command, env=env)
+        ended = program.run(*command, env=env)
         ended.says()
         found[name] = ended.out
     return found
@@ -143,16 +144,16 @@ def results(room: Room, env: dict[str, str | None], *, terminal: bool) -> dict[s
 
 @pytest.mark.parametrize("name", SURROUNDINGS)
 def test_25_poor_surroundings_change_no_result(
-    room: Room, name: str, expected: dict[str, bytes]
+    program: Program, name: str, expected: dict[str, object]
 ) -> None:
-    assert results(room, SURROUNDINGS[name], terminal=False) == expected
+    assert results(program, SURROUNDINGS[name], terminal=False) == expected
 
 
 @pytest.mark.parametrize("name", ["a dumb terminal", "ascii, and no UTF-8 mode"])
 def test_25_nor_does_a_terminal_of_one_column(
-    room: Room, name: str, expected: dict[str, bytes]
+    program: Program, name: str, expected: dict[str, object]
 ) -> None:
-    assert results(room, SURROUNDINGS[name], terminal=True) == expected
+    assert results(program, SURROUNDINGS[name], terminal=True) == expected
 
 
 BARE = (
@@ -166,20 +167,20 @@ BARE = (
 )
 
 
-def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(room: Room) -> None:
-    room.train("names.txt").says()
-    expected = (room / "model.npz").read_bytes()
-    (room / "model.npz").unlink()
-    gone = room / "gone"
+def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(program: Program) -> None:
+    program.train("names.txt").says()
+    expected = (program / "model.npz").read_bytes()
+    (program / "model.npz").unlink()
+    gone = program / "gone"
     gone.mkdir()
-    there = Room(gone)
+    there = Program(gone)
     script = f'rmdir "{gone}" && exec "$0" "$@"'
-    program = ["/bin/sh", "-c", script, *CHARRNN]
-    line = (*SMALL, "-m", room / "model.npz")
-    there.run("train", room / "names.txt", *line, program=program, env=BARE).says()
-    assert learned(room / "model.npz") == learned_from(expected, room)
+    there_no_more = ["/bin/sh", "-c", script, *CHARRNN]
+    line = (*SMALL, "-m", program / "model.npz")
+    there.run("train", program / "names.txt", *line, by=there_no_more, env=BARE).says()
+    assert learned(program / "model.npz") == learned_from(expected, program)
     gone.mkdir()
-    there.run("sample", "-m", room / "model.npz", program=program).says()
+    there.run("sample", "-m", program / "model.npz", by=there_no_more).says()
     for command, hint in {
         ("train", "names.txt"): "name a file elsewhere with -m.",
         ("train", "names.txt", "--metrics", "metrics.jsonl"): "name a file elsewhere with -m.",
@@ -187,12 +188,12 @@ def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(room: Room) -> N
         ("eval", "names.txt"): "Train one first: ",
     }.items():
         gone.mkdir(exist_ok=True)
-        is_refusal(there.run(*command, program=program), "model.npz", hint)
+        is_refusal(there.run(*command, by=there_no_more), "model.npz", hint)
 
 
 def learned(path: Path) -> bytes:
-    return checkpoint.load_trained(path).parameters.flat.tobytes()
+    return checkpoint.load_trained(path).model.parameters.flat.tobytes()
 
 
-def learned_from(content: bytes, room: Room) -> bytes:
-    return learned(room.write("other.npz", content))
+def learned_from(content: bytes, program: Program) -> bytes:
+    return learned(program.write("other.npz", content))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.running import CHARRNN
+from tests.child import CHARRNN
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 
 
-def strace(fault: str, program: Sequence[str] = CHARRNN) -> list[str]:
+def strace(fault: str, command: Sequence[str] = CHARRNN) -> list[str]:
     """The program, with that done to one of its calls, such as "fsync:error=EIO"."""
     call = fault.partition(":")[0]
     traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
-    return [*traced, "-e", f"inject={fault}", *program]
+    return [*traced, "-e", f"inject={fault}", *command]

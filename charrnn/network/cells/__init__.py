@@ -1,0 +1,67 @@
+"""Cells: how a layer gets from one state to the next. A file each, and a line in CELLS.
+
+A cell sees one step of one layer. With B lanes, H units and G gates it is handed
+
+    ux (B, G H)   b + U x(t), one block of H columns a gate
+    wh (B, G H)   W h(t-1), the one product inside the loop, whatever the cell
+    before        its states at t-1, each (B, H); the first is h
+    after         its states at t, to be filled; the first is what the layer above reads
+
+and on the way back, with what it wrote on its tape, dL/d(after), to be turned into dL/d(ux),
+dL/d(wh) and, where it reads them, dL/d(before). Training and exact steps call the same two
+functions. A cell of one gate computes in place: there ``ux`` is the place of the new h, and d_ux
+that of its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from charrnn.network.parameters import Array
+
+    Forward = Callable[[Array, Array, Sequence[Array], Sequence[Array], Array], None]
+    Backward = Callable[
+        [
+            Sequence[Array],
+            Sequence[Array],
+            Sequence[Array],
+            Array,
+            Array,
+            Array,
+            Sequence[Array],
+            Array,
+        ],
+        None,
+    ]
+
+# name -> where it is found
+CELLS = {"tanh": "charrnn.network.cells.tanh:TANH"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Two functions, and what has to be known to call them."""
+
+    forward: Forward  # (ux, wh, before, after, tape)
+    backward: Backward  # (d_after, before, after, tape, d_ux, d_wh, d_before, spare)
+    states: Mapping[str, float]  # name -> how far from 0 it can be
+    bias: Sequence[float]  # what the b of each gate starts from
+    tape: int = 0  # blocks of H columns that forward leaves for backward
+    reads_before: bool = False  # whether it reads its states before, not only through W h
+    one_gradient: bool = True  # whether dL/d(W h) is dL/d(U x): then d_wh is d_ux
+
+    @property
+    def gates(self) -> int:
+        """How many blocks of H columns U, W and b have."""
+        return len(self.bias)
+
+
+def cell_named(name: str) -> Cell:
+    """The cell of that name."""
+    module, _, attribute = CELLS[name].partition(":")
+    cell: Cell = getattr(import_module(module), attribute)
+    return cell

@@ -1,0 +1,122 @@
+"""``charrnn eval --html``: a page is written whole, and never over what somebody needs."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from charrnn.cli.exit_status import READER_LEFT
+from charrnn.model_file import checkpoint
+from tests.child import PATIENCE
+from tests.evaluating import scored, write
+from tests.program import Program
+
+
+def test_a_page_is_written_whole(well_trained: Program) -> None:
+    ran = well_trained.run("eval", write("anna <b>\nbob\n"), "--html", "page.html")
+    assert ran.status == 0
+    assert "per character" in ran.out
+    assert "the coloured text is in page.html" in ran.err
+    page = Path("page.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>\n")
+    assert "<b>" not in page
+    assert "<title>text.txt</title>" in page
+    found = scored(well_trained, "text.txt")
+    assert f"<dd>{found['bits_per_character']:.3f}</dd>" in page
+    assert scored(well_trained, "text.txt", "--html", "again.html")["nats"] == found["nats"]
+
+
+def test_a_page_that_fails_leaves_what_was_there(well_trained: Program) -> None:
+    Path("page.html").write_text("old")
+    Path("text.txt").write_bytes(b"anna\n" * 40_000 + b"\xff\n")
+    assert well_trained.run("eval", "text.txt", "--html", "page.html").status == 1
+    assert Path("page.html").read_text() == "old"
+    assert not list(Path().glob(".page*"))
+
+
+def test_a_reader_who_leaves_ends_a_page_quietly_too(well_trained: Program) -> None:
+    write("anna\n" * 40_000)
+    Path("page.html").write_text("old")
+    line = ("eval", "text.txt", "--per-char", "--html", "page.html")
+    with well_trained.going(*line, stdout=subprocess.PIPE) as child:
+        assert child.process.stdout is not None
+        assert child.process.stdout.readline().startswith(b"a\t")
+        child.process.stdout.close()
+        assert child.process.wait(PATIENCE) == READER_LEFT
+        assert child.err == ""
+    assert Path("page.html").read_text() == "old"
+    assert not list(Path().glob(".page*"))
+
+
+@pytest.mark.parametrize("where", ["nowhere/page.html", "."])
+def test_a_page_that_cannot_be_written_is_told_at_once(well_trained: Program, where: str) -> None:
+    ran = well_trained.run("eval", write("anna\n"), "--html", where)
+    assert ran.status == 1
+    assert "cannot be written" in ran.err
+    assert "--html" in ran.err
+    assert "bytes are needed" not in ran.err
+
+
+@pytest.mark.parametrize("where", ["model.npz", "text.txt", "./text.txt"])
+def test_a_page_never_takes_the_place_of_what_it_is_made_of(
+    well_trained: Program, where: str
+) -> None:
+    ran = well_trained.run("eval", write("anna\n"), "--html", where)
+    assert ran.status == 2
+    assert "--html would write over" in ran.err
+
+
+@pytest.mark.parametrize("args", [(), ("text.txt",), ("text.txt", "--baselines")])
+@pytest.mark.parametrize("how", ["plainly", "linked", "hard linked"])
+def test_a_page_never_takes_the_place_of_the_corpus(
+    well_trained: Program, args: tuple[str, ...], how: str
+) -> None:
+    write("anna\n")
+    corpus = page = Path("names.txt")
+    before = corpus.read_bytes()
+    if how != "plainly":
+        page = Path("page.html")
+        page.hardlink_to(corpus) if how == "hard linked" else page.symlink_to(corpus)
+    ran = well_trained.run("eval", *args, "--html", page)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == f"charrnn: error: --html would write over {page}\nName a file of its own.\n"
+    assert corpus.read_bytes() == before
+
+
+def learned_from(model: str, *sources: str, valid: tuple[str, ...] = ()) -> None:
+    """Write a model that says so."""
+    run = checkpoint.load("model.npz")
+    run.corpus = replace(run.corpus, sources=sources, valid=valid)
+    checkpoint.save(model, run)
+
+
+def test_nor_of_a_text_to_validate_with_or_a_corpus_that_came_along(well_trained: Program) -> None:
+    write("anna\n")
+    write("bob\n", "valid.txt")
+    learned_from("other.npz", "names.txt", "verses", valid=("text.txt", "valid.txt"))
+    for page in ("valid.txt", "verses"):
+        ran = well_trained.run("eval", "names.txt", "-m", "other.npz", "--html", page)
+        assert ran.status == 2
+        assert f"--html would write over {page}" in ran.err
+    assert Path("valid.txt").read_text() == "bob\n"
+    assert not Path("verses").exists()
+
+
+def test_nor_of_a_text_that_is_standard_input(well_trained: Program) -> None:
+    write("anna\n")
+    with open("text.txt", "rb") as typed:
+        ran = well_trained.run("eval", "-", "--html", "text.txt", child=True, stdin=typed)
+    assert ran.status == 2
+    assert "--html would write over text.txt" in ran.err
+    assert Path("text.txt").read_text() == "anna\n"
+
+
+def test_a_corpus_with_a_name_that_no_file_has_forbids_no_page(well_trained: Program) -> None:
+    learned_from("other.npz", "-", "", "a\0b", "\ud800", "x" * 5000, "nowhere/at/all")
+    for page in ("-", "page.html", "page.html"):
+        ran = well_trained.run("eval", write("anna\n"), "-m", "other.npz", "--html", page)
+        assert ran.status == 0, ran.err

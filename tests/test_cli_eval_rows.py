@@ -1,0 +1,172 @@
+"""``charrnn eval``: a row for each example, and a row or a colour for each character."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+
+import pytest
+
+from charrnn.api import Model, load
+from tests.corpora import WORDS
+from tests.evaluating import rows, scored, write
+from tests.program import Program
+
+ESCAPE = re.compile("\x1b\\[[0-9;]*m")
+
+
+@pytest.fixture
+def loaded(well_trained: Program) -> Model:
+    """The model as Python has it."""
+    return load(well_trained / "model.npz")
+
+
+# A row for each example
+
+
+def test_odd_ones_come_first(well_trained: Program, loaded: Model) -> None:
+    found = rows(well_trained, write("anna\nqqq\nbob\nclara\n"), "--per-example")
+    assert found[0]["text"] == "qqq"
+    means = [row["nats_per_character"] for row in found]
+    assert means == sorted(means, reverse=True)
+    for row in found:
+        assert row["schema"] == "charrnn.eval.example/1"
+        assert row["nats"] == pytest.approx(loaded.score([row["text"]]).nats, rel=1e-6)
+        assert row["characters"] == len(row["text"])
+        assert row["bits_per_character"] == pytest.approx(row["nats_per_character"] / math.log(2))
+    assert sorted(row["number"] for row in found) == [1, 2, 3, 4]
+    long = rows(well_trained, "text.txt", "--per-example", "--sort", "nats")
+    assert [row["nats"] for row in long] == sorted((row["nats"] for row in found), reverse=True)
+
+
+def test_what_costs_the_same_stays_in_its_order(well_trained: Program) -> None:
+    found = rows(well_trained, write("bob\nanna\nbob\nanna\nbob\n"), "--per-example")
+    by_name = {name: [r["number"] for r in found if r["text"] == name] for name in ("bob", "anna")}
+    assert by_name == {"bob": [1, 3, 5], "anna": [2, 4]}
+
+
+def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: Program) -> None:
+    lines = ["bob", "", "q", "", "  ", "anna"]
+    found = rows(well_trained, write("\n".join(lines) + "\n"), "--per-example", "--sort", "input")
+    assert [row["text"] for row in found] == lines
+    assert [row["number"] for row in found] == [1, 2, 3, 4, 5, 6]
+    plain = well_trained.run(
+        "eval", "text.txt", "--per-example", "--sort", "input"
+    ).out.splitlines()
+    assert [line[31:] for line in plain] == lines
+    assert [float(line.split()[0]) for line in plain] == [
+        pytest.approx(row["nats"], abs=0.006) for row in found
+    ]
+
+
+def test_rows_come_as_soon_as_their_lines_do(well_trained: Program) -> None:
+    line = ("eval", "-", "--per-example", "--sort", "input", "--json", "-q")
+    with well_trained.going(*line, stdin=subprocess.PIPE) as child:
+        assert child.process.stdin is not None
+        for count, name in enumerate(WORDS[:5], 1):
+            child.process.stdin.write(f"{name}\n".encode())
+            child.process.stdin.flush()
+            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
+        child.process.stdin.close()
+        ended = child.end()
+    assert (ended.status, [row["text"] for row in ended.rows]) == (0, WORDS[:5])
+
+
+def test_sums_stand_beside_rows_on_stderr(well_trained: Program) -> None:
+    ran = well_trained.run("eval", write("anna\nbob\n"), "--per-example")
+    assert ran.out.count("\n") == 2
+    total = scored(well_trained, "text.txt")
+    assert f"{total['nats_per_character']:.4f} nats or" in ran.err
+    assert well_trained.run("eval", "text.txt", "--per-example", "-q").err == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["[/b]:smile:[red]", 'a"b\\c', "\x1b[31m\x7f", "\u2028\u202e", "👩\u200d🔬", "q" * 300]
+)
+def test_any_text_comes_out_as_it_is(well_trained: Program, name: str) -> None:
+    write(name + "\n")
+    assert rows(well_trained, "text.txt", "--per-example")[0]["text"] == name
+    assert well_trained.run("eval", "text.txt", "--per-example").out.endswith(f"  {name}\n")
+    status, seen = well_trained.terminal("eval", "text.txt", "--per-example")
+    assert status == 0
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]", ESCAPE.sub("", seen))
+    assert all(len(ESCAPE.sub("", line)) < 80 for line in seen.splitlines()[:2])
+
+
+def test_examples_of_several_lines_keep_to_a_row(well_trained: Program) -> None:
+    write("anna\nbob\n\nclara\n")
+    ran = well_trained.run(
+        "eval", "text.txt", "--examples", "paragraphs", "--per-example", "--sort", "input"
+    )
+    assert [line[31:] for line in ran.out.splitlines()] == ["anna\\nbob", "clara"]
+
+
+# A row, or a colour, for each character
+
+
+def test_characters_have_nats_and_ranks(well_trained: Program, loaded: Model) -> None:
+    found = rows(well_trained, write("anna\nЖ\n"), "--per-char")
+    assert [row["character"] for row in found] == [*"anna", None, "Ж", None]
+    assert all(row["schema"] == "charrnn.eval.character/1" for row in found)
+    assert sum(row["nats"] for row in found) == pytest.approx(loaded.score(["anna", "Ж"]).nats)
+    assert found[5]["rank"] == loaded.vocabulary.symbols
+    assert all(1 <= row["rank"] <= loaded.vocabulary.symbols for row in found)
+
+
+def test_without_colours_there_is_a_table(well_trained: Program) -> None:
+    found = rows(well_trained, write("a\tb\n"), "--per-char")
+    lines = [
+        line.split("\t")
+        for line in well_trained.run("eval", "text.txt", "--per-char").out.splitlines()
+    ]
+    assert [line[0] for line in lines] == ["a", "\\t", "b", "END"]
+    assert [float(line[1]) for line in lines] == [
+        pytest.approx(row["nats"], abs=1e-3) for row in found
+    ]
+    assert [int(line[2]) for line in lines] == [row["rank"] for row in found]
+
+
+@pytest.mark.parametrize(
+    ("env", "code"),
+    [
+        ({"COLORTERM": "truecolor"}, "\x1b[38;2;"),
+        ({}, "48;5;"),
+        ({"TERM": "xterm"}, "\x1b[1;37;45m"),
+    ],
+)
+def test_a_terminal_shows_the_heat_of_the_text(
+    well_trained: Program, env: dict[str, str], code: str
+) -> None:
+    write("anna qЖq\nbob\x1b[2J\n")
+    status, seen = well_trained.terminal("eval", "text.txt", "--per-char", env=env)
+    assert status == 0
+    assert code in seen
+    lines = ESCAPE.sub("", seen).splitlines()
+    assert lines[0].rstrip("■$") == "anna qЖq"
+    assert lines[1].rstrip("■$") == "bob\\x1b[2J"
+    assert lines[2].startswith("bits: ")
+    assert ">10" in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "head"), [(60, ["nats", "bits", "perplexity"]), (40, ["nats", "bits"])]
+)
+def test_a_narrow_terminal_shows_fewer_columns(
+    well_trained: Program, columns: int, head: list[str]
+) -> None:
+    env = {"NO_COLOR": "1"}
+    _, seen = well_trained.terminal("eval", write("bob\n"), "--baselines", columns=columns, env=env)
+    lines = [line.rstrip() for line in seen.splitlines()]
+    table = lines[lines.index(next(line for line in lines if line.split() == head)) :]
+    assert max(map(len, table)) < columns
+    assert any(line.startswith("unigram ") for line in table)
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_without_colours_shows_the_table(
+    well_trained: Program, env: dict[str, str]
+) -> None:
+    _, seen = well_trained.terminal("eval", write("bob\n"), "--per-char", env=env)
+    assert seen.splitlines()[0].split() == ["character", "nats", "rank"]
+    assert "\x1b" not in seen

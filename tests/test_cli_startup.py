@@ -1,0 +1,39 @@
+"""What is imported before anything is done, and the threads of the matrix library."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from charrnn.cli import threads
+from tests.child import PYTHON
+from tests.program import Program
+
+
+@pytest.mark.parametrize(
+    ("line", "unwanted"),
+    [
+        ("-m charrnn --version", {"numpy", "tqdm", "rich", "typer", "importlib.metadata"}),
+        ("-m charrnn --help", {"numpy", "tqdm", "pydantic", "charrnn.cli.options"}),
+        ("-m charrnn nonsense", {"numpy", "tqdm", "charrnn.cli.options"}),
+        ("-m charrnn info nowhere.npz", {"tqdm", "pydantic"}),
+        ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
+        ("-m tests.shout shout --help", {"numpy", "tqdm", "pydantic"}),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(shout: Program, line: str, unwanted: set[str]) -> None:
+    timed = shout.run("-X", "importtime", *line.split(), by=PYTHON).err
+    imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
+    assert "charrnn.cli.faults" in imported
+    assert not unwanted & imported
+
+
+def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in threads.BLAS:
+        monkeypatch.setenv(name, "8")
+    assert threads.prepare(3) == 3
+    assert {os.environ[name] for name in threads.BLAS} == {"1"}
+    assert threads.prepare(None) == min(threads.cores(), threads.ENOUGH)

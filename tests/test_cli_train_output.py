@@ -1,0 +1,147 @@
+"""``charrnn train``: what is planned, told, saved and left alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from charrnn import settings
+from charrnn.cli import prepare, progress
+from charrnn.model_file import checkpoint
+from tests.program import Program
+from tests.runs import BRIEF, SIZE, plan_of, summary_of
+
+
+def test_the_model_goes_where_it_is_told(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary_of(program, "-m", "a.npz")
+    monkeypatch.setenv("CHARRNN_MODEL", "b.npz")
+    summary_of(program)
+    assert sorted(path.name for path in Path().iterdir()) == ["a.npz", "b.npz", "names.txt"]
+
+
+def test_a_model_is_never_lost_unasked(program: Program) -> None:
+    summary_of(program)
+    before = Path("model.npz").read_bytes()
+    ran = program.run("train", "nothing.txt")
+    assert (ran.status, Path("model.npz").read_bytes()) == (1, before)
+    assert ran.err == (
+        "charrnn: error: model.npz is there already\n"
+        "Go on with it: charrnn train --resume. Or replace it with --force, or name another file"
+        " with -m.\n"
+    )
+    summary_of(program, "--seed", "9", "--force")
+    assert Path("model.npz").read_bytes() != before
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_read(program: Program) -> None:
+    for model, said in (("no/m.npz", "there is no folder"), (".", "it is a folder")):
+        ran = program.run("train", "nothing.txt", "-m", model)
+        assert ran.status == 1
+        assert said in ran.err
+
+
+def test_a_dry_run_tells_the_plan_and_touches_nothing(program: Program) -> None:
+    summary_of(program)
+    before = {path: path.stat().st_mtime_ns for path in Path().iterdir()}
+    ran = program.run("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")
+    assert (ran.status, ran.out) == (0, "")
+    for word in ("corpus", "held out", "network", "memory", "steps", "time", "to beat"):
+        assert f"\n{word} " in f"\n{ran.err}"
+    assert {path: path.stat().st_mtime_ns for path in Path().iterdir()} == before
+
+
+def test_the_plan_as_json(program: Program) -> None:
+    found = plan_of(program, *BRIEF)
+    assert found["schema"] == "charrnn.plan/1"
+    assert set(found["baselines"]) == {
+        "uniform",
+        "unigram",
+        *(f"markov-{order}" for order in range(2, 8)),
+    }
+    assert found["steps"] == 2 * found["steps_per_epoch"]
+    assert found["seconds"] > 0
+    assert set(found["settings"]) == set(settings.Fitted.__dataclass_fields__)
+    assert plan_of(program, "--minutes", "1")["steps"] is None
+    assert plan_of(program, "--minutes", "1")["settings"]["epochs"] is None
+
+
+def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
+    summary = summary_of(program)
+    assert list(summary) == [
+        *("schema", "model", "corpus", "parameters", "hidden", "layers", "epochs", "steps"),
+        *("characters_seen", "seconds", "characters_per_second", "best", "baselines", "stopped"),
+    ]
+    assert list(summary["corpus"]) == [
+        *("examples", "characters", "symbols", "held_out_examples", "held_out_characters"),
+        "examples_are",
+    ]
+    best = summary["best"]
+    assert list(best) == ["step", "nats_per_character", "bits_per_character", "perplexity"]
+    assert best["perplexity"] == pytest.approx(2 ** best["bits_per_character"])
+    assert checkpoint.load("model.npz").state.step == summary["steps"]
+
+
+def test_without_json_stdout_is_a_short_table(program: Program) -> None:
+    ran = program.run("train", "names.txt", *BRIEF)
+    names = [line.split()[0] for line in ran.out.splitlines() if line[:1] != " "]
+    assert names == ["model", "best", "learned", "time", "stopped"]
+    assert "charrnn sample -n 10" in ran.err
+    assert "charrnn eval" in ran.err
+
+
+def test_lines_to_type_next_name_the_model_where_they_must(program: Program) -> None:
+    ran = program.run("train", "names.txt", *BRIEF, "-m", "my model.npz")
+    assert "charrnn sample -n 10 -m 'my model.npz'" in ran.err
+
+
+def test_quiet_is_quiet(program: Program) -> None:
+    ran = program.run("train", "names.txt", *BRIEF, "-q")
+    assert ran.err == ""
+    assert ran.out.startswith("model ")
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_samples_are_shown_at_check_ups(program: Program, count: int) -> None:
+    ran = program.run(
+        "train", "names.txt", *BRIEF, "--check-every", "1000000", "--preview", str(count)
+    )
+    lines = ran.err.splitlines()
+    row = next(at for at, line in enumerate(lines) if line.startswith("      step")) + 1
+    after = lines[row + 1 : lines.index("", row) if "" in lines[row:] else lines.index("next:")]
+    assert len([line for line in after if line.startswith("            ")]) == count
+
+
+def test_a_log_file_gets_plain_lines_and_a_sign_of_life(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0.0)
+    monkeypatch.setattr(progress, "HEARTBEAT", 0.0)
+    ran = program.run("train", "names.txt", *BRIEF, "--check-every", "1000000")
+    assert re.search(r"^step \d+   \d\.\d+ nats   .* chars/s   .* left   \d+%$", ran.err, re.M)
+    assert not re.search(r"[\r\x1b]", ran.err)
+
+
+def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> None:
+    summary_of(program, "--epochs", "40", "--check-every", "1")
+    whole = checkpoint.load("model.npz")
+    needed = checkpoint.room_needed(replace(whole, state=replace(whole.state, history=[])))
+    room = needed + prepare.CHECKUP * whole.state.step
+    assert needed < Path("model.npz").stat().st_size < room
+
+
+def test_more_check_ups_than_a_model_can_hold_are_refused_with_a_number_that_is_not(
+    program: Program,
+) -> None:
+    endless = ("train", "names.txt", *SIZE, "--dry-run", "--epochs", "1000000", "--check-every")
+    ran = program.run(*endless, "1")
+    assert ran.status == 2
+    assert "check-ups are more than the 419,430 that a model file can hold" in ran.err
+    found = re.search(r"^Try --check-every (\d+) or more\.$", ran.err, re.M)
+    assert found
+    assert program.run(*endless, found[1]).status == 0
+    assert program.run(*endless, str(int(found[1]) - 1)).status == 2
+    assert program.run(*endless, "1", "--patience", "9").status == 0
+    assert program.run(*endless, "1", "--minutes", "0.01").status == 0

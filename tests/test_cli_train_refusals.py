@@ -1,0 +1,110 @@
+"""``charrnn train``: corpora of every size, and what cannot be done is refused in time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from charrnn.cli import app
+from charrnn.cli import plan as plan_display
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.scoring.markov import Baseline
+from tests.program import Program
+from tests.runs import BRIEF
+
+# Corpora of every size
+
+
+@pytest.mark.parametrize("text", ["a", "ab", "aaaa", "a\nb", "\n\nx\n\n", "ab\n" * 3, "é" * 300])
+def test_whatever_is_there_trains(program: Program, text: str) -> None:
+    Path("tiny.txt").write_text(text)
+    ran = program.run("train", "tiny.txt", "--epochs", "2", "--json")
+    assert ran.status == 0
+    assert ran.json["steps"] >= 2
+
+
+def test_a_network_that_memory_cannot_hold_is_refused(program: Program) -> None:
+    ran = program.run("train", "names.txt", "--hidden", "1048576")
+    assert ran.status == 1
+    assert "GiB of memory" in ran.err
+
+
+def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
+    corpus = from_texts(["abcdefgh"] * 100, CorpusConfig(holdout=0.5))
+    whole, part = (Baseline("unigram", 2.0, "none", size, size) for size in (450, 45))
+    assert plan_display.part_in_words(whole, corpus) == ""
+    assert plan_display.part_in_words(part, corpus).startswith(
+        "counted on 10.0% of what is learned"
+    )
+
+
+# Wrong usage
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("--lr 3", "CORPUS is missing"),
+        ("x --resume --force", "--resume and --force exclude each other"),
+        ("x --valid y --holdout 0.5", "--valid and --holdout exclude each other"),
+        ("- --valid -", "standard input can be read only once"),
+        ("x -m a.npz --metrics a.npz", "--metrics would write into a.npz"),
+        ("x --metrics ./x", "--metrics would write into x"),
+        ("names.txt -m ./names.txt", "the model would be written over names.txt"),
+        ("names.txt -m names.txt --dry-run", "the model would be written over names.txt"),
+        ("x --valid names.txt -m names.txt", "the model would be written over names.txt"),
+        ("names.txt -m names.txt --resume", "the model would be written over names.txt"),
+        ("verses -m verses", "the model would be written over verses"),
+        ("verses --metrics verses", "--metrics would write into verses"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_usage(program: Program, line: str, what: str) -> None:
+    ran = program.run("train", *line.split())
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.splitlines()[0] == f"charrnn: error: {what}"
+    assert os.listdir() == ["names.txt"]
+
+
+@pytest.mark.parametrize("option", ["-m", "--metrics"])
+@pytest.mark.parametrize("how", ["plainly", "linked", "hard linked", "typed"])
+def test_a_corpus_is_never_replaced(program: Program, option: str, how: str) -> None:
+    source = file = Path("names.txt")
+    before = file.read_bytes()
+    if how.endswith("linked"):
+        file = Path("other.txt")
+        file.hardlink_to(source) if how == "hard linked" else file.symlink_to(source)
+    with source.open("rb") as typed:
+        corpus = "-" if how == "typed" else source
+        line = ("train", corpus, *BRIEF, "--force", option, file)
+        ran = program.run(*line, child=True, stdin=typed)
+    assert (ran.status, ran.out) == (2, "")
+    assert " would " in ran.err
+    assert source.read_bytes() == before
+    assert file.read_bytes() == before
+
+
+def test_a_corpus_that_comes_along_is_never_replaced(program: Program, tmp_path: Path) -> None:
+    link = tmp_path / "link.txt"
+    link.symlink_to(path_of("verses"))  # a link, lest a fault costs us the corpus
+    ran = program.run("train", "verses", "--dry-run", "--force", "-m", link)
+    assert ran.status == 2
+    assert "the model would be written over" in ran.err
+
+
+def test_with_nothing_at_all_there_is_help(program: Program) -> None:
+    ran = program.run("train")
+    assert (ran.status, ran.err) == (2, "")
+    assert ran.out == program.run("train", "--help").out
+
+
+def test_every_option_is_tried_somewhere() -> None:
+    here = Path(__file__).parent
+    tests = [*here.glob("test_cli_train*.py"), here / "runs.py"]
+    text = "".join(file.read_text(encoding="utf-8") for file in tests)
+    for parameter in app.load("train").params:
+        names = [*parameter.opts, *parameter.secondary_opts]
+        long = [name for name in names if name.startswith("--")]
+        assert not long or any(f'"{name}"' in text for name in names), names

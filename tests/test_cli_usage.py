@@ -1,0 +1,103 @@
+"""Wrong usage is one line and a hint; what is in range arrives as the number that it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.program import Program
+
+HINT = "Try 'charrnn shout --help'.\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "hint"),
+    [
+        ("shuot", "no such command: shuot", "Did you mean shout? Try 'charrnn --help'.\n"),
+        ("zzz", "no such command: zzz", "Try 'charrnn --help'.\n"),
+        ("--vrsion", "no such option: --vrsion", "Did you mean --version? Try 'charrnn --help'.\n"),
+        ("shout hey --tmp 1", "no such option: --tmp", f"Did you mean --temp? {HINT}"),
+        ("shout hey -z", "no such option: -z", HINT),
+        ("shout --seed 1", "WORD is missing", HINT),
+        ("shout hey --temp", "option '--temp' requires an argument", HINT),
+        ("shout hey --json=1", "option '--json' does not take a value", HINT),
+        ("shout hey --examples line", None, HINT),
+        ("shout hey -m", "option '-m' requires an argument", HINT),
+    ],
+)
+def test_wrong_usage_is_one_line_and_a_hint(
+    shout: Program,
+    line: str,
+    what: str | None,
+    hint: str,
+) -> None:
+    what = what or "--examples: 'line' is not one of auto, lines, paragraphs, files"
+    ran = shout.run(*line.split())
+    assert (ran.status, ran.out, ran.err) == (2, "", f"charrnn: error: {what}\n{hint}")
+
+
+@pytest.mark.parametrize(
+    ("option", "allowed", "refused"),
+    [
+        (
+            "--temp",
+            "a number from 0.01 to 100",
+            ["-1", "0", "nan", "inf", "-inf", "1e-300", "1e300", "", "hot", "0x1", "9" * 400],
+        ),
+        ("--share", "a number above 0 up to 1", ["0", "1.5", "-0.0", "nan"]),
+        (
+            "--seed",
+            "a whole number from 0 to 18446744073709551615",
+            ["-1", "18446744073709551616", "1.5", "", "9" * 5000],
+        ),
+        ("--threads", "a whole number from 1 to 1024", ["0", "1025", "nan"]),
+    ],
+)
+def test_a_value_out_of_range_is_told_with_the_range(
+    shout: Program,
+    option: str,
+    allowed: str,
+    refused: list[str],
+) -> None:
+    for value in refused:
+        ran = shout.run("shout", "hey", option, value)
+        shown = repr(value) if len(value) < 40 else f"'{value[:45]}...'"
+        error = f"charrnn: error: {option}: {shown} is not {allowed}\n{HINT}"
+        assert (ran.status, ran.out, ran.err) == (2, "", error)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "read"),
+    [
+        ("--temp", "0.01", 0.01),
+        ("--temp", "1e2", 100.0),
+        ("--share", "1", 1.0),
+        ("--seed", "0", 0),
+        ("--seed", str(2**64 - 1), 2**64 - 1),
+        ("--examples", "lines", "lines"),
+    ],
+)
+def test_a_value_in_range_arrives(
+    shout: Program,
+    option: str,
+    value: str,
+    read: object,
+) -> None:
+    ran = shout.run("shout", "hey", "--json", option, value)
+    assert ran.status == 0
+    assert ran.rows[0][option.lstrip("-")] == read
+
+
+def test_the_model_is_named_by_option_by_environment_or_by_default(
+    shout: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def model(*args: str) -> Any:
+        ran = shout.run("shout", "hey", "--json", *args)
+        assert ran.status == 0
+        return ran.rows[0]["model"]
+
+    assert model() == "model.npz"
+    monkeypatch.setenv("CHARRNN_MODEL", "other.npz")
+    assert model() == "other.npz"
+    assert model("-m", "third.npz") == "third.npz"

@@ -1,0 +1,86 @@
+"""A cell and a head that nobody needs: what it takes to add one is what stands here, and a line.
+
+The cell is a leaky tanh with a second state, a slow mean of the first:
+
+    a = b + W h + U x
+    h' = (1 - LEAK) h + LEAK tanh a + SHARE s
+    s' = KEPT s + (1 - KEPT) h'
+
+The head ends a text after every symbol with the same chance, and has a softmax for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from charrnn.network.cells import Cell
+from charrnn.network.heads import Head
+from charrnn.network.parameters import Array, Integers
+from charrnn.vocabulary import END
+
+LEAK, SHARE, KEPT = 0.6, 0.1, 0.9
+CHANCE = 0.2
+
+
+def forward(
+    ux: Array, wh: Array, before: Sequence[Array], after: Sequence[Array], tape: Array
+) -> None:
+    """From b + U x(t), W h(t-1) and both states to the next ones."""
+    h, s = before
+    np.add(ux, wh, tape)
+    np.tanh(tape, tape)
+    after[0][...] = (1 - LEAK) * h + LEAK * tape + SHARE * s
+    after[1][...] = KEPT * s + (1 - KEPT) * after[0]
+
+
+def backward(
+    d_after: Sequence[Array],
+    before: Sequence[Array],
+    after: Sequence[Array],
+    tape: Array,
+    d_ux: Array,
+    d_wh: Array,
+    d_before: Sequence[Array],
+    spare: Array,
+) -> None:
+    """The way back."""
+    d_s = d_after[1].copy()
+    d_h = d_after[0] + (1 - KEPT) * d_s
+    d_before[0][...] = (1 - LEAK) * d_h
+    d_before[1][...] = KEPT * d_s + SHARE * d_h
+    d_ux[...] = d_h * LEAK * (1 - tape * tape)
+
+
+LEAKY = Cell(
+    forward,
+    backward,
+    states={"h": 2.0, "s": 2.0},
+    bias=(0.0,),
+    tape=1,
+    reads_before=True,
+)
+
+
+def logits(o: Array) -> None:
+    """log CHANCE for END, and for the others what is left, shared out by their softmax."""
+    others = o[:, END + 1 :]
+    most = others.max(1, keepdims=True)
+    others -= most + np.log(np.exp(others - most).sum(1, keepdims=True))
+    others += math.log(1 - CHANCE)
+    o[:, END] = math.log(CHANCE)
+
+
+def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
+    """Where END came, or was said, nothing moves; elsewhere softmax less 1 at y."""
+    rows = np.arange(len(y_hat))
+    y = at_y - rows * y_hat.shape[1]
+    y_hat /= 1 - CHANCE
+    y_hat[rows, y] -= weight
+    y_hat[y == END] = 0
+    y_hat[:, END] = 0
+
+
+FIXED = Head(logits, gradient)
