@@ -141,12 +141,13 @@ class Model:
         if x.ndim != 1 or (len(x) and not 0 <= x.min() <= x.max() < self.vocabulary.symbols):
             raise ValueError(f"ids are a row of numbers from 0 to {self.vocabulary.symbols - 1}")
         stepper = Stepper(self.parameters, 1)
-        state = stepper.zeros(1)
+        state, index = stepper.zeros(1), 0
         o: Array = np.empty((len(x), self.vocabulary.symbols))
         for t, symbol in enumerate(x):
             if symbol == END and not self.carry:
-                state = stepper.zeros(1)
-            o[t] = stepper.step(x[t : t + 1], state)[0]
+                state, index = stepper.zeros(1), 0
+            o[t] = stepper.step(x[t : t + 1], state, index)[0]
+            index += 1
         return o
 
 

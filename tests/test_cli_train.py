@@ -17,7 +17,7 @@ from tests.runs import SIZE, metrics_of, plan_of, saved_by, summary_of
 
 @pytest.mark.parametrize(
     ("kind", "are", "examples"),
-    [("auto", "paragraphs", 3), ("lines", "lines", 5), ("paragraphs", "paragraphs", 3)],
+    [("auto", "lines", 5), ("lines", "lines", 5), ("paragraphs", "paragraphs", 3)],
 )
 def test_examples_are_what_they_are_said_to_be(
     program: Program, kind: str, are: str, examples: int

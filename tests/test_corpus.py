@@ -39,7 +39,8 @@ def config(kind: Kind, holdout: float = 0) -> CorpusConfig:
         ("lines", "ab\n\ncd\n", "lines", ["ab", "cd"]),
         ("paragraphs", "ab\ncd\n\nef\n", "paragraphs", ["ab\ncd", "ef"]),
         ("files", "ab\ncd\n", "files", ["ab\ncd\n"]),
-        ("auto", "ab\ncd\n\nef\n", "paragraphs", ["ab\ncd", "ef"]),
+        ("auto", "ab\ncd\n\nef\n", "lines", ["ab", "cd", "ef"]),
+        ("auto", "ab,\ncd.\n\n" * 10, "paragraphs", ["ab,\ncd."] * 10),
         ("auto", "\nab\ncd\n\n", "lines", ["ab", "cd"]),
         ("auto", "ab", "lines", ["ab"]),
     ],
@@ -60,11 +61,36 @@ def test_the_end_of_a_file_ends_an_example(tmp_path: Path, kind: Kind) -> None:
     assert corpus.sources == tuple(files)
 
 
-def test_blank_lines_in_one_file_make_paragraphs_of_all(tmp_path: Path) -> None:
-    files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\n\nd")]
+def test_each_file_is_cut_by_itself(tmp_path: Path) -> None:
+    files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\nd.\n\n" * 10)]
     corpus = load(files, WHOLE)
-    assert corpus.examples_are == "paragraphs"
-    assert spelled(corpus, corpus.train) == ["a\nb", "c", "d"]
+    assert corpus.examples_are == "mixed"
+    assert [each.are for each in corpus.cuts] == ["lines", "paragraphs"]
+    assert spelled(corpus, corpus.train) == ["a", "b", *["c\nd."] * 10]
+
+
+def test_a_file_without_a_line_does_not_make_a_corpus_mixed(tmp_path: Path) -> None:
+    files = [write(tmp_path / "1", "c\nd.\n\n" * 10), write(tmp_path / "2", "\n")]
+    assert load(files, WHOLE).examples_are == "paragraphs"
+
+
+def test_where_files_differ_those_to_validate_with_may_differ_too(tmp_path: Path) -> None:
+    files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\nd.\n\n" * 10)]
+    corpus = load(files, valid=files)
+    assert spelled(corpus, corpus.held_out) == spelled(corpus, corpus.train)
+    assert [each.are for each in corpus.cuts] == ["lines", "paragraphs"] * 2
+
+
+def test_what_was_decided_once_is_kept_to(tmp_path: Path) -> None:
+    files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\nd.\n\n" * 10)]
+    known = CorpusConfig("auto", 0, cuts=("paragraphs", "lines"))
+    corpus = load(files, known)
+    assert spelled(corpus, corpus.train) == ["a\nb", *["c", "d."] * 10]
+
+
+def test_a_corpus_says_what_else_its_examples_could_have_been(tmp_path: Path) -> None:
+    (cut,) = load([write(tmp_path / "text", "title\n\nab\n \ncd\nef\n")], WHOLE).cuts
+    assert (cut.are, cut.lines, cut.blank_lines, cut.paragraphs) == ("lines", 4, 2, 3)
 
 
 def test_the_vocabulary_is_that_of_the_training_part_alone(tmp_path: Path) -> None:
@@ -107,7 +133,7 @@ def test_no_symbol_is_lost_between_training_and_held_out(texts: list[str], share
 def test_the_corpus_does_not_depend_on_where_blocks_are_cut(
     tmp_path_factory: pytest.TempPathFactory, text: str, block: int
 ) -> None:
-    path = write(tmp_path_factory.getbasetemp() / "blocks", "x\n\n" + text)
+    path = write(tmp_path_factory.getbasetemp() / "blocks", "x\n" + text)
     whole = load([path])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BLOCK", block)
@@ -117,6 +143,7 @@ def test_the_corpus_does_not_depend_on_where_blocks_are_cut(
         assert getattr(whole, side).ids.tolist() == getattr(pieces, side).ids.tolist()
         assert getattr(whole, side).starts.tolist() == getattr(pieces, side).starts.tolist()
     assert whole.vocabulary == pieces.vocabulary
+    assert whole.cuts == pieces.cuts
     assert whole.fingerprint == pieces.fingerprint
 
 
@@ -228,6 +255,7 @@ def test_novelty_counts_what_training_saw_once() -> None:
         {"seed": -1},
         {"seed": 2**64},
         {"examples": "words"},
+        {"cuts": ("words",)},
     ],
 )
 def test_settings_outside_their_range_are_refused(wrong: dict[str, float]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.draft import Kind, draft_of
+from charrnn.corpus.deciding import Kind
+from charrnn.corpus.draft import draft_of
 from charrnn.corpus.examples import Examples, encode_draft
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.segmentation import END_CODE
@@ -20,7 +21,7 @@ ABC = Vocabulary(" abc")
 
 
 def encode(kind: Kind, *blocks: str) -> Examples:
-    draft, _ = draft_of([blocks], kind)
+    draft, _ = draft_of([blocks], [kind])
     return encode_draft(draft, ABC)
 
 
@@ -46,15 +47,17 @@ def test_examples_stand_end_to_end_each_with_its_end() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a\nb\n\nc\n", 2),
+        ("a\nb\n\nc\n", 3),
+        ("a b c,\nb.\n\n" * 10, 10),
+        ("a b c,\nb.\n \t\n" * 10, 10),
         ("a\nb\nc\n", 3),
         ("\n\na\nb\n\n\n", 2),
-        ("a\nb\n \t\nc", 2),
+        ("a\nb\n \t\nc", 3),
         ("a", 1),
         ("", 0),
     ],
 )
-def test_auto_takes_paragraphs_where_blank_lines_separate_them_else_lines(
+def test_a_corpus_and_a_stream_are_cut_by_one_rule(
     tmp_path: Path, text: str, expected: int
 ) -> None:
     assert len(encode("auto", text)) == expected

@@ -82,7 +82,7 @@ def test_every_example_is_drawn_as_often_as_any_other() -> None:
 def test_of_a_single_example_the_tail_is_held_out(
     characters: int, share: float, train: int
 ) -> None:
-    draft, _ = draft_of([["a" * train, "b" * (characters - train)]], "files")
+    draft, _ = draft_of([["a" * train, "b" * (characters - train)]], ["files"])
     trained, held_out = split(draft, share, 0)
     assert (len(trained), len(held_out)) == (1, 1)
     assert set(trained.ids[:-1].tolist()) == {2}

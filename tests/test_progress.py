@@ -15,6 +15,7 @@ from charrnn.cli.training.checkup_table import Rows
 from charrnn.cli.training.preview import preview
 from charrnn.cli.training.speed import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.network.grid import UNIT
 from charrnn.network.model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
@@ -30,7 +31,7 @@ BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 
 def checkup(step: int, nats: float, *, is_best: bool = True, train: float = 2.0) -> Checkup:
     """A check-up at which the held-out text had that loss."""
-    return Checkup(step, Score(characters=1, nats=nats), train, is_best)
+    return Checkup(step, Score(characters=1, units=round(nats / UNIT)), train, is_best)
 
 
 class Window(io.StringIO):

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus import sources
-from charrnn.corpus.reading import Reading, blocks, joins_nothing
+from charrnn.corpus.normalization import HEAP, joins_nothing
+from charrnn.corpus.reading import Errors, Reading, blocks
 from charrnn.errors import CorpusError, SettingError
 
 FORMS: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
@@ -176,3 +177,74 @@ def test_unknown_ways_to_read_are_refused() -> None:
 def test_a_heap_of_accents_without_a_letter_is_read_all_the_same(path: Path) -> None:
     text = "\u0301" * 5000
     assert read(path, text.encode(), 64, Reading(normalize="NFC")) == text
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(
+    runs=st.lists(st.tuples(st.integers(0, 3 * HEAP), st.booleans()), max_size=4),
+    block=st.integers(1, 3 * HEAP),
+)
+def test_a_heap_of_marks_is_put_in_order_in_the_same_way_wherever_blocks_are_cut(
+    path: Path, form: Literal["NFC", "NFKC"], runs: list[tuple[int, bool]], block: int
+) -> None:
+    text = "".join("e" * base + "\u0301\u0323" * (n // 2) + "\u0301" * (n % 2) for n, base in runs)
+    reading = Reading(normalize=form)
+    found = read(path, text.encode(), block, reading)
+    assert found == read(path, text.encode(), 1 << 17, reading)
+    assert sorted(unicodedata.normalize("NFD", found)) == sorted(text)
+    if all(n <= HEAP // 2 for n, _ in runs[:1]) and len(runs) <= 1:
+        assert found == unicodedata.normalize(form, text)
+
+
+def test_no_more_marks_are_put_in_order_at_once_than_a_heap(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    normalize, sizes = unicodedata.normalize, []
+
+    def watched(form: Literal["NFC"], text: str) -> str:
+        sizes.append(len(text))
+        return normalize(form, text)
+
+    monkeypatch.setattr(unicodedata, "normalize", watched)
+    text = "e" + "\u0301\u0323" * 50_000
+    assert len(read(path, text.encode(), 1 << 17, Reading(normalize="NFC"))) == len(text) - 1
+    assert max(sizes) <= HEAP + 1
+
+
+WRONG = {
+    "a byte": (b"ab\nc\xffd\nef", "ab\nc\ufffdd\nef", "ab\nef"),
+    "a NUL": (b"ab\nc\0d\nef\n", "ab\nc\0d\nef\n", "ab\nef\n"),
+    "two bytes": (b"\xff\nab\r\nc\xff\r\n", "\ufffd\nab\nc\ufffd\n", "ab\n"),
+    "the end": (b"ab\nc\xc3", "ab\nc\ufffd", "ab\n"),
+    "a surrogate": (b"ab\n\xed\xbf\xbf\n", "ab\n\ufffd\ufffd\ufffd\n", "ab\n"),
+    "nothing": ("ab\né".encode(), "ab\né", "ab\né"),
+}
+
+
+@pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("block", [1, 2, 3, 1000])
+def test_wrong_bytes_are_replaced_or_their_lines_left_out_where_that_is_asked_for(
+    path: Path, content: tuple[bytes, str, str], block: int
+) -> None:
+    wrong, replaced, skipped = content
+    assert read(path, wrong, block, Reading(errors="replace")) == replaced
+    assert read(path, wrong, block, Reading(errors="skip")) == skipped
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "shift_jis", "utf-16-le", "gb18030"])
+def test_lines_with_wrong_bytes_are_left_out_in_every_encoding(path: Path, encoding: str) -> None:
+    wrong = {"utf-16-le": b"\x00\xdc", "cp1252": b"\x81", "gb18030": b"\xff"}.get(encoding, b"\xa0")
+    content = "ab\n".encode(encoding) + wrong + "\nef\n".encode(encoding)
+    assert read(path, content, 3, Reading(encoding, errors="skip")) == "ab\nef\n"
+
+
+def test_unless_it_is_asked_for_no_error_is_passed_over(path: Path) -> None:
+    assert Reading().errors == "strict"
+    with pytest.raises(SettingError, match="'ignore' is no way"):
+        Reading(errors="ignore")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("errors", ["replace", "skip"])
+def test_the_mark_of_another_encoding_is_not_passed_over(path: Path, errors: Errors) -> None:
+    what, _ = what_is_said(path, "\ufefftext".encode("utf-16-le"), Reading(errors=errors))
+    assert what == "PATH looks like UTF-16"

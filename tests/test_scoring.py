@@ -17,6 +17,7 @@ from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
 from charrnn.network.architecture import Architecture
+from charrnn.network.grid import UNIT
 from charrnn.network.model import LanguageModel
 from charrnn.network.parameters import Parameters, initial
 from charrnn.scoring.blocks import Floats, Gatherer, pieces
@@ -198,7 +199,7 @@ def test_an_unseen_character_is_dear_and_never_impossible() -> None:
             ["aЖb", "\ud800", "𝒳"]
         )
         assert score.unknown == 3
-        assert math.log(SCALARS - 3) < score.nats_of_unknown / 3 < 60
+        assert math.log(SCALARS - 3) < score.units_of_unknown * UNIT / 3 < 60
         assert score.without_unknown.count == 5
 
 
@@ -224,7 +225,7 @@ def test_every_figure_of_every_text_is_a_number(texts: list[str]) -> None:
 
 
 def test_the_perplexity_of_what_cannot_be_is_the_largest_float_and_not_infinite() -> None:
-    assert math.isfinite(Score(characters=1, nats=1e6).perplexity)
+    assert math.isfinite(Score(characters=1, units=round(1e6 / UNIT)).perplexity)
 
 
 @given(st.text())

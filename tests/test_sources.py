@@ -67,6 +67,45 @@ def test_packed_files_laid_end_to_end_are_read_to_the_end(tmp_path: Path, suffix
 
 
 @each_packing
+@pytest.mark.parametrize("block", [1, 3, 1 << 17])
+def test_padding_between_parts_and_at_the_end_is_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, block: int
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", block)
+    path = tmp_path / f"padded{suffix}"
+    for padding in (b"\0" * 4, b"\0" * 8192):
+        path.write_bytes(PACK[suffix](b"one\n") + padding + PACK[suffix](b"two\n") + padding)
+        assert everything(path) == b"one\ntwo\n"
+
+
+@each_packing
+@pytest.mark.parametrize("at", [0, 1, -12, -1])
+def test_a_damaged_second_part_is_said(tmp_path: Path, suffix: str, at: int) -> None:
+    path = tmp_path / f"two{suffix}"
+    second = bytearray(PACK[suffix](TEXT))
+    second[at] ^= 0xFF
+    path.write_bytes(PACK[suffix](b"one\n") + second)
+    assert str(path) in what_is_said(path)
+
+
+@each_packing
+def test_what_follows_a_packed_text_and_is_none_is_said(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"more{suffix}"
+    for more in (b"x", b"and more text\n", PACK[suffix](b"two\n")[:3]):
+        path.write_bytes(PACK[suffix](b"one\n") + more)
+        assert str(path) in what_is_said(path)
+
+
+@each_packing
+def test_a_packed_file_comes_in_blocks_however_much_it_holds(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"bomb{suffix}"
+    path.write_bytes(PACK[suffix](bytes(10_000_000)))
+    sizes = [len(block) for block in byte_blocks(str(path))]
+    assert sum(sizes) == 10_000_000
+    assert max(sizes) <= sources.BLOCK
+
+
+@each_packing
 def test_a_packed_file_that_is_cut_short_is_said(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"short{suffix}"
     packed = PACK[suffix](TEXT)

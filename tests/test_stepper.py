@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from charrnn.network import stepper
-from charrnn.network.stepper import Stepper, on_grid
+from charrnn.network.grid import on_grid
+from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import Unfolded, Window
 from tests.speaking import babbler
 
@@ -19,7 +20,7 @@ def test_steps_say_what_the_unfolded_network_says(layers: int) -> None:
     stepper = Stepper(p, LANES)
     state = stepper.zeros(LANES)
     for t in range(STEPS):
-        o = stepper.step(x[t], state)
+        o = stepper.step(x[t], state, t)
         nats = np.log(np.exp(o).sum(axis=1)) - o[np.arange(LANES), y[t]]
         np.testing.assert_allclose(nats, unfolded[t], rtol=1e-5, atol=1e-5)
 
@@ -32,10 +33,12 @@ def test_a_lane_does_not_depend_on_its_neighbours(hidden: int) -> None:
     stepper = Stepper(p, 64)
     every, alone = stepper.zeros(64), stepper.zeros(1)
     few = stepper.zeros(3)
-    for x in np.random.default_rng(1).integers(0, p.architecture.symbols, (STEPS, 64)):
-        o = stepper.step(x, every).copy()
-        np.testing.assert_array_equal(stepper.step(x[9:10], alone)[0], o[9])
-        np.testing.assert_array_equal(stepper.step(x[[50, 9, 63]], few)[1], o[9])
+    for t, x in enumerate(
+        np.random.default_rng(1).integers(0, p.architecture.symbols, (STEPS, 64))
+    ):
+        o = stepper.step(x, every, t).copy()
+        np.testing.assert_array_equal(stepper.step(x[9:10], alone, t)[0], o[9])
+        np.testing.assert_array_equal(stepper.step(x[[50, 9, 63]], few, t)[1], o[9])
 
 
 @pytest.mark.parametrize("workers", [2, 3])
@@ -47,7 +50,7 @@ def test_threads_change_nothing(workers: int, monkeypatch: pytest.MonkeyPatch) -
     for lanes in (64, 50, 2, 1):
         x = np.random.default_rng(1).integers(0, p.architecture.symbols, lanes)
         state, same = [h[:lanes] for h in state], [h[:lanes] for h in same]
-        np.testing.assert_array_equal(alone.step(x, state), together.step(x, same))
+        np.testing.assert_array_equal(alone.step(x, state, 63), together.step(x, same, 63))
         for one, other in zip(state, same, strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -66,8 +69,10 @@ def test_reading_moves_the_state_as_a_step_does() -> None:
     p = babbler().parameters
     stepper = Stepper(p, LANES)
     read, stepped = stepper.zeros(LANES), stepper.zeros(LANES)
-    for x in np.random.default_rng(1).integers(0, p.architecture.symbols, (STEPS, LANES)):
-        stepper.read(x, read)
-        stepper.step(x, stepped)
+    for t, x in enumerate(
+        np.random.default_rng(1).integers(0, p.architecture.symbols, (STEPS, LANES))
+    ):
+        stepper.read(x, read, t)
+        stepper.step(x, stepped, t)
     for one, other in zip(read, stepped, strict=True):
         np.testing.assert_array_equal(one, other)

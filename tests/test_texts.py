@@ -9,7 +9,7 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.corpus.reading import Reading
+from charrnn.corpus.reading import Errors, Reading
 from charrnn.errors import CorpusError
 from charrnn.model_file.checkpoint import record_of
 from charrnn.model_file.schema import CorpusRecord
@@ -113,6 +113,7 @@ def test_nothing_held_out_is_nothing_to_score(tmp_path: Path) -> None:
     ("kind", "text", "spelt"),
     [
         ("auto", "a\nb\n\nc\n", "a\nb\nc\n"),
+        ("auto", "a\nb.\n\n" * 10, "a\nb.\n" * 10),
         ("auto", "a\nb\n", "a\nb\n"),
         ("lines", "a\n\nb", "a\nb\n"),
         ("files", "a\n\nb", "a\n\nb\n"),
@@ -132,3 +133,30 @@ def test_blank_lines_can_be_kept(tmp_path: Path) -> None:
     path.write_text("a\n\nb\n")
     kept = [*texts.codes_in([str(path)], "lines", Reading(), keep_blank=True)]
     assert text_of(np.concatenate(kept)) == "a\n\nb\n"
+
+
+@pytest.mark.parametrize("errors", ["strict", "skip"])
+def test_how_wrong_bytes_were_read_is_kept_where_they_were_not_refused(
+    tmp_path: Path, errors: Errors
+) -> None:
+    path = tmp_path / "names.txt"
+    path.write_bytes("\n".join(WORDS).encode() + (b"\n\xff" if errors == "skip" else b""))
+    config = CorpusConfig(reading=Reading(errors=errors))
+    found = corpus.load([str(path)], config)
+    known = facts(found, config)
+    assert known.reading.errors == errors
+    assert texts.rebuilt(known, found.vocabulary).fingerprint == found.fingerprint
+
+
+def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, book, config = tmp_path / "names.txt", tmp_path / "book.txt", CorpusConfig()
+    names.write_text("\n".join(WORDS))
+    book.write_text("It rained,\nЖ.\n\n" * 30)
+    files = [str(names), str(book)]
+    found = corpus.load(files, config, [str(book), str(names)])
+    known = facts(found, config)
+    assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
+    monkeypatch.setattr("charrnn.corpus.deciding.cut_of", lambda head: "lines")
+    assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"

@@ -42,7 +42,7 @@ def bytes_in_words(number: float) -> str:
 
 def count(number: int, what: str, are: str = "") -> str:
     """1 layer, 2 layers; where examples are lines, 1 line, 2 lines."""
-    word = are.removesuffix("s") if are else what
+    word = are.removesuffix("s") if are not in ("", "mixed") else what
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 

@@ -103,7 +103,7 @@ Examples = Annotated[
     option(
         "--examples",
         kind=values.one_of("auto", "lines", "paragraphs", "files"),
-        about="What one example is; auto: paragraphs where blank lines part them, else lines.",
+        about="What one example is; auto: lines, or paragraphs if many and short.",
         default="that of the model, else auto",
         panel=CORPUS_PANEL,
     ),

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
-from charrnn.corpus.draft import BLOCK, Draft, Kind, blocks_of, draft_of, ended_codes
+from charrnn.corpus.deciding import FileCut, Kind, are_all
+from charrnn.corpus.draft import BLOCK, Draft, blocks_of, draft_of, ended_codes
 from charrnn.corpus.examples import Examples, encode_draft, renumbered
 from charrnn.corpus.holdout import split
 from charrnn.corpus.reading import Reading, blocks
+from charrnn.corpus.segmentation import Cut
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError, SettingError
 from charrnn.vocabulary import Vocabulary
@@ -36,11 +38,13 @@ class CorpusConfig:
     holdout: float = 0.1  # the share of the examples, or of the characters of a single one
     seed: int = 0
     reading: Reading = field(default_factory=Reading)
+    cuts: tuple[Cut, ...] = ()  # for each file, where it was found out before: auto keeps to it
 
     def __post_init__(self) -> None:
-        if self.examples not in get_args(Kind):
-            kinds = ", ".join(get_args(Kind))
-            raise SettingError(f"{self.examples!r} is no kind of example", f"One of {kinds}")
+        for kind, choices in [(self.examples, Kind), *((cut, Cut) for cut in self.cuts)]:
+            if kind not in get_args(choices):
+                kinds = ", ".join(get_args(choices))
+                raise SettingError(f"{kind!r} is no kind of example", f"One of {kinds}")
         if not 0 <= self.holdout < 1:
             raise SettingError(
                 f"a share of {self.holdout} cannot be held out", "From 0 to below 1; 0.1 is usual."
@@ -48,16 +52,22 @@ class CorpusConfig:
         if not 0 <= self.seed < 1 << 64:
             raise SettingError(f"{self.seed} is no seed", "From 0 to 2^64 - 1.")
 
+    def kinds(self, count: int, first: int = 0) -> list[Kind]:
+        """How to cut so many files, of which there are some before."""
+        known = self.cuts[first : first + count] if self.examples == "auto" else ()
+        return [*known, *[self.examples] * (count - len(known))]
+
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
     vocabulary: Vocabulary  # of the training part only
     train: Examples
     held_out: Examples
-    examples_are: str  # lines, paragraphs, files, or texts that came from Python
+    examples_are: str  # lines, paragraphs, files; mixed; or texts that came from Python
     sources: tuple[str, ...]
     valid: tuple[str, ...]
     fingerprint: str  # SHA-256 over the text as it was read: two corpora with the same are the same
+    cuts: tuple[FileCut, ...] = ()  # how each file was cut, those to validate with after the others
 
 
 def load(
@@ -70,16 +80,22 @@ def load(
     config = config or CorpusConfig()
     sources, valid = tuple(_each_of(sources)), tuple(_each_of(valid))
     digest = hashlib.sha256()
-    draft, kind = draft_of(_texts(sources, config.reading, digest.update), config.examples)
+    draft, cuts = draft_of(
+        _texts(sources, config.reading, digest.update), config.kinds(len(sources))
+    )
     _check_not_empty(draft, sources)
+    are = are_all(cuts)
     share = 0.0 if valid else config.holdout
     vocabulary, train, held_out = _settle(draft, share, config.seed)
     if valid:
         digest.update(VALIDATION_FOLLOWS)
-        draft, _ = draft_of(_texts(valid, config.reading, digest.update), kind)
+        likewise: Any = [are] * len(valid)
+        kinds = config.kinds(len(valid), len(sources)) if are == "mixed" else likewise
+        draft, more = draft_of(_texts(valid, config.reading, digest.update), kinds)
         _check_not_empty(draft, valid)
+        cuts += more
         held_out = encode_draft(draft, vocabulary)
-    return Corpus(vocabulary, train, held_out, kind, sources, valid, digest.hexdigest())
+    return Corpus(vocabulary, train, held_out, are, sources, valid, digest.hexdigest(), cuts)
 
 
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from mmap import mmap
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, Cut, cut
+from charrnn.corpus.deciding import FileCut, Kind, cut_as_decided
+from charrnn.corpus.segmentation import END_CODE
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, codes_of, is_surrogate
 
-Kind = Literal["auto", "lines", "paragraphs", "files"]
 Starts = NDArray[np.unsignedinteger[Any]]
 
 BLOCK: Final = 1 << 17  # symbols worked on at a time
@@ -49,17 +49,6 @@ class Draft:
         self.examples += int(np.count_nonzero(numbers == END))
         self.size += len(numbers)
         self._store(numbers)
-
-    def end_at_newlines(self) -> None:
-        """Turn paragraphs into lines. They hold no blank ones, so no example is empty."""
-        if ord("\n") not in self.characters:
-            return
-        self._close_piece()
-        newline = self._numbers[ord("\n")]
-        for piece in self._pieces:
-            for block in blocks_of(piece):
-                self.examples += int(np.count_nonzero(block == newline))
-                block[block == newline] = END
 
     def starts(self) -> Starts:
         """Where each example starts, and where the last one ends: (examples + 1,)."""
@@ -128,24 +117,18 @@ def _new_piece(dtype: np.dtype[np.unsignedinteger[Any]]) -> Ids:
         raise MemoryError("no room for more of the corpus") from None
 
 
-def draft_of(texts: Iterable[Iterable[str]], kind: Kind) -> tuple[Draft, Cut]:
-    """All texts, each coming in blocks, and what their examples are: auto decides at the end.
-
-    Paragraphs that turn out to be one to a text were lines: a newline is easily made an END.
-    """
+def draft_of(
+    texts: Iterable[Iterable[str]], kinds: Iterable[Kind]
+) -> tuple[Draft, tuple[FileCut, ...]]:
+    """All texts, each coming in blocks, and what the examples of each are."""
     draft = Draft()
-    has_gaps = False
-    for text in texts:
-        before = draft.examples
-        for codes in cut(text, "paragraphs" if kind == "auto" else kind):
-            draft.add(codes)
-        has_gaps |= draft.examples > before + 1
-    if kind != "auto":
-        return draft, kind
-    if has_gaps:
-        return draft, "paragraphs"
-    draft.end_at_newlines()
-    return draft, "lines"
+    cuts = []
+    for text, kind in zip(texts, kinds, strict=True):
+        codes, found = cut_as_decided(text, kind)
+        for block in codes:
+            draft.add(block)
+        cuts.append(found())
+    return draft, tuple(cuts)
 
 
 def starts_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:

@@ -1,6 +1,6 @@
 """Bytes to text, a block at a time: decoded, line ends made alike, normalised if asked.
 
-    bytes --decode--> str --CRLF, CR to LF--> str --drop BOM--> str --NFC, NFKC--> str
+    bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> str --NFC, NFKC--> str
 
 Each stage keeps back what the next block could still change, so that the text does not depend
 on where the blocks were cut.
@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import codecs
 import io
-import unicodedata
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from charrnn.corpus.normalization import normalized
 from charrnn.corpus.sources import byte_blocks, name_of
 from charrnn.errors import CorpusError, SettingError
 
 Newlines = Literal["translate", "keep"]
 Normalization = Literal["none", "NFC", "NFKC"]
+Errors = Literal["strict", "replace", "skip"]
 
 BOM: Final = "\ufeff"
+WRONG: Final = "\udfff"  # stands for wrong bytes until their line is left out; in no text
+HANDLERS: Final = {"strict": "strict", "replace": "replace", "skip": "charrnn.mark"}
 WIDE_MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16
     "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -33,6 +37,7 @@ class Reading:
     encoding: str = "utf-8"
     newlines: Newlines = "translate"  # CRLF and lone CR become LF
     normalize: Normalization = "none"
+    errors: Errors = "strict"  # wrong bytes are refused; become U+FFFD; or go with their line
 
     def __post_init__(self) -> None:
         try:
@@ -42,7 +47,11 @@ class Reading:
             raise SettingError(
                 f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
             ) from None
-        for option, choices in ((self.newlines, Newlines), (self.normalize, Normalization)):
+        for option, choices in (
+            (self.newlines, Newlines),
+            (self.normalize, Normalization),
+            (self.errors, Errors),
+        ):
             if option not in get_args(choices):
                 raise SettingError(
                     f"{option!r} is no way to read a text", f"One of {', '.join(get_args(choices))}"
@@ -56,20 +65,23 @@ class Reading:
 
 def blocks(source: str, reading: Reading) -> Iterator[str]:
     """The text of a file, or of standard input for "-", in blocks that are never empty."""
-    texts = _without_mark(_decoded(source, reading))
+    texts = _decoded(source, reading)
+    if reading.errors == "skip":
+        texts = _without_wrong_lines(texts, reading.wants_bytes_without_nul)
+    texts = _without_mark(texts)
     if reading.normalize != "none":
-        texts = _normalized(texts, reading.normalize)
+        texts = normalized(texts, reading.normalize)
     return filter(None, texts)
 
 
 def _decoded(source: str, reading: Reading) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder(reading.encoding)()
+    decoder = codecs.getincrementaldecoder(reading.encoding)(HANDLERS[reading.errors])
     newlines = io.IncrementalNewlineDecoder(None, translate=True)
     offset = 0  # in bytes, of the block
     line = 1
     for block, last in _and_then_nothing(byte_blocks(source)):
         if reading.wants_bytes_without_nul:
-            _check_kind(source, block, offset)
+            _check_kind(source, block, offset, reading.errors)
         try:
             text = decoder.decode(block, last)
         except UnicodeError as error:
@@ -88,7 +100,7 @@ def _and_then_nothing(stream: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
     yield b"", True
 
 
-def _check_kind(source: str, block: bytes, offset: int) -> None:
+def _check_kind(source: str, block: bytes, offset: int, errors: Errors) -> None:
     """Refuse what is no text in bytes, before a decoder calls it a wrong byte."""
     if offset == 0:
         for encoding, marks in WIDE_MARKS.items():
@@ -97,7 +109,7 @@ def _check_kind(source: str, block: bytes, offset: int) -> None:
                     f"{name_of(source)} looks like {encoding}", f"Try --encoding {encoding.lower()}"
                 )
     nul = block.find(0)
-    if nul >= 0:
+    if nul >= 0 and errors == "strict":
         raise CorpusError(
             f"{name_of(source)} looks binary: there is a NUL at byte {offset + nul}",
             "A corpus is text. For UTF-16 without a mark, try --encoding utf-16-le",
@@ -121,44 +133,39 @@ def _not_decoded(
     return CorpusError(f"{what}: byte {offset}, in line {line}, is 0x{wrong:02x}", hint)
 
 
+def _marked(error: UnicodeError) -> tuple[str, int]:
+    """What stands for the wrong bytes, and where to go on."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return WRONG, error.end
+
+
+codecs.register_error(HANDLERS["skip"], _marked)
+
+
+def _without_wrong_lines(texts: Iterator[str], without_nul: bool) -> Iterator[str]:
+    """The text without the lines that hold wrong bytes; a line is kept back until it is whole."""
+    is_wrong = re.compile(f"[\0{WRONG}]" if without_nul else WRONG).search
+    held: list[str] = []
+    for text in texts:
+        cut = text.rfind("\n") + 1
+        if cut:
+            lines = "".join([*held, text[:cut]])
+            held = []
+            yield _right_lines(lines, is_wrong)
+        held.append(text[cut:])
+    yield _right_lines("".join(held), is_wrong)
+
+
+def _right_lines(text: str, is_wrong: Callable[[str], object]) -> str:
+    if not is_wrong(text):
+        return text
+    return "\n".join(line for line in text.split("\n") if not is_wrong(line))
+
+
 def _without_mark(texts: Iterator[str]) -> Iterator[str]:
     for text in texts:
         if text:
             yield text.removeprefix(BOM)
             break
     yield from texts
-
-
-def _normalized(texts: Iterator[str], form: Literal["NFC", "NFKC"]) -> Iterator[str]:
-    held: list[str] = []  # what a mark in the next block could still change
-    for text in texts:
-        cut = _last_safe_cut(text)
-        if cut is None:
-            held.append(text)
-            continue
-        yield unicodedata.normalize(form, "".join([*held, text[:cut]]))
-        held = [text[cut:]]
-    yield unicodedata.normalize(form, "".join(held))
-
-
-def _last_safe_cut(text: str) -> int | None:
-    """The last place before which nothing can reach across: at a character that joins no other."""
-    return next((at for at in range(len(text) - 1, -1, -1) if joins_nothing(text[at])), None)
-
-
-def joins_nothing(character: str) -> bool:
-    """Whether a character never melts into the one before it, whatever the form.
-
-    Latin, Greek, Cyrillic, the Hebrew and Arabic letters, kana, ideographs and Hangul syllables:
-    not all there are, but no text goes on for long without one of them, or a space.
-    """
-    return (
-        character < "\u0300"
-        or "\u0370" <= character < "\u0483"
-        or "\u05d0" <= character < "\u05eb"
-        or "\u0620" <= character < "\u064b"
-        or "\u3041" <= character < "\u3097"
-        or "\u30a1" <= character < "\u30fb"
-        or "\u3400" <= character < "\ua000"
-        or "\uac00" <= character < "\ud7a4"
-    )

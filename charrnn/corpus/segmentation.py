@@ -26,17 +26,42 @@ NEWLINE: Final = np.uint32(ord("\n"))
 SPACES: Final = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
-def cut(texts: Iterable[str], kind: Cut, keep_blank: bool = False) -> Iterator[Codes]:
+def cut(
+    texts: Iterable[str], kind: Cut, keep_blank: bool = False, count: LineCount | None = None
+) -> Iterator[Codes]:
     """The code points of one text that comes in blocks, END_CODE after each example.
 
-    With keep_blank, every line is an example, also one that is empty.
+    With keep_blank, every line is an example, also one that is empty; else they can be counted.
     """
-    blocks = (codes_of(text) for text in texts if text)
+    blocks: Iterator[Codes] = (codes_of(text) for text in texts if text)
     if kind == "files":
         return _from_first_visible(blocks)
-    if kind == "paragraphs":
-        return _end_at_gaps(_blank_lines_emptied(blocks))
-    return _end_lines(blocks if keep_blank else _blank_lines_emptied(blocks), keep_blank)
+    if kind == "lines" and keep_blank:
+        return _end_lines(blocks, keep_blank)
+    blocks = _blank_lines_emptied(blocks)
+    if count is not None:
+        blocks = count.passed(blocks)
+    return _end_at_gaps(blocks) if kind == "paragraphs" else _end_lines(blocks, keep_blank)
+
+
+class LineCount:
+    """How many lines there are, how many that are blank, and how many paragraphs."""
+
+    def __init__(self) -> None:
+        self.lines = self.blank_lines = self.paragraphs = 0
+
+    def passed(self, blocks: Iterable[Codes]) -> Iterator[Codes]:
+        """The blocks, in which a blank line is an empty one, each counted."""
+        before = np.ones(2, np.bool_)  # whether the last two were newlines: so a text begins
+        for codes in blocks:
+            newline = np.concatenate((before, codes == NEWLINE))
+            starts, is_blank = newline[1:-1], newline[2:]
+            begins = starts & ~is_blank
+            self.lines += int(np.count_nonzero(begins))
+            self.blank_lines += int(np.count_nonzero(starts & is_blank))
+            self.paragraphs += int(np.count_nonzero(begins & newline[:-2]))
+            before = newline[-2:]
+            yield codes
 
 
 def is_space(codes: Codes) -> NDArray[np.bool_]:

@@ -9,18 +9,13 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from charrnn.corpus.bundled import NAMES, path_of
 from charrnn.errors import CorpusError
-
-if TYPE_CHECKING:
-    import bz2
-    import gzip
-    import lzma
 
 BLOCK: Final = 1 << 17  # bytes: small enough that what is made of one stays in the cache
 PATIENCE_SECONDS: Final = 5.0  # how long a named pipe may stay silent before we believe it dead
@@ -43,8 +38,9 @@ def byte_blocks(source: str) -> Iterator[bytes]:
     with _open(source) as stream:
         try:
             packing = _packing(source, stream.peek(10))
-            reader = _unpack(packing, stream) if packing else None
-            while block := reader.read(BLOCK) if reader else stream.read1(BLOCK):
+            if packing:
+                yield from _unpacked(stream, _unpacker(packing))
+            while block := stream.read1(BLOCK):
                 yield block
         except EOFError:
             raise CorpusError(
@@ -54,7 +50,8 @@ def byte_blocks(source: str) -> Iterator[bytes]:
         except (OSError, zlib.error, _lzma_error()) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise _unreadable(name, error) from None
-            wrong = "does not match its checksum" if "CRC" in str(error) else "cannot be unpacked"
+            is_sum = "incorrect data check" in str(error)
+            wrong = "does not match its checksum" if is_sum else "cannot be unpacked"
             raise CorpusError(
                 f"{name} is damaged: its {packing} data {wrong}", "Copy or download it again."
             ) from None
@@ -124,19 +121,49 @@ def _packing(source: str, head: bytes) -> str | None:
     return None
 
 
-def _unpack(packing: str, stream: io.BufferedReader) -> gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File:
+class Unpacker(Protocol):
+    """What zlib, bz2 and lzma have in common: it ends where what it unpacks ends."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /, max_length: int) -> bytes: ...
+
+
+def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Unpacker]) -> Iterator[bytes]:
+    """What the parts of a packed file hold, one after the other; EOFError where one has no end.
+
+    Between them and after the last there may be NULs, as xz and tape drives put there; all else
+    that is no further part is damage, and raises what the unpacker raises.
+    """
+    data = stream.read1(BLOCK)
+    while data:
+        part = unpacker()
+        while not part.eof:
+            block = part.decompress(data, max_length=BLOCK)
+            data = getattr(part, "unconsumed_tail", b"")
+            if block:
+                yield block
+            elif not data and not part.eof and not (data := stream.read1(BLOCK)):
+                raise EOFError
+        data = part.unused_data.lstrip(b"\0")
+        while not data and (more := stream.read1(BLOCK)):
+            data = more.lstrip(b"\0")
+
+
+def _unpacker(packing: str) -> Callable[[], Unpacker]:
+    """Makes what unpacks a part of such a file."""
     try:  # some builds of Python lack one or the other
         if packing == "gzip":
-            import gzip
-
-            return gzip.GzipFile(fileobj=stream)
+            return lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         if packing == "xz":
             import lzma
 
-            return lzma.LZMAFile(stream)
+            return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
         import bz2
 
-        return bz2.BZ2File(stream)
+        return bz2.BZ2Decompressor
     except ImportError:
         raise CorpusError(
             f"this Python cannot unpack {packing}", "Unpack the file first."

@@ -93,6 +93,7 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         held_out_examples=len(corpus.held_out),
         held_out_characters=corpus.held_out.characters,
         baselines=dict(baselines),
+        cuts=tuple(each.are for each in corpus.cuts) if corpus.examples_are == "mixed" else (),
     )
 
 

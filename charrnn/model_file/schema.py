@@ -36,7 +36,7 @@ ROWS = (  # of the history, without and with a held-out text
     {"step": int, "characters": int, "train": float},
     {"step": int, "characters": int, "train": float, "held_out": float},
 )
-KINDS = ("lines", "paragraphs", "files", "texts")
+KINDS = ("lines", "paragraphs", "files", "texts", "mixed")
 BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
 FINGERPRINT = re.compile("[0-9a-f]{64}")
 
@@ -59,17 +59,19 @@ class CorpusRecord:
     held_out_examples: int
     held_out_characters: int
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
+    cuts: tuple[str, ...] = ()  # of each file, where they differ
+    errors: str = "strict"
 
     @property
     def reading(self) -> Reading:
         """How the texts were read."""
-        return Reading(self.encoding, self.newlines, self.normalize)  # type: ignore[arg-type]
+        return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
 
     @property
     def config(self) -> CorpusConfig:
         """What makes the same corpus of the same files."""
-        kind: Any = "lines" if self.examples_are == "texts" else self.examples_are
-        return CorpusConfig(kind, self.holdout, self.seed, self.reading)
+        kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
+        return CorpusConfig(kind, self.holdout, self.seed, self.reading, self.cuts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def _corpus(facts: dict[str, Any], is_whole: bool) -> CorpusRecord:
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
     _ = corpus.config  # refuses what cannot be
-    return replace(corpus, sources=_texts(corpus.sources), valid=_texts(corpus.valid))
+    sources, valid, cuts = map(_texts, (corpus.sources, corpus.valid, corpus.cuts))
+    return replace(corpus, sources=sources, valid=valid, cuts=cuts)
 
 
 def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:

@@ -1,12 +1,11 @@
-"""The readout as scores need it: no gradient, more digits, and the rank of what came.
+"""The readout as scores need it: no gradient, nothing rounded by chance, the rank of what came.
 
-    o = c + V h                           (10.10)
-    L = log sum exp o - o at y            (10.14)
+    o = c + V h                           (10.10)  exact, on the grid
+    L = log sum exp - logit at y          (10.14)  each row by itself
 
-Most of what float32 costs a score is lost in V h, a sum of hundreds of terms whose size is many
-times the surprisal that is left of them. So it has float64 where symbols are few, for a text of few
-symbols may be known nearly to certainty, or where it is a small part of the work; elsewhere it has
-the precision of the parameters.
+and so the same for one row as for many, and as where a text is drawn. Where there is no grid, it
+has float64 all the same where symbols are few, for a text of few symbols may be known nearly to
+certainty, or where it is a small part of the work.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.heads import normalise
+from charrnn.network.heads import normalise, set_aside
 from charrnn.network.matmul import SMALL
 from charrnn.network.parameters import Array, Integers, Parameters
-from charrnn.network.readout import Readout, is_bounded
+from charrnn.network.readout import Readout
 
 FEW: Final = 40  # symbols
 SMALL_PART: Final = 0.25  # symbols for each unit that a step multiplies by, in all layers
@@ -30,40 +29,47 @@ WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetche
 class ExactReadout(Readout):
     """A readout to put in the place of the other one, and where it leaves the ranks."""
 
-    def __init__(self, architecture: Architecture, rows: int, unranked: int | None = None) -> None:
-        size = architecture
-        small = SMALL // (size.hidden * size.symbols) // 8 * 8  # rows: see products
+    def __init__(
+        self,
+        architecture: Architecture,
+        rows: int,
+        apart: int,
+        *,
+        on_grid: bool = True,
+        ranking: bool = False,
+    ) -> None:
+        """``apart`` is the symbol that is added up by itself, and takes part in no ranking."""
+        hidden, symbols = architecture.hidden, architecture.symbols
+        small = SMALL // (hidden * symbols) // 8 * 8  # rows: see matmul
         if small >= WORTHWHILE:
             small = min(small, rows)
-            many = CACHED // (small * (size.symbols + size.hidden))
+            many = CACHED // (small * (symbols + hidden))
             rows = small * max(1, min(many, -(-rows // small)))
-        columns = size.hidden * (2 * size.layers - 1)
-        is_exact = size.symbols <= max(FEW, SMALL_PART * columns)
-        super().__init__(architecture, rows, np.float64 if is_exact else np.float32)
-        self.unranked = unranked  # the symbol that takes part in no ranking; None: rank nothing
+        columns = hidden * (2 * architecture.layers - 1)
+        is_double = on_grid or symbols <= max(FEW, SMALL_PART * columns)
+        super().__init__(architecture, rows, np.float64 if is_double else np.float32)
+        self.apart = apart
+        self.ranking = ranking
         self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y; 1 is the likeliest
         self._small = small if small >= WORTHWHILE else self.rows
-        self._h: Array = np.zeros((self.rows, size.hidden), self.o.dtype)
+        self._h: Array = np.zeros((self.rows, hidden), self.o.dtype)
 
     def nats(self, p: Parameters, h: Array, y: Integers) -> Array:
         """L for each row: h (R, H), y (R,) -> (R,)."""
         every = np.empty(len(y), self.o.dtype)
-        self.ranks = np.empty(len(y) if self.unranked is not None else 0, np.int32)
+        self.ranks = np.empty(len(y) if self.ranking else 0, np.int32)
         V = np.ascontiguousarray(p["V"].T, self.o.dtype)
-        bounded = is_bounded(p, reach=p.architecture.state_bounds[0])
         for rows in self._blocks(len(y)):
             o = self._product(h[rows], V)
             o += p["c"]  # (10.10)
             self.head.logits(o)
-            at_y = self.first[: len(o)] + y[rows]
-            if self.unranked is not None:
-                likelier = o > o.reshape(-1)[at_y, None]
-                likelier[:, self.unranked] = False
-                self.ranks[rows] = 1 + np.count_nonzero(likelier, axis=1)
-            if not bounded:
-                o -= o.max(axis=1, keepdims=True)
-            o_y = o.reshape(-1)[at_y]
-            every[rows] = np.log(normalise(o, self.ones[: o.shape[1]])) - o_y  # (10.14)
+            aside = set_aside(o, self.apart)
+            at_y = o.reshape(-1)[self.first[: len(o)] + y[rows]]
+            is_apart = y[rows] == self.apart
+            at_y[is_apart] = aside[is_apart]
+            if self.ranking:
+                self.ranks[rows] = 1 + np.count_nonzero(o > at_y[:, None], axis=1)
+            every[rows] = np.logaddexp(np.log(normalise(o)), aside) - at_y  # (10.14)
         return every
 
     def _product(self, h: Array, V: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
+from charrnn.network.grid import Grid
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
@@ -31,12 +32,14 @@ class Parallel:
         lanes: int,
         workers: int = 1,
         dtype: DTypeLike = np.float32,
+        grid: Grid | None = None,
     ) -> None:
         self.weight = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
         self.workers = useful_workers(architecture, lanes, workers)
         self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
         self.parts = [
-            Unfolded(architecture, steps, stop - start, dtype) for start, stop in self._spans()
+            Unfolded(architecture, steps, stop - start, dtype, grid)
+            for start, stop in self._spans()
         ]
         self._pool = ThreadPoolExecutor(max(1, self.workers - 1), "charrnn", _take_any_number)
         self._gradients: list[Parameters] = []
@@ -103,6 +106,7 @@ class Parallel:
                 np.ascontiguousarray(window.y[:, start:stop]),
                 None if window.begins is None else window.begins[:, start:stop],
                 None if window.idle is None else window.idle[:, start:stop],
+                None if window.settles is None else window.settles[:, start:stop],
             )
             for start, stop in self._spans()
         ]

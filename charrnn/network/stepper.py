@@ -1,12 +1,7 @@
 """One step after another, for one lane or many: what is read next depends on what was just drawn.
 
-The same cell and the same head as in training, and nothing of them rounded by chance. A product
-adds up in another order for one row than for a thousand, and rounds otherwise; a text drawn alone
-would then, now and again, not be the text drawn among others. So weights and states are put on a
-grid that is as fine as float32 and coarse enough for float64 to hold every sum of a product
-without an error, in whatever order it is added:
-
-    bits of a weight + bits of a state + bits of how many are added  =  53
+The same cell and the same head as in training, on the grid, so that nothing is rounded by chance:
+a text that is drawn alone is the text that is drawn among a thousand.
 """
 
 from __future__ import annotations
@@ -15,14 +10,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.grid import SETTLED, Array64, Grid, settles, snap
+from charrnn.network.parameters import Integers, Parameters
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-Array64 = NDArray[np.float64]
 State = list[Array64]  # (B, H) for each of the architecture's states
 
 WORTHWHILE = 10_000_000  # multiply-adds for a thread, below which it costs more than it gives
@@ -41,16 +35,14 @@ class Stepper:
         self._least = max(1, WORTHWHILE // len(p.flat))  # lanes for a thread
         self._workers = workers
         hidden, layers = architecture.hidden, architecture.layers
-        state_bits = (53 - (hidden - 1).bit_length()) // 2
-        bits = 53 - (hidden - 1).bit_length() - state_bits
-        self._b_and_U_x = p["U1"].astype(float) + p["b1"]  # (K, G H)  x one-hot: U x is a row
-        self._U = [on_grid(p[f"U{layer}"], bits).T for layer in range(2, layers + 1)]
-        self._b = [p[f"b{layer}"].astype(float) for layer in range(2, layers + 1)]
-        self._W = [on_grid(p[f"W{layer}"], bits).T for layer in range(1, layers + 1)]
-        self._V = on_grid(p["V"], bits).T
-        self._c = p["c"].astype(float)
-        # A number beside which the last bit is worth one step of the grid.
-        self._large = np.array(1.5 * 2.0 ** (52 - state_bits))
+        grid = Grid.of(architecture)
+        exact = grid.parameters(p)
+        self._large = grid.large
+        self._b_and_U_x = exact["U1"] + exact["b1"]  # (K, G H)  x one-hot: U x is a row
+        self._U = [exact[f"U{layer}"].T for layer in range(2, layers + 1)]
+        self._b = [exact[f"b{layer}"] for layer in range(2, layers + 1)]
+        self._W = [exact[f"W{layer}"].T for layer in range(1, layers + 1)]
+        self._V, self._c = exact["V"].T, exact["c"]
         columns = cell.gates * hidden
         self._ux: Array64 = np.empty((lanes, columns))
         self._wh: Array64 = np.empty((lanes, columns))
@@ -63,40 +55,43 @@ class Stepper:
         hidden = self.architecture.hidden
         return [np.zeros((lanes, hidden)) for _ in self.architecture.state_names]
 
-    def read(self, x: Integers, state: State) -> None:
-        """Move the state on by one symbol a lane: x (B,)."""
-        self._read(x, state, slice(0, len(x)))
+    def read(self, x: Integers, state: State, index: int) -> None:
+        """Move the state on by one symbol a lane: x (B,), the index-th of its text in each."""
+        self._read(x, state, slice(0, len(x)), index)
 
-    def step(self, x: Integers, state: State) -> Array64:
-        """Read x (B,); the logits of what comes next (B, K), in an array that every step fills."""
+    def step(self, x: Integers, state: State, index: int) -> Array64:
+        """Read x (B,), the index-th symbol of each text, the first END being the 0th; the logits of
+        what comes next (B, K), in an array that every step fills.
+        """
         lanes = len(x)
         parts = min(self._workers, lanes // self._least)
         if parts < 2:
-            self._step(x, state, slice(0, lanes))
+            self._step(x, state, slice(0, lanes), index)
         else:
-            self._step_together(x, state, [lanes * part // parts for part in range(parts + 1)])
+            bounds = [lanes * part // parts for part in range(parts + 1)]
+            self._step_together(x, state, bounds, index)
         return self._o[:lanes]
 
-    def _step_together(self, x: Integers, state: State, bounds: list[int]) -> None:
+    def _step_together(self, x: Integers, state: State, bounds: list[int], index: int) -> None:
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor  # half as long to import as numpy
 
             self._pool = ThreadPoolExecutor(self._workers, "charrnn")
         jobs = [
-            self._pool.submit(self._step, x[i:j], [h[i:j] for h in state], slice(i, j))
+            self._pool.submit(self._step, x[i:j], [h[i:j] for h in state], slice(i, j), index)
             for i, j in pairwise(bounds)
         ]
         for job in jobs:
             job.result()
 
-    def _step(self, x: Integers, state: State, lanes: slice) -> None:
-        self._read(x, state, lanes)
+    def _step(self, x: Integers, state: State, lanes: slice, index: int) -> None:
+        self._read(x, state, lanes, index)
         o = self._o[lanes]
         np.dot(state[-len(self._before)], self._V, o)
         np.add(o, self._c, o)  # (10.10)
         self.architecture.head.logits(o)
 
-    def _read(self, x: Integers, state: State, lanes: slice) -> None:
+    def _read(self, x: Integers, state: State, lanes: slice, index: int) -> None:
         cell, each = self._cell, len(self._before)
         ux, wh, tape = self._ux[lanes], self._wh[lanes], self._tape[lanes]
         self._b_and_U_x.take(x, 0, ux, "clip")
@@ -112,14 +107,6 @@ class Stepper:
                 for room, kept in zip(before, after, strict=True):
                     np.copyto(room, kept)
             cell.forward(ux, wh, before, after, tape)
-            for h in after:
-                np.add(h, self._large, h)
-                np.subtract(h, self._large, h)
-
-
-def on_grid(matrix: Array, bits: int) -> Array64:
-    """The matrix rounded to so many bits, counted in each row from its largest number."""
-    rows = matrix.astype(float)
-    _, exponents = np.frexp(np.abs(rows).max(1, keepdims=True))
-    steps = np.ldexp(1.0, exponents - bits)
-    return np.asarray(np.rint(rows / steps) * steps)
+            snap(after, self._large)
+            if settles(index):
+                snap(after, SETTLED)

@@ -25,13 +25,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import Cell
+from charrnn.network.grid import SETTLED, Grid, snap
 from charrnn.network.matmul import Product
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
 
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: what dropout lets through, and scaled how
-Starts = Sequence[Sequence[int]]  # for each step, the lanes where an example begins
+Starts = Sequence[Sequence[int]]  # for each step, some lanes
 
 
 @dataclass(frozen=True)
@@ -42,21 +43,33 @@ class Window:
     y: Integers  # (T, B)
     begins: NDArray[np.bool_] | None = None  # (T, B) where the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) what counts for nothing
+    settles: NDArray[np.bool_] | None = None  # (T, B) where the state settles on a coarser grid
 
     def starts(self) -> Starts:
         """For each step, the lanes where an example begins."""
-        starts: list[list[int]] = [[] for _ in self.x]
-        if self.begins is not None:
-            steps, lanes = np.nonzero(self.begins)
+        return self._lanes(self.begins)
+
+    def settling(self) -> Starts:
+        """For each step, the lanes whose state settles."""
+        return self._lanes(self.settles)
+
+    def _lanes(self, marked: NDArray[np.bool_] | None) -> Starts:
+        found: list[list[int]] = [[] for _ in self.x]
+        if marked is not None:
+            steps, lanes = np.nonzero(marked)
             for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
-                starts[t].append(lane)
-        return starts
+                found[t].append(lane)
+        return found
 
 
 class Layer:
     """One layer over the window: the cell at each step, in buffers that are made once."""
 
-    def __init__(self, cell: Cell, steps: int, lanes: int, hidden: int, dtype: DTypeLike) -> None:
+    def __init__(
+        self, cell: Cell, steps: int, lanes: int, hidden: int, dtype: DTypeLike, large: float = 0.0
+    ) -> None:
+        """``large`` is that of the grid which states are put on; 0: they stay as they are."""
+        self.large = large
         columns = cell.gates * hidden
         in_place = cell.gates == 1
         self.cell = cell
@@ -75,7 +88,7 @@ class Layer:
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         self._at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
 
-    def forward(self, starts: Starts, W: Array) -> None:
+    def forward(self, starts: Starts, W: Array, settling: Starts = ()) -> None:
         """Fill the states after each step; those before the first, and ux, are given."""
         cell, product = self.cell, self._there
         product.hold(W.T)
@@ -83,6 +96,10 @@ class Layer:
             wh = product(self.h[t], beginning)
             before = self._before(t, beginning)
             cell.forward(self.ux[t], wh, before, self._at[t + 1], self.tape[t])
+            if self.large:
+                snap(self._at[t + 1], self.large)
+                for lane in settling[t]:
+                    snap([state[lane] for state in self._at[t + 1]], SETTLED)
 
     def _before(self, t: int, beginning: Sequence[int]) -> Sequence[Array]:
         """The states before a step, zero in the lanes where an example begins."""
@@ -131,11 +148,17 @@ class Unfolded:
     """
 
     def __init__(
-        self, architecture: Architecture, steps: int, lanes: int, dtype: DTypeLike = np.float32
+        self,
+        architecture: Architecture,
+        steps: int,
+        lanes: int,
+        dtype: DTypeLike = np.float32,
+        grid: Grid | None = None,
     ) -> None:
-        self.architecture = architecture
+        self.architecture, self.lanes = architecture, lanes
+        large = 0.0 if grid is None else grid.large
         self.layers = [
-            Layer(architecture.cell, steps, lanes, architecture.hidden, dtype)
+            Layer(architecture.cell, steps, lanes, architecture.hidden, dtype, large)
             for _ in range(architecture.layers)
         ]
         self.states = [state for layer in self.layers for state in layer.states]
@@ -188,6 +211,7 @@ class Unfolded:
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
         """The states of the top layer as the readout sees them, (T, B, H)."""
         steps = len(window.x)
+        settling = window.settling()
         below: Array | None = None
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
@@ -197,7 +221,7 @@ class Unfolded:
             else:
                 np.matmul(rows_of(below), U.T, out=rows_of(ux))
                 np.add(ux, b, out=ux)
-            layer.forward(starts, W)
+            layer.forward(starts, W, settling)
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])

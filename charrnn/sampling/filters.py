@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.heads import normalise
+from charrnn.network.grid import Array64
+from charrnn.network.heads import normalise, set_aside
 from charrnn.network.parameters import Integers
-from charrnn.network.stepper import Array64
 from charrnn.vocabulary import UNKNOWN
 
 COLDEST = 1e-100  # what is colder divides by next to nothing, and draws the same
@@ -44,12 +44,9 @@ class Choice:
         """Hand out the tickets for these logits, (B, K), which change."""
         lanes = len(o)
         y_hat, tickets = self._y_hat[:lanes], self._tickets[:lanes]
-        unknown = o[:, UNKNOWN].copy()
-        o[:, UNKNOWN] = -np.inf
-        most = np.maximum.reduce(o, 1)
-        np.subtract(o, most[:, None], o)  # the softmax does not notice, and exp cannot overflow
+        unknown = set_aside(o, UNKNOWN)
         np.copyto(y_hat, o)
-        self._log_sums = np.logaddexp(np.log(normalise(y_hat)), unknown - most)
+        self._log_sums = np.logaddexp(np.log(normalise(y_hat)), unknown)
         np.add.accumulate(y_hat, 1, None, tickets)
         self._o = o
         if self.temperature != 1 or self._has_filters:

@@ -21,9 +21,10 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network.grid import Array64, in_units
 from charrnn.network.model import LanguageModel
 from charrnn.network.parameters import Integers
-from charrnn.network.stepper import Array64, State, Stepper
+from charrnn.network.stepper import State, Stepper
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
 from charrnn.settings import check
@@ -103,21 +104,23 @@ class Sampler:
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
-        for x in read[-REACH:-1, None].astype(np.intp):
-            self._stepper.read(x, self._state)
-        self._x = read[-1:].astype(np.intp)  # comes with the first step
+        self._read = len(read) - 1  # symbols; the last comes with the first step
+        for index in range(max(0, len(read) - REACH), self._read):
+            self._stepper.read(read[index : index + 1].astype(np.intp), self._state, index)
+        self._x = read[-1:].astype(np.intp)
 
     def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Piece]:
         """One sample, a character at a time."""
         stepper, choice, characters = self._stepper, self._choice, self._characters
         keys = random_stream.keys(self._seed, [number], attempt)
         state, x = self._first_state(), self._x
-        left = self.config.max_characters
+        left, index = self.config.max_characters, self._read
         while True:
             for chances in random_stream.uniform(keys, self.config.max_characters - left, AHEAD):
-                choice.prepare(stepper.step(x, state))
+                choice.prepare(stepper.step(x, state, index))
+                index += 1
                 x, surprisal = choice.draw(chances)
-                symbol, nats = x.item(), [surprisal.item() + self._known_nats]
+                symbol, nats = x.item(), in_units(surprisal + self._known_nats).tolist()
                 if symbol == END:
                     yield Piece(number, "", nats, "end")
                     return
@@ -160,9 +163,9 @@ class Sampler:
         for step in range(limit):
             if step % FEW == 0:
                 chances = random_stream.uniform(keys, step, FEW)
-            self._choice.prepare(self._stepper.step(x, state))
+            self._choice.prepare(self._stepper.step(x, state, self._read + step))
             symbols, nats = self._choice.draw(chances[step % FEW][rows], lane)
-            sheet.write(step, rows, symbols, nats + self._known_nats)
+            sheet.write(step, rows, symbols, in_units(nats + self._known_nats))
             goes_on = (symbols != END) & (step + 1 < limit)
             rows = rows[goes_on]
             yield from sheet.news(rows)

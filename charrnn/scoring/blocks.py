@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.scoring.score import Score, tally
+from charrnn.scoring.score import Score, sums_of_units, tally
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -106,21 +107,49 @@ def text_of(codes: Codes) -> str:
 
 
 class Gatherer:
-    """Makes whole examples of pieces that are cut anywhere."""
+    """Makes whole examples of pieces that are cut anywhere.
+
+    Of one that is longer than AT_ONCE nothing is kept but its text and its sums.
+    """
 
     def __init__(self) -> None:
         self._begun: list[Piece] = []  # what there is of an example whose END is yet to come
+        self._size = 0  # symbols in that
+        self._spelt: list[str] = []  # what stands before that, where it is long
+        self._nats: list[float] = []
+        self._unknown = 0
 
     def add(self, piece: Piece) -> Rows | None:
         """The examples that end in this piece, if any do."""
         ends = np.flatnonzero(piece.ids == END)
         if not len(ends):
             self._begun.append(piece)
+            self._size += len(piece.ids)
+            if self._size >= AT_ONCE:
+                self._sum_up()
             return None
         whole, rest = _split(piece, int(ends[-1]) + 1)
         rows = _rows([*self._begun, whole])
-        self._begun = [rest] if len(rest.ids) else []
+        if self._spelt:
+            rows = self._completed(rows)
+        self._size = len(rest.ids)
+        self._begun = [rest] if self._size else []
         return rows
+
+    def _sum_up(self) -> None:
+        for part in self._begun:
+            self._spelt.append(text_of(part.codes))
+            self._nats.append(float(part.nats.sum()))
+            self._unknown += int(np.count_nonzero(part.ids == UNKNOWN))
+        self._begun, self._size = [], 0
+
+    def _completed(self, rows: Rows) -> Rows:
+        """The rows, what was summed up put before the first of them."""
+        spelt = "".join([*self._spelt, rows.spelt])
+        rows.nats[0] = math.fsum([*self._nats, rows.nats[0]])
+        rows.unknown[0] += self._unknown
+        self._spelt, self._nats, self._unknown = [], [], 0
+        return Rows(spelt, rows.stops + len(spelt) - len(rows.spelt), rows.nats, rows.unknown)
 
 
 def _split(piece: Piece, at: int) -> tuple[Piece, Piece]:
@@ -139,6 +168,6 @@ def _rows(parts: list[Piece]) -> Rows:
     return Rows(
         text_of(np.concatenate([part.codes for part in parts])),
         stops,
-        np.add.reduceat(nats, starts),
+        sums_of_units(nats, starts),
         np.add.reduceat(ids == UNKNOWN, starts, dtype=np.int64),
     )

@@ -21,10 +21,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.network.grid import OFTEN
 from charrnn.network.unfolded import Window
 from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """What is read, and where what is found goes."""
+
+    ids: Ids  # (S,)
+    before: int  # the symbol in front of it
+    index: int  # of that symbol in its example, counted from the END before it
+    nats: NDArray[np.float64]  # (S,)
+    ranks: NDArray[np.int32] | None  # (S,)
+
 
 STEPS: Final = 64  # symbols of each stretch in a window
 SHORTEST: Final = 64  # symbols of a stretch, where no stretch has to warm up
@@ -83,13 +96,13 @@ def _moved(bounds: Places, begins: Places) -> Places:
     return np.concatenate([bounds[:1], moved, bounds[-1:]])
 
 
-def windows(
-    ids: Ids, before: int, chunks: Chunks, carry: bool
-) -> Iterator[tuple[int, Window, Places]]:
+def windows(text: Text, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
     """How many steps have been read, the next window, and where each of its targets stands.
 
-    The place is -1 where a target does not count. ``before`` is what stands before the text.
+    The place is -1 where a target does not count.
     """
+    ids = text.ids
+    settles = settling(text, carry)
     lengths = chunks.stop - chunks.reads_from
     for at in range(0, int(lengths.max(initial=0)), STEPS):
         steps = min(STEPS, int(lengths.max()) - at)
@@ -97,6 +110,18 @@ def windows(
         inside = places < chunks.stop
         y = ids[np.where(inside, places, 0)].astype(np.intp)
         x = ids[np.where(inside & (places > 0), places - 1, 0)].astype(np.intp)
-        x[places == 0] = before
+        x[places == 0] = text.before
         counted = inside & (places >= chunks.first)
-        yield at, Window(x, y, None if carry else x == END), np.where(counted, places, -1)
+        settled = inside & settles[np.where(inside, places, 0)]
+        window = Window(x, y, None if carry else x == END, settles=settled)
+        yield at, window, np.where(counted, places, -1)
+
+
+def settling(text: Text, carry: bool) -> NDArray[np.bool_]:
+    """Where the state settles once what stands before a place was read, (S,)."""
+    begins = np.full(len(text.ids), -text.index)
+    if not carry:
+        ends = np.flatnonzero(text.ids[:-1] == END) + 1
+        begins[ends] = ends
+    index: Places = np.arange(len(begins)) - np.maximum.accumulate(begins)
+    return np.asarray(index % OFTEN == OFTEN - 1)

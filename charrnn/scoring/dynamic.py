@@ -42,7 +42,9 @@ class DynamicScorer:
         self.vocabulary = model.vocabulary
         self.rate = rate
         self.ranking = ranking
-        self._exact_readout = ExactReadout(model.architecture, STEPS, UNKNOWN if ranking else None)
+        self._exact_readout = ExactReadout(
+            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking
+        )
         self.begin()
 
     def begin(self) -> None:

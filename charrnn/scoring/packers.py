@@ -4,6 +4,10 @@
 
 xz looks back as far as there is anything, bzip2 no more than 900 kB. An example ends in a newline,
 a paragraph in a blank line, so that a packer has to foresee the ends too.
+
+bzip2 packs a whole block with a few tables, and a few bytes more may make it choose others: its
+size goes up or down by some dozens of bytes for a text of any length. A figure that is not much
+larger than that says nothing of the text, and may be negative: so short texts have none of bzip2.
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ def xz(size: int) -> Packer:
     return lzma.LZMACompressor(lzma.FORMAT_RAW, filters=chain)
 
 
+NOISE: Final = {"xz": 0, "bzip2": 256}  # bytes: what a text must add at least, to say anything
 PACKERS: Final[dict[str, Callable[[int], Packer]]] = {
     "xz": xz,
     "bzip2": lambda size: bz2.BZ2Compressor(9),
@@ -49,12 +54,14 @@ PACKERS: Final[dict[str, Callable[[int], Packer]]] = {
 
 
 def nats_of(corpus: bytes, text: bytes) -> Iterator[tuple[str, float]]:
-    """What each packer needs for the text once it has seen the corpus."""
+    """What each packer needs for the text once it has seen the corpus, where that can be told."""
     jobs = [(name, data) for name in PACKERS for data in (corpus, corpus + text)]
     with ThreadPoolExecutor(2) as pool:  # they let go of Python's lock while they work
         sizes = list(pool.map(lambda job: packed_size(*job), jobs))
     for name, alone, together in zip(PACKERS, sizes[::2], sizes[1::2], strict=True):
-        yield name, NATS_IN_A_BYTE * (together - alone)
+        added = max(0, together - alone)
+        if added >= NOISE[name]:
+            yield name, NATS_IN_A_BYTE * added
 
 
 def packed_size(name: str, data: bytes) -> int:

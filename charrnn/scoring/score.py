@@ -1,4 +1,8 @@
-"""Sums over a text, in nats and in counts: added like numbers, and divided only at the very end."""
+"""Sums over a text, in nats and in counts: added like numbers, and divided only at the very end.
+
+What a symbol costs is rounded to a whole number of units, far below what anybody reads. So sums are
+sums of integers, and the same in whatever order and in how many parts they are added.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE
+from charrnn.network.grid import UNIT
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 
 NATS_IN_A_BIT: Final = math.log(2)
 LARGEST: Final = 709.0  # nats whose perplexity is still a float
+HALF: Final = 20  # bits of a cost in units that are added up apart from the others
+
+
+def sum_of_units(nats: NDArray[np.floating]) -> int:
+    """The sum of what was rounded to whole units, in units."""
+    units = nats * (1 / UNIT)
+    huge = np.abs(units) >= 1 << 62
+    if huge.any():
+        return sum(map(int, units[huge].tolist())) + sum_of_units(nats[~huge])
+    whole = units.astype(np.int64)
+    return (int((whole >> HALF).sum()) << HALF) + int((whole & ((1 << HALF) - 1)).sum())
+
+
+def sums_of_units(nats: NDArray[np.floating], starts: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The nats from each start to the next, added up as exactly."""
+    units = nats * (1 / UNIT)
+    if float(np.abs(units).sum()) < 1 << 53:  # as nearly always, no sum of floats is rounded
+        return np.add.reduceat(nats, starts)
+    parts = np.split(nats, starts[1:])
+    return np.array([sum_of_units(part) * UNIT for part in parts])
 
 
 @dataclass(frozen=True)
@@ -55,13 +80,18 @@ class Score:
     characters: int = 0
     ends: int = 0
     unknown: int = 0  # of the characters: those that the model had never seen
-    nats: float = 0.0
-    nats_of_ends: float = 0.0
-    nats_of_unknown: float = 0.0
+    units: int = 0  # of nats, for all of it
+    units_of_ends: int = 0
+    units_of_unknown: int = 0
     bytes: int = 0  # of the characters in UTF-8; 0 where only their ids were at hand
 
     def __add__(self, other: Score) -> Score:
         return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @property
+    def nats(self) -> float:
+        """What all of it cost."""
+        return self.units * UNIT
 
     @property
     def overall(self) -> Mean:
@@ -71,13 +101,13 @@ class Score:
     @property
     def without_end(self) -> Mean:
         """Over the characters alone."""
-        return Mean(self.nats - self.nats_of_ends, self.characters)
+        return Mean((self.units - self.units_of_ends) * UNIT, self.characters)
 
     @property
     def without_unknown(self) -> Mean:
         """Over characters and ENDs, but for those never seen before."""
         count = self.characters + self.ends - self.unknown
-        return Mean(self.nats - self.nats_of_unknown, count)
+        return Mean((self.units - self.units_of_unknown) * UNIT, count)
 
     @property
     def nats_per_character(self) -> float:
@@ -118,9 +148,9 @@ def tally(ids: Ids, nats: NDArray[np.floating], codes: Codes | None = None) -> S
         characters=len(ids) - count,
         ends=count,
         unknown=int(np.count_nonzero(unknown)),
-        nats=float(nats.sum(dtype=np.float64)),
-        nats_of_ends=float(nats[ends].sum(dtype=np.float64)),
-        nats_of_unknown=float(nats[unknown].sum(dtype=np.float64)),
+        units=sum_of_units(nats),
+        units_of_ends=sum_of_units(nats[ends]),
+        units_of_unknown=sum_of_units(nats[unknown]),
         bytes=0 if codes is None else bytes_of(codes),
     )
 

@@ -20,10 +20,11 @@ import numpy as np
 
 from charrnn.corpus.draft import ended_codes
 from charrnn.corpus.examples import Examples
+from charrnn.network.grid import in_units
 from charrnn.network.model import LanguageModel
 from charrnn.scoring.blocks import Floats, Ranks, pieces
-from charrnn.scoring.chunked import ChunkReader, Text, zeros
-from charrnn.scoring.chunks import cut
+from charrnn.scoring.chunked import ChunkReader
+from charrnn.scoring.chunks import Text, cut
 from charrnn.scoring.score import Score, tally
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
@@ -31,23 +32,34 @@ __all__ = ["Score", "Scorer"]
 
 WARM_UP: Final = 256  # symbols read before a stretch: twice as many as most networks remember
 CHECKUP_WARM_UP: Final = 128
+RUINED: Final = 1e15  # nats, where parameters have grown out of bounds
 
 
 class Scorer:
-    """A network that reads on and on, and says what each symbol cost it."""
+    """A model that reads on and on, and says what each symbol cost it.
 
-    def __init__(self, model: LanguageModel, workers: int = 1, ranking: bool = False) -> None:
+    A text has one score, to the last bit, however it arrives and whoever computes it; ``fast`` has
+    the precision of training instead, in half the time.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        workers: int = 1,
+        *,
+        ranking: bool = False,
+        fast: bool = False,
+    ) -> None:
         self.model = model
         self.vocabulary = model.vocabulary
         self.ranking = ranking
-        self._reader = ChunkReader(model, workers, ranking=ranking)
-        self._checkup = ChunkReader(model, workers, exact=False)
+        self._reader = ChunkReader(model, workers, on_grid=not fast, ranking=ranking)
         self.begin()
 
     def begin(self) -> None:
         """Forget what was read: the next symbol is the first of a text."""
-        self._before = END
-        self._state = zeros(self.model.parameters, 1)
+        self._before, self._index = END, 0
+        self._state = self._reader.zeros(1)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         """The surprisal of every symbol, given all that was read since the beginning; its rank.
@@ -55,13 +67,18 @@ class Scorer:
         It may be called with one piece of a text after the other, cut anywhere.
         """
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
-        text = Text(ids, self._before, np.zeros(len(ids)), ranks)
+        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks)
         if len(ids):
             chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
             self._state = self._reader.read(text, chunks, self._state)
-            self._before = int(ids[-1])
+            self._before, self._index = int(ids[-1]), self._index_after(ids)
         add_novelty(self.vocabulary, ids, text.nats, ranks)
         return text.nats, ranks
+
+    def _index_after(self, ids: Ids) -> int:
+        """The index of the last symbol in its example, or in all that was read where they carry."""
+        ends = np.zeros(0) if self.model.carry else np.flatnonzero(ids == END)
+        return len(ids) - 1 - int(ends[-1]) if len(ends) else self._index + len(ids)
 
     def nats(self, examples: Examples) -> Floats:
         """The surprisal of every symbol of ``examples.ids``, read from their beginning."""
@@ -79,10 +96,11 @@ class Scorer:
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
         ids = examples.ids
-        text = Text(ids, END, np.zeros(len(ids)), None)
+        text = Text(ids, END, 0, np.zeros(len(ids)), None)
         if len(ids):
-            chunks = cut(ids, self._checkup.most, CHECKUP_WARM_UP, self.model.carry)
-            self._checkup.pass_over(text, chunks, zeros(self.model.parameters, len(chunks)))
+            chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
+            self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))
+        np.nan_to_num(text.nats, copy=False, nan=RUINED, posinf=RUINED)
         add_novelty(self.vocabulary, ids, text.nats, None)
         return text.nats
 
@@ -90,7 +108,7 @@ class Scorer:
 def add_novelty(vocabulary: Vocabulary, ids: Ids, nats: Floats, ranks: Ranks | None) -> None:
     """Make room for characters never seen in what the network says, and price those that came.
 
-    Such a character ranks behind all that are known.
+    Such a character ranks behind all that are known. What comes out is in whole units.
     """
     novelty = vocabulary.novelty
     nats -= math.log1p(-novelty)
@@ -100,3 +118,4 @@ def add_novelty(vocabulary: Vocabulary, ids: Ids, nats: Floats, ranks: Ranks | N
         nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], expected)
         if ranks is not None:
             ranks[unknown] = vocabulary.symbols
+    nats[...] = in_units(nats)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,10 +15,11 @@ import numpy as np
 from charrnn.corpus import corpus
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.draft import Kind, draft_of
+from charrnn.corpus.deciding import Kind, cut_as_decided
+from charrnn.corpus.draft import draft_of
 from charrnn.corpus.holdout import split
 from charrnn.corpus.reading import Reading, blocks
-from charrnn.corpus.segmentation import END_CODE, Cut, cut
+from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
@@ -41,24 +41,15 @@ class Facts(Protocol):
 
 
 def codes_in(
-    sources: Sequence[str], kind: Kind, reading: Reading, keep_blank: bool = False
+    sources: Sequence[str], kind: Kind | Sequence[Kind], reading: Reading, keep_blank: bool = False
 ) -> Iterator[Codes]:
     """The code points of some files, END_CODE after each example; "-" is standard input.
 
-    A stream is not read twice, so auto looks at the first block of each file only.
+    The kind is that of all, or one for each.
     """
-    for source in sources:
-        texts = blocks(source, reading)
-        how: Any = kind
-        if kind == "auto":
-            first = next(texts, "")
-            texts, how = chain([first], texts), _cut_of(first)
-        yield from cut(texts, how, keep_blank and how == "lines")
-
-
-def _cut_of(text: str) -> Cut:
-    ends = sum(int(np.count_nonzero(codes == END_CODE)) for codes in cut([text], "paragraphs"))
-    return "paragraphs" if ends > 1 else "lines"
+    kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
+    for source, each in zip(sources, kinds, strict=True):
+        yield from cut_as_decided(blocks(source, reading), each, keep_blank)[0]
 
 
 def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
@@ -104,12 +95,12 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
         raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
         return codes_of_ids(ids, found.vocabulary)
+    config, first = facts.config, len(facts.sources)
     if facts.valid:
-        return codes_in(facts.valid, facts.config.examples, facts.config.reading)
+        return codes_in(facts.valid, config.kinds(len(facts.valid), first), config.reading)
     # Their ids do not tell them apart. They are rare, so we read again, with an alphabet of all.
-    config = facts.config
     texts = (blocks(source, config.reading) for source in facts.sources)
-    draft, _ = draft_of(texts, config.examples)
+    draft, _ = draft_of(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return _looked_up(split(draft, config.holdout, config.seed)[1].ids, characters)
 

@@ -22,7 +22,7 @@ class Validator:
         between = config.check_every * config.batch * config.bptt
         self._held_out = part_of(corpus.held_out, max(MINIMUM, int(between * SHARE)))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = Scorer(model, config.workers)
+        self._scorer = Scorer(model, config.workers, fast=True)
 
     def score(self) -> Score | None:
         """The loss on held-out text; nothing where none is held out."""

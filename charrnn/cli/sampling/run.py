@@ -120,7 +120,7 @@ def redrawn(
 
     known = None
     if asked.novel:
-        kind: Any = "lines" if model.examples_are == "texts" else model.examples_are
+        kind = model.corpus.config.examples
         known = redrawing.Known(codes_in(asked.novel, kind, reading))
     samples = redrawing.redrawn(
         sampler, asked.count, lambda sample: prime + sample.text, known, asked.unique

@@ -119,7 +119,7 @@ def the_reader(asked: Asked, model: Model, workers: int) -> Reader:
     ranking = asked.per_char
     if asked.dynamic is not None:
         return DynamicScorer(model.language_model, asked.dynamic, ranking)
-    return Scorer(model.language_model, workers, ranking)
+    return Scorer(model.language_model, workers, ranking=ranking)
 
 
 def rows(asked: Asked, text: Text) -> list[Listener]:

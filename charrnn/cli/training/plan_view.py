@@ -8,7 +8,7 @@ alone can do, is said as soon as it is known.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +18,7 @@ from charrnn.cli.layout import TOGETHER, Fact
 from charrnn.cli.numbers import bytes_in_words, clock, count, counted
 from charrnn.cli.training.arguments import Asked
 from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.warnings import Warned, warnings
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.plan import Plan
 from charrnn.presets import FITTED, FOREVER, preset
@@ -33,27 +34,58 @@ def tell(facts: Iterable[Fact], talk: Talk) -> None:
         layout.say(facts, sys.stderr)
 
 
-def corpus_facts(corpus: Corpus, asked: Asked) -> list[Fact]:
-    """What is learned from, and what is held out."""
+def corpus_facts(corpus: Corpus, asked: Asked) -> Iterator[Fact]:
+    """What is learned from, what is held out, and what is doubtful about it."""
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
-    why = {
-        "lines": "a line each, for no blank line parts them (--examples)",
-        "paragraphs": "a paragraph each, for blank lines part them (--examples)",
-    }
-    cut = why[are] if asked.cutting.get("examples", "auto") == "auto" and are in why else ""
     what = count(len(train), "example", are=are)
     held = f"{count(len(held_out), 'example', are=are)}, {held_out.characters:,} characters"
     kept = ", ".join(corpus.valid) if corpus.valid else "to see how well it learns (--holdout)"
-    return [
-        ("corpus", names),
-        ("", f"{what}, {train.characters:,} characters, {corpus.vocabulary.symbols:,} symbols"),
-        *([("", cut)] if cut and not asked.resume else []),
-        (
-            "held out",
-            f"{held}: {kept}" if len(held_out) else "nothing: the loss is that of training",
-        ),
-    ]
+    yield "corpus", names
+    yield "", f"{what}, {train.characters:,} characters, {corpus.vocabulary.symbols:,} symbols"
+    for said in how_cut(corpus):
+        yield "", said
+    none = "nothing: the loss is that of training"
+    yield "held out", f"{held}: {kept}" if len(held_out) else none
+    for found in [] if asked.resume else warnings(corpus):
+        yield "warning", doubt(found)
+
+
+def doubt(found: Warned) -> str:
+    """What is doubtful, and what to do about it."""
+    match found.kind:
+        case "much held out":
+            share = f"{100 * found.count / found.of:.0f}% of the characters"
+            return f"{share} are held out; see --holdout and --examples"
+        case "few examples":
+            return f"{count(found.count, 'example')} to learn from is too few; see --examples"
+        case "repeated":
+            some = f"{found.count:,} of {found.of:,} held-out examples"
+            return f"{some} also stand in what is learned from: the loss will flatter"
+
+
+def how_cut(corpus: Corpus) -> Iterator[str]:
+    """What was found to be an example, and what else could have been."""
+    for kind in ("lines", "paragraphs"):
+        decided = zip(corpus.sources, corpus.cuts, strict=False)
+        found = [(name, cut) for name, cut in decided if cut.are == kind and cut.lines]
+        if not found:
+            continue
+        lines, blank_lines, paragraphs = (
+            sum(getattr(cut, name) for _, cut in found)
+            for name in ("lines", "blank_lines", "paragraphs")
+        )
+        where = f" in {', '.join(name for name, _ in found)}"
+        where = where if corpus.examples_are == "mixed" else ""
+        if kind == "paragraphs":
+            other = f"(--examples lines would make {lines:,} of it)"
+            yield f"a paragraph each{where}, for blank lines part them {other}"
+        elif paragraphs > len(found):
+            left = f"{count(blank_lines, 'blank line')} {'is' if blank_lines == 1 else 'are'}"
+            other = f"(--examples paragraphs would make {paragraphs:,} of it)"
+            yield f"a line each{where}; {left} left out {other}"
+        else:
+            yield f"a line each{where}, for no blank line parts them (--examples)"
 
 
 def network_facts(plan: Plan, asked: Asked, symbols: int) -> list[Fact]:

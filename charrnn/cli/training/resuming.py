@@ -56,6 +56,7 @@ def check_cutting(facts: CorpusRecord, asked: Asked) -> None:
         "encoding": facts.encoding,
         "newlines": facts.newlines,
         "normalize": facts.normalize,
+        "errors": facts.errors,
     }
     wanted = {**asked.cutting, **asked.reading}
     if wanted.get("examples") == "auto":  # which is how it may have been found

@@ -43,6 +43,20 @@ def head_named(name: str) -> Head:
     return head
 
 
+def set_aside(logits: Array, column: int) -> Array:
+    """Take a column out of the logits: it becomes -inf, and the largest of what is left in each
+    row 0. What stood there comes back, (R,), on the same scale.
+
+    The softmax does not notice, and exp cannot overflow.
+    """
+    aside = logits[:, column].copy()
+    logits[:, column] = -np.inf
+    most: Array = np.maximum.reduce(logits, 1)
+    np.subtract(logits, most[:, None], logits)
+    aside -= most
+    return aside
+
+
 def normalise(logits: Array, ones: Array | None = None) -> Array:
     """The sum of exp over each row (R,); exp itself stands in the place of the logits.
 

@@ -1,0 +1,139 @@
+"""A text has one score, to the last bit, however it arrives and whoever computes it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from charrnn.network.grid import OFTEN, UNIT, settles
+from charrnn.network.model import LanguageModel
+from charrnn.network.stepper import Stepper
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring import chunked
+from charrnn.scoring.blocks import Gatherer, pieces
+from charrnn.scoring.score import Score, tally
+from charrnn.scoring.scorer import Scorer
+from charrnn.vocabulary import END, Ids, codes_of
+from tests.speaking import babbler
+
+
+def network(gain: float, layers: int = 2, carry: bool = False) -> LanguageModel:
+    """One that forgets, or with a gain well above 1 one that is chaotic and never does."""
+    model = babbler(hidden=24, layers=layers, seed=3)
+    for name, array in model.parameters.items():
+        if name.startswith("W"):
+            array[...] *= gain
+    model.parameters["V"][...] *= 0.5
+    return LanguageModel(model.parameters, model.vocabulary, carry)
+
+
+def text(model: LanguageModel, count: int, ends: int) -> Ids:
+    """So many symbols, END now and then."""
+    rng = np.random.default_rng(1)
+    ids = rng.integers(1, model.vocabulary.symbols, count).astype(model.vocabulary.dtype)
+    ids[rng.integers(0, count, ends)] = END
+    ids[-1] = END
+    return ids
+
+
+def symbol_after_symbol(model: LanguageModel, ids: Ids) -> list[float]:
+    """What each costs where nothing is read side by side."""
+    scorer = Scorer(model)
+    return [float(scorer.read(ids[at : at + 1])[0][0]) for at in range(len(ids))]
+
+
+@pytest.mark.parametrize("gain", [0.5, 1.0, 3.0], ids=["forgets", "remembers", "chaotic"])
+@pytest.mark.parametrize("carry", [False, True])
+@pytest.mark.parametrize("ends", [0, 9, 300])
+def test_chunks_and_threads_change_no_bit(
+    gain: float, carry: bool, ends: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunked, "WORTHWHILE", 1)
+    monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 1)
+    model = network(gain, carry=carry)
+    ids = text(model, 2500, ends)
+    whole, ranks = Scorer(model, ranking=True).read(ids)
+    for workers in (2, 3):
+        nats, same_ranks = Scorer(model, workers, ranking=True).read(ids)
+        np.testing.assert_array_equal(nats, whole)
+        np.testing.assert_array_equal(same_ranks, ranks)
+    np.testing.assert_array_equal(symbol_after_symbol(model, ids[:300]), whole[:300])
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(0, 5000), max_size=6), st.sampled_from([0.5, 3.0]), st.booleans())
+def test_pieces_cut_anywhere_change_no_bit(cuts: list[int], gain: float, carry: bool) -> None:
+    model = network(gain, carry=carry)
+    ids = text(model, 5000, 20)
+    whole = Scorer(model).read(ids)[0]
+    scorer = Scorer(model)
+    bounds = [0, *sorted(cuts), 5000]
+    parts = [scorer.read(ids[start:stop])[0] for start, stop in pairwise(bounds)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    apart = sum(
+        (tally(ids[a:b], part) for (a, b), part in zip(pairwise(bounds), parts, strict=True)),
+        Score(),
+    )
+    assert apart == tally(ids, whole)
+
+
+@pytest.mark.parametrize("gain", [0.5, 3.0])
+def test_what_is_drawn_costs_what_it_is_said_to_have_cost(gain: float) -> None:
+    model = network(gain)
+    model.parameters["c"][END] -= 3  # so that texts are long
+    drawn = list(Sampler(model, SampleConfig(seed=1, max_characters=300)).samples(range(40)))
+    assert any(len(sample.text) > OFTEN for sample in drawn)
+    scorer = Scorer(model)
+    for sample in drawn:
+        ids = np.append(model.vocabulary.encode(sample.text), END).astype(np.uint8)
+        scorer.begin()
+        assert scorer.read(ids[: len(sample.nats)])[0].tolist() == sample.nats
+    whole = [sample for sample in drawn if sample.ended == "end"]
+    together = scorer.score_texts([sample.text for sample in whole])
+    assert together.nats == math.fsum(nats for sample in whole for nats in sample.nats)
+
+
+def test_the_sum_is_that_of_the_examples_and_of_the_characters() -> None:
+    model = network(3.0)
+    texts = ["abc" * n for n in (0, 1, 40, 100)] + ["h", "gfe" * 30]
+    scorer = Scorer(model)
+    codes = (np.append(codes_of(text), 0x110000).astype(np.uint32) for text in texts)
+    gatherer, total = Gatherer(), Score()
+    rows: list[float] = []
+    characters: list[float] = []
+    for piece in pieces(scorer, codes, symbols=50):
+        total += piece.score()
+        characters += piece.nats.tolist()
+        found = gatherer.add(piece)
+        rows += [] if found is None else found.nats.tolist()
+    assert total.nats == math.fsum(characters) == math.fsum(rows)
+    assert rows == [scorer.score_texts([text]).nats for text in texts]
+    assert [nats / UNIT % 1 for nats in characters] == [0.0] * len(characters)
+
+
+def test_readers_who_began_differently_come_to_the_same_state() -> None:
+    model = network(0.9)
+    stepper = Stepper(model.parameters, 2)
+    state = stepper.zeros(2)
+    for h in state:
+        h[1] = 0.5
+    for index, x in enumerate(text(model, 20 * OFTEN, 0)):
+        stepper.read(np.array([x, x], np.intp), state, index)
+    for h in state:
+        np.testing.assert_array_equal(h[0], h[1])
+
+
+def test_settling_moves_no_score_by_more_than_rounding_does() -> None:
+    model = network(0.7)
+    ids = text(model, 6000, 0)
+    exact = Scorer(model).read(ids)[0]
+    assert settles(OFTEN - 1)
+    assert not settles(OFTEN)
+    fast = Scorer(model, fast=True).read(ids)[0]
+    assert exact.sum() == pytest.approx(fast.sum(), rel=1e-6)
+    np.testing.assert_allclose(exact, fast, atol=2e-3)
