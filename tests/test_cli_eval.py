@@ -133,7 +133,7 @@ def test_it_does_not_matter_who_computes(well_trained: Program, option: str) -> 
         (("--examples", "lines"), 4),
         (("--examples", "paragraphs"), 2),
         (("--examples", "files"), 1),
-        (("--examples", "auto"), 2),
+        (("--examples", "auto"), 4),
     ],
 )
 def test_examples_are_what_was_asked_for_or_what_the_model_had(
@@ -171,14 +171,14 @@ def test_texts_may_be_several_packed_or_typed(well_trained: Program) -> None:
 
 def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
     found = scored(well_trained, "--baselines")
-    assert list(found["baselines"]) == BASELINES
+    assert list(found["baselines"]) == BASELINES[:-1]  # so short a text says nothing of bzip2
     for figures in found["baselines"].values():
         assert list(figures) == ["nats_per_character", "bits_per_character"]
         assert figures["bits_per_character"] == pytest.approx(
             figures["nats_per_character"] / math.log(2)
         )
     table = well_trained.run("eval", "--baselines").out.split("compared\n")[1].splitlines()
-    assert {line.split()[0] for line in table} == {*BASELINES, "model.npz"}
+    assert {line.split()[0] for line in table} == {*BASELINES[:-1], "model.npz"}
     nats = [float(line.split()[1]) for line in table]
     assert nats == sorted(nats, reverse=True)
 

@@ -160,3 +160,17 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
     monkeypatch.setattr("charrnn.corpus.deciding.cut_of", lambda head: "lines")
     assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"
+
+
+def test_a_model_that_says_paragraphs_keeps_them_whatever_would_be_found_today(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "names.txt"
+    path.write_text("\n\n".join("\n".join(WORDS[at : at + 16]) for at in range(0, 64, 16)))
+    assert corpus.load([str(path)]).examples_are == "lines"
+    config = CorpusConfig("paragraphs")
+    found = corpus.load([str(path)], config)
+    known = facts(found, config)
+    again = texts.rebuilt(known, found.vocabulary)
+    assert again.train.ids.tolist() == found.train.ids.tolist()
+    assert again.examples_are == "paragraphs"

@@ -11,7 +11,8 @@ are lines, unless the first LOOK characters of the file show all of this:
               whose groups do not end in a full stop or another mark
 
 It is asked for each file on its own, and sees the same characters however they arrive: in a corpus
-and in a stream, at once or letter by letter, the answer is the same.
+and in a stream, at once or letter by letter, the answer is the same. A stream gives its first line
+once there are LOOK characters, or no more; who wants it sooner says what the examples are.
 """
 
 from __future__ import annotations

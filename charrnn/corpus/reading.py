@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from charrnn.corpus.encodings import SAMPLE
 from charrnn.corpus.normalization import normalized
 from charrnn.corpus.sources import byte_blocks, name_of
-from charrnn.errors import CorpusError, SettingError
+from charrnn.corpus.undecodable import holds_nul, marked_as_wide, not_decoded
+from charrnn.errors import SettingError
 
 Newlines = Literal["translate", "keep"]
 Normalization = Literal["none", "NFC", "NFKC"]
@@ -26,10 +28,6 @@ Errors = Literal["strict", "replace", "skip"]
 BOM: Final = "\ufeff"
 WRONG: Final = "\udfff"  # stands for wrong bytes until their line is left out; in no text
 HANDLERS: Final = {"strict": "strict", "replace": "replace", "skip": "charrnn.mark"}
-WIDE_MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16
-    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
 
 
 @dataclass(frozen=True)
@@ -77,15 +75,18 @@ def blocks(source: str, reading: Reading) -> Iterator[str]:
 def _decoded(source: str, reading: Reading) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(reading.encoding)(HANDLERS[reading.errors])
     newlines = io.IncrementalNewlineDecoder(None, translate=True)
+    name, head = name_of(source), b""  # what it begins with tells what it is
     offset = 0  # in bytes, of the block
     line = 1
     for block, last in _and_then_nothing(byte_blocks(source)):
+        head = head if len(head) >= SAMPLE else head + block
         if reading.wants_bytes_without_nul:
-            _check_kind(source, block, offset, reading.errors)
+            _check(name, reading, block, head, offset)
         try:
             text = decoder.decode(block, last)
         except UnicodeError as error:
-            raise _not_decoded(source, reading.encoding, error, offset + len(block), line) from None
+            end = offset + len(block)
+            raise not_decoded(name, reading.encoding, error, head, end, line) from None
         if reading.newlines == "translate":
             text = newlines.decode(text, last)
         yield text
@@ -100,37 +101,13 @@ def _and_then_nothing(stream: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
     yield b"", True
 
 
-def _check_kind(source: str, block: bytes, offset: int, errors: Errors) -> None:
+def _check(name: str, reading: Reading, block: bytes, head: bytes, offset: int) -> None:
     """Refuse what is no text in bytes, before a decoder calls it a wrong byte."""
-    if offset == 0:
-        for encoding, marks in WIDE_MARKS.items():
-            if block.startswith(marks):
-                raise CorpusError(
-                    f"{name_of(source)} looks like {encoding}", f"Try --encoding {encoding.lower()}"
-                )
+    if offset == 0 and (found := marked_as_wide(name, block)) is not None:
+        raise found
     nul = block.find(0)
-    if nul >= 0 and errors == "strict":
-        raise CorpusError(
-            f"{name_of(source)} looks binary: there is a NUL at byte {offset + nul}",
-            "A corpus is text. For UTF-16 without a mark, try --encoding utf-16-le",
-        )
-
-
-def _not_decoded(
-    source: str, encoding: str, error: UnicodeError, end: int, line: int
-) -> CorpusError:
-    """Where the text stops being text; `end` is the offset of the first byte not yet read."""
-    what = f"{name_of(source)} is not {encoding.upper()}"
-    other = "latin-1, cp1252 or utf-16" if encoding.lower().startswith("utf") else "utf-8"
-    hint = f"If it is text in another encoding, name that: --encoding {other}"
-    if not isinstance(error, UnicodeDecodeError):
-        return CorpusError(f"{what}: {error}", hint)
-    # The decoder's object is what it had kept back and then this block, so it ends where we do.
-    offset = end - len(error.object) + error.start
-    before = error.object[: error.start].decode(encoding, "replace")
-    line += len(before.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
-    wrong = error.object[error.start]
-    return CorpusError(f"{what}: byte {offset}, in line {line}, is 0x{wrong:02x}", hint)
+    if nul >= 0 and reading.errors == "strict":
+        raise holds_nul(name, head, offset + nul)
 
 
 def _marked(error: UnicodeError) -> tuple[str, int]:

@@ -72,7 +72,7 @@ def test_03_a_text_that_is_not_utf8_is_refused_with_the_place(
     trained: Program, content: bytes, place: str
 ) -> None:
     trained.write("text", content)
-    what, hint = ["text is not UTF-8", place], "--encoding latin-1, cp1252 or utf-16"
+    what, hint = ["text is not UTF-8", place], "--encoding"
     trained.refuses("train", "text", "--force", what=what, hint=hint)
 
 
@@ -91,13 +91,27 @@ def test_03_a_text_that_is_wider_than_utf8_is_recognised(trained: Program, encod
     assert set(vocabulary(trained / "model.npz")) < set("anbo")
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x7fELF\2\1\1\0\0", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"text\n\0text\n"]
-)
-def test_03_what_is_no_text_looks_binary(trained: Program, content: bytes) -> None:
+NO_TEXTS = {
+    b"\x7fELF\2\1\1\0\0": "text is a program (ELF), not a text",
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR": "text is a PNG image, not a text",
+    b"text\n\0text\n": "text looks binary: there is a NUL at byte 5",
+}
+
+
+@pytest.mark.parametrize("content", NO_TEXTS)
+def test_03_what_is_no_text_is_said(trained: Program, content: bytes) -> None:
     trained.write("text", content)
-    what = ["text looks binary", f"NUL at byte {content.index(0)}"]
+    what = NO_TEXTS[content]
     trained.refuses("train", "text", "--force", what=what, hint="A corpus is text.")
+
+
+def test_03_a_text_in_another_encoding_is_shown_as_it_would_be_read(trained: Program) -> None:
+    trained.write("text", "Иван\nМария\n".encode("cp1251"))
+    trained.refuses(
+        *("train", "text", "--force"),
+        what="text is not UTF-8: byte 0, in line 1, is 0xc8",
+        hint="Perhaps --encoding cp1251, which reads 'Иван'",
+    )
 
 
 @pytest.mark.child(False)

@@ -153,7 +153,7 @@ def test_17_a_prime_may_be_empty_or_huge_or_not_there(trained: Program) -> None:
     what = "no.txt does not exist"
     trained.refuses("sample", "--prime-file", "no.txt", what=what, hint=hint)
     trained.write("latin.txt", b"\xe9t\xe9")
-    what, hint = "latin.txt is not UTF-8: byte 0", "--encoding latin-1"
+    what, hint = "latin.txt is not UTF-8: byte 0", "--encoding cp1252"
     trained.refuses("sample", "--prime-file", "latin.txt", what=what, hint=hint)
 
 

@@ -61,7 +61,8 @@ def doubt(found: Warned) -> str:
             return f"{count(found.count, 'example')} to learn from is too few; see --examples"
         case "repeated":
             some = f"{found.count:,} of {found.of:,} held-out examples"
-            return f"{some} also stand in what is learned from: the loss will flatter"
+            stand = "stands" if found.count == 1 else "stand"
+            return f"{some} also {stand} in the training part: the loss looks better than it is"
 
 
 def how_cut(corpus: Corpus) -> Iterator[str]:

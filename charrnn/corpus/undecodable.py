@@ -1,0 +1,77 @@
+"""What is said of bytes that cannot be read as text: what they are, and how to read them."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Final
+
+from charrnn.corpus.encodings import likely, wide
+from charrnn.corpus.file_kinds import kind_of
+from charrnn.errors import CorpusError
+
+WIDE_MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+FAR: Final = 1000  # bytes into a line; what is wrong there is shown without its beginning
+
+
+def marked_as_wide(name: str, head: bytes) -> CorpusError | None:
+    """The mark of a wide encoding, where a narrow one was to be read."""
+    for encoding, marks in WIDE_MARKS.items():
+        if head.startswith(marks):
+            return CorpusError(
+                f"{name} looks like {encoding}", f"Try --encoding {encoding.lower()}"
+            )
+    return None
+
+
+def holds_nul(name: str, head: bytes, place: int) -> CorpusError:
+    """A NUL where no text has one; `head` is how the file begins."""
+    return _no_text(name, head) or CorpusError(
+        f"{name} looks binary: there is a NUL at byte {place}", "A corpus is text."
+    )
+
+
+def not_decoded(
+    name: str, encoding: str, error: UnicodeError, head: bytes, end: int, line: int
+) -> CorpusError:
+    """Where the text stops being text; `end` is the offset of the first byte not yet read.
+
+    `line` is that in which the decoder's block begins.
+    """
+    if (found := _no_text(name, head, encoding)) is not None:
+        return found
+    what = f"{name} is not {encoding.upper()}"
+    if not isinstance(error, UnicodeDecodeError):
+        return CorpusError(f"{what}: {error}", _other_encoding(head, encoding))
+    # The decoder's object is what it had kept back and then this block, so it ends where we do.
+    block, start = error.object, error.start
+    offset = end - len(block) + start
+    before = block[:start].decode(encoding, "replace")
+    line += len(before.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
+    begins = max(block.rfind(end, 0, start) for end in (b"\n", b"\r")) + 1
+    sample = block[begins if start - begins < FAR else start :]
+    return CorpusError(
+        f"{what}: byte {offset}, in line {line}, is 0x{block[start]:02x}",
+        _other_encoding(sample, encoding),
+    )
+
+
+def _no_text(name: str, head: bytes, encoding: str = "utf-8") -> CorpusError | None:
+    kind = kind_of(head)
+    if kind is not None:
+        return CorpusError(f"{name} is {kind.name}, not a text", kind.hint)
+    found = wide(head)
+    if found in (None, encoding.lower()):
+        return None
+    return CorpusError(
+        f"{name} looks like {found[:6].upper()} without its mark", f"Try --encoding {found}"
+    )
+
+
+def _other_encoding(sample: bytes, but: str) -> str:
+    offers = [f"--encoding {name}, which reads '{text}'" for name, text in likely(sample, but)]
+    if not offers:
+        return "If it is text in another encoding, name that: --encoding NAME"
+    return f"Perhaps {'; or '.join(offers)}"
