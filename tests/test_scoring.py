@@ -53,8 +53,8 @@ def written_out(p: Parameters, v: Vocabulary, ids: Ids, carry: bool = False) -> 
         for i in layers:
             below = q["U1"][before] if i == 1 else q[f"U{i}"] @ h[i - 2]
             h[i - 1] = np.tanh(q[f"b{i}"] + q[f"W{i}"] @ h[i - 1] + below)
-        if index % 64 == 63:
-            h = [np.rint(h_i * 2**14) / 2**14 for h_i in h]
+            if index % 64 == 63:
+                h[i - 1] = np.rint(h[i - 1] * 2**14) / 2**14
         index += 1
         o = q["c"] + q["V"] @ h[-1]
         nats[t] = np.log(np.exp(o - o.max()).sum()) + o.max() - o[y]
