@@ -180,6 +180,13 @@ def read_to_the_end(terminal: int) -> str:
     return seen.decode("utf-8").replace("\r\n", "\n")
 
 
+def answer(code: str, *args: Arg, stdin: bytes | IO[bytes] | None = None) -> str:
+    """What Python prints that runs this code to a good end."""
+    ended = finished([*PYTHON, "-c", code, *args], HOME, NOTHING, stdin)
+    assert ended.status == 0, ended.err
+    return ended.out
+
+
 def surroundings(env: Changes) -> dict[str, str]:
     """The plain environment with these changes; what is None is taken away."""
     return {name: value for name, value in (PLAIN | dict(env)).items() if value is not None}

@@ -1,7 +1,5 @@
 """From Python: fit, sample, score, save, load."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import SettingError
+from tests.child import answer
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"] * 4
 CONFIG = charrnn.TrainConfig(hidden=16, layers=1, epochs=3)
@@ -21,8 +20,7 @@ def model() -> charrnn.Model:
 
 def test_importing_the_package_is_light() -> None:
     code = "import sys, charrnn; print('numpy' in sys.modules, 'typer' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.split() == ["False", "False"]
+    assert answer(code).split() == ["False", "False"]
 
 
 def test_everything_that_is_announced_is_there() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from charrnn.corpus import draft, sources
 from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
 from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError, SettingError
+from tests.child import answer
 
 WHOLE = CorpusConfig(holdout=0)
 
@@ -286,12 +285,11 @@ import re
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 from charrnn.corpus.corpus import load
+from tests.child import answer
 before = peak()
 corpus = load([{path!r}])
 print(peak() - before, corpus.train.characters + corpus.held_out.characters)
 """
-    command = [sys.executable, "-W", "ignore", "-c", program]
-    ran = subprocess.run(command, capture_output=True, check=True, text=True)
-    taken, characters = map(int, ran.stdout.split())
+    taken, characters = map(int, answer(program).split())
     assert characters == size - np.count_nonzero(letters == ord("\n"))
     assert taken < 2 * size + 20_000_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +15,7 @@ import pytest
 from charrnn.errors import ModelBusyError, SaveError
 from charrnn.model_file import lock
 from charrnn.model_file.lock import locked
-
-ROOT = Path(__file__).parents[1]
+from tests.child import HOME, NOTHING, PYTHON, Arg, Child, going
 
 HOLDER = """
 import sys
@@ -34,11 +32,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def another_run(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-c", HOLDER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as run:
-        assert run.stdout
-        assert run.stdout.readline() == b"locked\n"
+def another_run(path: Path) -> Iterator[Child]:
+    line: list[Arg] = [*PYTHON, "-c", HOLDER, path]
+    with going(line, HOME, NOTHING, stdin=subprocess.PIPE) as run:
+        run.until(lambda: run.out == "locked\n")
         yield run
 
 
@@ -55,16 +52,17 @@ def test_a_second_run_is_refused_and_told_who_is_first(path: Path) -> None:
         with pytest.raises(ModelBusyError, match=r"model\.npz is being written") as caught:
             locked(path).__enter__()
         if os.name != "nt":
-            assert f"process {run.pid}" in caught.value.what
+            assert f"process {run.process.pid}" in caught.value.what
         assert not is_free(path), "to be refused frees nothing"
-        run.communicate(b"\n")
+        run.process.communicate(b"\n")
     assert is_free(path)
 
 
 def test_a_killed_run_holds_nothing(path: Path) -> None:
     with another_run(path) as run:
         assert not is_free(path)
-        run.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        run.send(signal.SIGKILL)
+        run.end()
     assert path.with_name(".model.npz.lock").exists()
     assert is_free(path)
     assert list(path.parent.iterdir()) == []

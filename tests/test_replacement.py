@@ -7,8 +7,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
@@ -19,8 +17,7 @@ import pytest
 from charrnn.errors import SaveError
 from charrnn.model_file import replacement
 from charrnn.model_file.replacement import check_writable, replace
-
-ROOT = Path(__file__).parents[1]
+from tests.child import HOME, NOTHING, PYTHON, answer, going
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such thing")
 
@@ -215,14 +212,7 @@ for call in (check_writable, lambda path, size: replace(path, size, [bytes(size)
 
 @posix_only
 def test_a_limit_on_file_sizes_is_met_before_and_while_saving(path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", UNDER_A_LIMIT, str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    lines = done.stdout.splitlines()
+    lines = answer(UNDER_A_LIMIT, path).splitlines()
     assert len(lines) == 2
     assert all("File too large (20,000 bytes are needed)" in line for line in lines)
     assert path.read_bytes() == b"old"
@@ -306,13 +296,12 @@ replace(sys.argv[1], 8, pieces())
 
 @posix_only
 def test_leftovers_of_dead_runs_are_swept_and_those_of_living_ones_are_not(path: Path) -> None:
-    command = [sys.executable, "-c", SLOW_WRITER, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as writer:
-        assert writer.stdout
-        assert writer.stdout.readline() == b"writing\n"
+    with going([*PYTHON, "-c", SLOW_WRITER, path], HOME, NOTHING) as writer:
+        writer.until(lambda: writer.out == "writing\n")
         replace(path, 3, [b"new"])
         assert len(names(path)) == 2, "the living run still has its file"
-        writer.send_signal(signal.SIGKILL)
+        writer.send(signal.SIGKILL)
+        writer.end()
     assert len(names(path)) == 2, "a killed run leaves its file behind"
     assert path.read_bytes() == b"new"
     replace(path, 5, [b"newer"])

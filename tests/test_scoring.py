@@ -40,18 +40,22 @@ def network(size: Architecture, seed: int = 0, gain: float = 0.7) -> Parameters:
 
 
 def written_out(p: Parameters, v: Vocabulary, ids: Ids, carry: bool = False) -> Floats:
-    """The same as one would write it down: symbol after symbol, in float64."""
+    """The same as one would write it down: symbol by symbol, in float64, with settling."""
     q = {name: p[name].astype(np.float64) for name in p}
     layers = range(1, p.architecture.layers + 1)
     h = [np.zeros(p.architecture.hidden) for _ in layers]
     nats = np.zeros(len(ids))
-    before = END
+    before, index = END, 0
     for t, y in enumerate(ids.tolist()):
         if before == END and not carry:
+            index = 0
             h = [np.zeros(p.architecture.hidden) for _ in layers]
         for i in layers:
             below = q["U1"][before] if i == 1 else q[f"U{i}"] @ h[i - 2]
             h[i - 1] = np.tanh(q[f"b{i}"] + q[f"W{i}"] @ h[i - 1] + below)
+            if index % 64 == 63:
+                h[i - 1] = np.rint(h[i - 1] * 2**14) / 2**14
+        index += 1
         o = q["c"] + q["V"] @ h[-1]
         nats[t] = np.log(np.exp(o - o.max()).sum()) + o.max() - o[y]
         before = y
@@ -80,7 +84,9 @@ def test_an_example_costs_what_it_costs_alone(
     p = network(Architecture(5, 24, layers), seed)
     together = encode(texts)
     nats = Scorer(LanguageModel(p, ABC, carry), workers).nats(together)
-    np.testing.assert_allclose(nats, written_out(p, ABC, together.ids, carry), rtol=2e-6)
+    settled = 1e-3 if carry else 0  # what is close to the middle may settle on either side
+    expected = written_out(p, ABC, together.ids, carry)
+    np.testing.assert_allclose(nats, expected, rtol=2e-6, atol=settled)
     if not carry:
         alone = [Scorer(LanguageModel(p, ABC)).nats(encode([text])).sum() for text in texts]
         np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)

@@ -7,7 +7,6 @@ import gzip
 import io
 import lzma
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ import pytest
 from charrnn.corpus import sources
 from charrnn.corpus.sources import byte_blocks
 from charrnn.errors import CorpusError
+from tests.child import HOME, NOTHING, PYTHON, answer, going
 
 needs_fifo = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -232,25 +232,20 @@ ECHO = (
 
 @pytest.mark.parametrize("packed", [TEXT, gzip.compress(TEXT)])
 def test_standard_input_is_read_as_it_comes_packed_or_not(packed: bytes) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", ECHO], input=packed, capture_output=True, check=True
-    )
-    assert ran.stdout == TEXT
+    assert answer(ECHO, stdin=packed) == TEXT.decode()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes there know no such mode")
 def test_standard_input_that_has_nothing_yet_is_waited_for() -> None:
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    with subprocess.Popen(
-        [sys.executable, "-c", ECHO], stdin=reader, stdout=subprocess.PIPE
-    ) as child:
+    with going([*PYTHON, "-c", ECHO], HOME, NOTHING, stdin=reader) as child:
         for part in (b"one ", b"two"):
             time.sleep(0.3)
             os.write(writer, part)
         os.close(writer)
         os.close(reader)
-        assert child.communicate()[0] == b"one two"
+        assert child.end().out == "one two"
 
 
 def test_standard_input_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:

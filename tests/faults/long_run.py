@@ -47,3 +47,9 @@ def found(folder: Path) -> Undisturbed:
 def is_tidy(program: Program) -> None:
     """Assert that nothing is left of those who were killed."""
     assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
+
+
+def lines_of(program: Program) -> int:
+    """How many lines of metrics there are: about one a step."""
+    path = program / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0

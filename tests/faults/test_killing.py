@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 
 import pytest
 
 from charrnn.model_file import checkpoint
+from tests.child import Child, wait_until
 from tests.faults.long_run import (
     GO_ON,
     SAVING_OFTEN,
     WHOLE_RUN,
     found,
     is_tidy,
+    lines_of,
     run_undisturbed,
 )
 from tests.faults.tracing import needs_strace, strace
@@ -41,6 +42,11 @@ def next_line(program: Program) -> tuple[str, ...]:
     return WHOLE_RUN
 
 
+def until_written(child: Child, program: Program, lines: int) -> None:
+    """Wait until there are more lines of metrics than these, or the run has come to its end."""
+    wait_until(lambda: lines_of(program) > lines or child.process.poll() is not None)
+
+
 def test_19_killed_at_random_it_ends_in_the_same_bytes(program: Program) -> None:
     undisturbed = run_undisturbed(program)
     began = time.monotonic()
@@ -49,20 +55,23 @@ def test_19_killed_at_random_it_ends_in_the_same_bytes(program: Program) -> None
     until_saved = time.monotonic() - began
     chance, kills, step = random.Random(), 1, steps_saved(program)
     while kills < KILLS:
+        enough = chance.randrange(60) + lines_of(program)
         with program.going(*next_line(program), by=SAVING_OFTEN) as child:
-            try:
-                child.process.wait(chance.uniform(0, 2 * until_saved))
-            except subprocess.TimeoutExpired:
-                child.send(signal.SIGKILL)
-                assert child.end().status == -signal.SIGKILL
-                kills += 1
-                assert steps_saved(program) >= step
-                step = steps_saved(program)
-                continue
-            child.end().says("next:")  # it was quicker than we were: once more from the beginning
-        assert found(program.folder) == undisturbed
-        (program / "model.npz").unlink()
-        step = 0
+            if kills % 2:  # while it works, or while it starts
+                until_written(child, program, enough)
+            else:
+                time.sleep(chance.uniform(0, until_saved))
+            child.send(signal.SIGKILL)
+            ended = child.end()
+        if ended.status == -signal.SIGKILL:
+            kills += 1
+            assert steps_saved(program) >= step
+            step = steps_saved(program)
+        else:  # it was quicker than we were: once more from the beginning
+            ended.says("next:")
+            assert found(program.folder) == undisturbed
+            (program / "model.npz").unlink()
+            step = 0
     program.run(*next_line(program), by=SAVING_OFTEN).says("next:")
     assert found(program.folder) == undisturbed
     is_tidy(program)

@@ -20,7 +20,7 @@ import pytest
 
 from charrnn.model_file import checkpoint
 from tests.child import CHARRNN, PLAIN, PYTHON, read_to_the_end
-from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, run_undisturbed
+from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, lines_of, run_undisturbed
 from tests.faults.tracing import needs_strace, strace
 from tests.program import SMALL, Child, Program
 
@@ -30,12 +30,6 @@ ENDLESS = ("train", "names.txt", *SMALL, "--epochs", "1000000", "--check-every",
 WRITTEN = ("--metrics", "metrics.jsonl")
 SAID = "finishing this step, then saving; Ctrl-C stops at once"
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-
-
-def lines_of(program: Program) -> int:
-    """How many lines of metrics there are: about one a step."""
-    path = program / "metrics.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 @pytest.mark.parametrize("number", STATUS, ids=lambda number: number.name)
