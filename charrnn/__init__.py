@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from charrnn.api import Model, Run, fit, load, resume, train
+    from charrnn.api import Model, Run, Surprisal, fit, load, resume, train
     from charrnn.errors import CharrnnError
     from charrnn.scoring.score import Score
     from charrnn.settings import SampleConfig, TrainConfig
@@ -32,6 +32,7 @@ __all__ = [
     "SampleConfig",
     "Score",
     "Step",
+    "Surprisal",
     "TrainConfig",
     "fit",
     "load",
@@ -48,6 +49,7 @@ _MODULES = {
     "SampleConfig": "settings",
     "Score": "scoring.score",
     "Step": "training.loop",
+    "Surprisal": "api",
     "TrainConfig": "settings",
     "fit": "api",
     "load": "api",

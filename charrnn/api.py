@@ -1,28 +1,37 @@
 """What Python users hold: a model to draw and score with, and a run to watch, save and go on with.
 
-model = charrnn.load("model.npz")
+model = charrnn.fit(Path("names.txt"))
 model.sample(count=3, temperature=0.8, seed=1)
 model.score(["Tyrannosaurus"]).bits_per_character
+model.save("names.npz")
 
 run = charrnn.train(["anna", "bob", ...], TrainConfig(hidden=64))
 next(run)
 run.model.sample()
 run.save("names.npz")
 run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
+
+These are the objects that the commands use. A run of the command line can be resumed here, and one
+of Python there: it takes the same texts.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.blas import single_threaded
+from charrnn.corpus import corpus as corpora
+from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.draft import ended_codes
 from charrnn.corpus.reading import Reading
-from charrnn.errors import ResumeError
+from charrnn.errors import ResumeError, SettingError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained, record_of
 from charrnn.model_file.lock import locked
@@ -32,6 +41,7 @@ from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepper import Stepper
 from charrnn.presets import fitted
 from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.blocks import pieces, scores
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings import Fitted, TrainConfig
@@ -39,12 +49,37 @@ from charrnn.training.loop import Event, start
 from charrnn.training.loop import train as learn
 from charrnn.vocabulary import END, Vocabulary
 
+Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
+
+
+Made = TypeVar("Made")
+
+
+class Drawing(TypedDict, total=False):
+    """How to draw: the fields of SampleConfig."""
+
+    temperature: float
+    seed: int | None
+    top_k: int | None
+    top_p: float | None
+    max_characters: int
+
 
 @dataclass(frozen=True)
+class Surprisal:
+    """What each character of a text cost, in nats, and its END after them."""
+
+    text: str
+    nats: list[float]
+    ranks: list[int]  # 1: nothing was likelier
+
+
+@dataclass(frozen=True, eq=False)
 class Model:
     """What a run has come to."""
 
     trained: Trained
+    checkpoint: Checkpoint | None = None  # the run, where that is at hand
 
     def __repr__(self) -> str:
         size, best = self.parameters.architecture, self.trained.best_nats_per_character
@@ -86,69 +121,71 @@ class Model:
     def examples_are(self) -> str:
         return self.trained.corpus.examples_are
 
-    def sample(
-        self,
-        count: int = 1,
-        *,
-        temperature: float = 1.0,
-        prime: str = "",
-        seed: int | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        max_characters: int = 2000,
-    ) -> list[str]:
+    def sample(self, count: int = 1, *, prime: str = "", **drawing: Unpack[Drawing]) -> list[str]:
         """So many new texts, each with the prime that it goes on from."""
-        config = SampleConfig(
-            temperature=temperature,
-            seed=seed,
-            top_k=top_k,
-            top_p=top_p,
-            max_characters=max_characters,
-        )
-        sampler = Sampler(self.language_model, config, prime)
-        return [prime + drawn.text for drawn in sampler.samples(range(count))]
+        if not hasattr(count, "__index__") or count < 0:
+            raise SettingError(f"count cannot be {count}", "A whole number of texts.")
+        with single_threaded():
+            sampler = Sampler(self.language_model, SampleConfig(**drawing), prime)
+            return [prime + drawn.text for drawn in sampler.samples(range(count))]
 
-    def stream(
-        self,
-        *,
-        temperature: float = 1.0,
-        prime: str = "",
-        seed: int | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        max_characters: int = 2000,
-    ) -> Iterator[str]:
+    def stream(self, *, prime: str = "", **drawing: Unpack[Drawing]) -> Iterator[str]:
         """The characters of one text as they are drawn, those of the prime left out."""
-        config = SampleConfig(
-            temperature=temperature,
-            seed=seed,
-            top_k=top_k,
-            top_p=top_p,
-            max_characters=max_characters,
-        )
-        sampler = Sampler(self.language_model, config, prime)
-        return (piece.text for piece in sampler.stream() if piece.text)
+        with single_threaded():
+            stream = Sampler(self.language_model, SampleConfig(**drawing), prime).stream()
+        return (piece.text for piece in alone(stream) if piece.text)
 
     def score(self, texts: Iterable[str]) -> Score:
         """What these texts cost, each an example with an END: nats, characters, ends."""
-        if isinstance(texts, str):
-            texts = [texts]
-        return Scorer(self.language_model).score_texts(texts)
+        with single_threaded():
+            return Scorer(self.language_model).score_texts(each_of(texts))
+
+    def scores(self, texts: Iterable[str]) -> list[Score]:
+        """What each of these texts costs, all of them read side by side."""
+        with single_threaded():
+            return list(scores(Scorer(self.language_model), ended_codes(each_of(texts))))
+
+    def surprisal(self, text: str) -> Surprisal:
+        """What each character of a text costs, and its END."""
+        with single_threaded():
+            found = list(pieces(Scorer(self.language_model, ranking=True), ended_codes([text])))
+        nats = [cost for piece in found for cost in piece.nats.tolist()]
+        ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
+        return Surprisal(text, nats, [int(place) for place in ranks])
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""
-        x = np.asarray(ids, np.intp)
-        if x.ndim != 1 or (len(x) and not 0 <= x.min() <= x.max() < self.vocabulary.symbols):
-            raise ValueError(f"ids are a row of numbers from 0 to {self.vocabulary.symbols - 1}")
+        x = np.asarray(ids)
+        known = self.vocabulary.symbols
+        if x.ndim != 1 or (
+            len(x) and (x.dtype.kind not in "iu" or x.min() < 0 or x.max() >= known)
+        ):
+            raise ValueError(f"ids are a row of whole numbers from 0 to {known - 1}")
+        x = x.astype(np.intp)
         stepper = Stepper(self.parameters, 1)
         state, index = stepper.zeros(1), 0
-        o: Array = np.empty((len(x), self.vocabulary.symbols))
-        for t, symbol in enumerate(x):
-            if symbol == END and not self.carry:
-                state, index = stepper.zeros(1), 0
-            o[t] = stepper.step(x[t : t + 1], state, index)[0]
-            index += 1
+        o: Array = np.empty((len(x), known))
+        with single_threaded():
+            for t, symbol in enumerate(x):
+                if symbol == END and not self.carry:
+                    state, index = stepper.zeros(1), 0
+                o[t] = stepper.step(x[t : t + 1], state, index)[0]
+                index += 1
         return o
+
+    def slim(self) -> Model:
+        """The same without its run: what it is saved as draws and scores, and no more."""
+        return Model(replace(self.trained, history=[], slim=True))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it into a file, over what is there: with its run where that is at hand, as it is
+        after ``fit``, so that ``resume`` can go on; else slim.
+        """
+        with locked(path):
+            if self.checkpoint is None:
+                checkpoint.save_slim(path, self.trained)
+            else:
+                checkpoint.save(path, self.checkpoint)
 
 
 class Run(Iterator[Event]):
@@ -156,43 +193,59 @@ class Run(Iterator[Event]):
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
         self.checkpoint = run
-        self._events = learn(run.state, corpus, run.config)
+        self._events = alone(learn(run.state, corpus, run.config))
+        self._between_steps = threading.RLock()  # who saves meanwhile sees no half of a step
 
     def __next__(self) -> Event:
-        return next(self._events)
+        with self._between_steps:
+            return next(self._events)
 
     @property
     def model(self) -> Model:
         """The best model so far: that of the lowest held-out loss."""
-        return Model(checkpoint.trained(self.checkpoint))
+        with self._between_steps:
+            return Model(checkpoint.trained(self.checkpoint), self.checkpoint)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the run into a model file, over what is there, for ``load`` and ``resume``."""
-        with locked(path):
+        with locked(path), self._between_steps:
             checkpoint.save(path, self.checkpoint)
 
 
 def train(
-    texts: Iterable[str],
+    texts: Texts,
     config: TrainConfig | None = None,
     *,
     holdout: float = 0.1,
     seed: int | None = None,
 ) -> Run:
-    """A run on these texts, each an example, that has not begun."""
+    """A run that has not begun on these texts, each an example, or on files, read as the command
+    line reads them.
+    """
     config = config or TrainConfig()
     cutting = CorpusConfig(holdout=holdout, seed=config.seed if seed is None else seed)
-    corpus = from_texts(texts, cutting)
-    plan = fitted(config, corpus)
-    facts = record_of(corpus, cutting, {})
-    return Run(corpus, Checkpoint(corpus.vocabulary, plan, facts, start(corpus, plan)))
+    with single_threaded():
+        corpus = corpus_of(texts, cutting)
+        plan = fitted(config, corpus)
+        state = start(corpus, plan)
+    record = record_of(corpus, cutting, {})
+    return Run(corpus, Checkpoint(corpus.vocabulary, plan, record, state))
 
 
-def resume(path: str | PathLike[str], texts: Iterable[str], *, epochs: int | None = None) -> Run:
-    """The run in a file, to go on with exactly; the texts have to be the same, in their order."""
+def resume(
+    path: str | PathLike[str], texts: Texts | None = None, *, epochs: int | None = None
+) -> Run:
+    """The run in a file, to go on with exactly. The texts have to be the same, in their order; left
+    out, they are read again from the files that it learned from.
+    """
     run = checkpoint.load(Path(path))
-    corpus = from_texts(texts, run.corpus.config)
-    if corpus.fingerprint != run.corpus.fingerprint:
+    if texts is None and not run.corpus.sources:
+        raise ResumeError(
+            f"{path} learned from texts that no file holds", "Give it the same texts again."
+        )
+    again: Texts = [Path(name) for name in run.corpus.sources] if texts is None else texts
+    corpus = corpus_of(again, run.corpus.config, run.corpus.valid)
+    if not corpus.is_that_of(run.corpus.fingerprint, run.corpus.digest):
         raise ResumeError(
             f"these texts are not those that {path} learned from",
             "Give it the same texts in the same order, or train anew.",
@@ -202,8 +255,8 @@ def resume(path: str | PathLike[str], texts: Iterable[str], *, epochs: int | Non
     return Run(corpus, run)
 
 
-def fit(texts: Iterable[str], config: TrainConfig | None = None, *, holdout: float = 0.1) -> Model:
-    """The model that a whole run on these texts comes to."""
+def fit(texts: Texts, config: TrainConfig | None = None, *, holdout: float = 0.1) -> Model:
+    """The model that a whole run on these texts comes to; ``save`` keeps the run as well."""
     run = train(texts, config, holdout=holdout)
     for _ in run:
         pass
@@ -213,3 +266,43 @@ def fit(texts: Iterable[str], config: TrainConfig | None = None, *, holdout: flo
 def load(path: str | PathLike[str] = "model.npz") -> Model:
     """The model in a file."""
     return Model(checkpoint.load_trained(path))
+
+
+def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
+    """The corpus of texts, or of files."""
+    if isinstance(texts, str):
+        raise SettingError(
+            "a str is one text, and a corpus has many",
+            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
+        )
+    if isinstance(texts, Path):
+        texts = [texts]
+    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
+        return corpora.load([str(path) for path in texts], config, valid)
+    return corpora.from_texts(checked(texts), config)
+
+
+def checked(texts: Iterable[object]) -> Iterator[str]:
+    """These texts; SettingError where one of them is none."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise SettingError(
+                f"a text cannot be {type(text).__name__}", "Give texts alone, or paths alone."
+            )
+        yield text
+
+
+def each_of(texts: Iterable[str]) -> Iterable[str]:
+    """Texts to score: a str alone is one of them."""
+    return [texts] if isinstance(texts, str) else checked(texts)
+
+
+def alone(events: Iterator[Made]) -> Iterator[Made]:
+    """The same, each made while the matrix library has one thread."""
+    while True:
+        with single_threaded():
+            try:
+                event = next(events)
+            except StopIteration:
+                return
+        yield event

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
 from charrnn.values import Checked, Flag, OneOf, Real, Text, Whole, check, setting
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
@@ -25,18 +27,6 @@ Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 
 CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"  # panels of help
 FITS = "what fits the corpus"
-
-
-def _cells() -> tuple[str, ...]:
-    from charrnn.network.cells import CELLS
-
-    return tuple(CELLS)
-
-
-def _heads() -> tuple[str, ...]:
-    from charrnn.network.heads import HEADS  # with numpy, which the command line can do without
-
-    return tuple(HEADS)
 
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a slip of the keyboard
@@ -123,6 +113,18 @@ class CorpusConfig(Checked):
 class TrainConfig(Checked):
     """How to learn. What is None is fitted to the corpus."""
 
+    cell: str = setting(
+        OneOf(lambda: tuple(CELLS)),
+        "What gets a layer from one state to the next: the book's tanh units, or gated ones.",
+        panel=NETWORK,
+        default="tanh",
+    )
+    ends: str = setting(
+        OneOf(lambda: tuple(HEADS)),
+        "How a text ends: a symbol like the others, or a unit that halts.",
+        panel=NETWORK,
+        default="symbol",
+    )
     hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
     layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
     dropout: float | None = setting(
@@ -217,8 +219,6 @@ class TrainConfig(Checked):
         default_in_words="the cores there are, up to 4",
         names=("--threads",),
     )
-    cell: str = setting(OneOf(_cells), default="tanh", names=())  # a state into the next
-    ends: str = setting(OneOf(_heads), default="symbol", names=())  # what says a text is over
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,21 @@
 """From Python: fit, sample, score, save, load."""
 
+import copy
+import math
+import os
+import pickle
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import SettingError
+from charrnn import blas
+from charrnn.errors import ResumeError, SettingError
 from tests.child import answer
+from tests.program import Program
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"] * 4
 CONFIG = charrnn.TrainConfig(hidden=16, layers=1, epochs=3)
@@ -102,5 +110,185 @@ def test_logits_are_what_scores_are_made_of(model: charrnn.Model) -> None:
     score = model.score([text])
     assert score.nats == pytest.approx(nats, rel=1e-5)
     assert (score.characters, score.ends) == (5, 1)
-    with pytest.raises(ValueError, match="ids are"):
-        model.logits([10**6])
+    for wrong in ([10**6], [-1], [1.7], [[1]], ["a"]):
+        with pytest.raises(ValueError, match="ids are"):
+            model.logits(wrong)  # type: ignore[arg-type]
+
+
+def test_what_fit_gives_is_saved_with_its_run(tmp_path: Path, model: charrnn.Model) -> None:
+    model.save(tmp_path / "model.npz")
+    assert charrnn.load(tmp_path / "model.npz").sample(3, seed=1) == model.sample(3, seed=1)
+    again = charrnn.resume(tmp_path / "model.npz", TEXTS, epochs=model.config.epochs + 1)
+    assert isinstance(next(again), charrnn.Step)
+
+
+def test_a_slim_model_draws_and_scores_the_same_in_a_part_of_the_room(
+    tmp_path: Path, model: charrnn.Model
+) -> None:
+    model.save(tmp_path / "whole.npz")
+    for slim in (model.slim(), charrnn.load(tmp_path / "whole.npz")):
+        slim.save(tmp_path / "slim.npz")
+        loaded = charrnn.load(tmp_path / "slim.npz")
+        assert loaded.sample(5, seed=3) == model.sample(5, seed=3)
+        assert loaded.score(TEXTS) == model.score(TEXTS)
+        assert loaded.trained.best_step == model.trained.best_step
+        sizes = [(tmp_path / name).stat().st_size for name in ("slim.npz", "whole.npz")]
+        assert sizes[0] < sizes[1] / 3
+        with pytest.raises(ResumeError, match="slim"):
+            charrnn.resume(tmp_path / "slim.npz", TEXTS)
+
+
+def test_a_slim_file_names_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("\n".join(TEXTS))
+    model = charrnn.fit(tmp_path / "names.txt", CONFIG)
+    assert model.corpus.sources == (str(tmp_path / "names.txt"),)
+    model.slim().save(tmp_path / "slim.npz")
+    assert charrnn.load(tmp_path / "slim.npz").corpus.sources == ("names.txt",)
+    assert str(tmp_path).encode() not in (tmp_path / "slim.npz").read_bytes()
+
+
+def test_a_str_is_no_corpus() -> None:
+    for function in (charrnn.fit, charrnn.train):
+        with pytest.raises(SettingError, match="a str is one text") as told:
+            function("names.txt", CONFIG)
+        assert "Path('names.txt')" in told.value.hint
+    with pytest.raises(SettingError, match="a text cannot be int"):
+        charrnn.fit(["anna", 1], CONFIG)  # type: ignore[arg-type]
+
+
+def test_a_path_is_read_as_the_command_line_reads_it(program: Program) -> None:
+    program.write("verses.txt", "a rose, you say,\nis very red today.\n\n" * 20)
+    line = ("--hidden", "16", "--layers", "1", "--epochs", "3", "--threads", "1", "-q")
+    assert program.run("train", "verses.txt", *line).status == 0
+    model = charrnn.fit(program / "verses.txt", CONFIG)
+    assert model.examples_are == "paragraphs"
+    there = charrnn.load(program / "model.npz")
+    np.testing.assert_array_equal(model.parameters.flat, there.parameters.flat)
+
+
+def test_runs_of_python_and_of_the_command_line_resume_each_other(program: Program) -> None:
+    program.write("texts.txt", "\n".join(TEXTS) + "\n")
+    line = ("--hidden", "16", "--layers", "1", "--threads", "1", "-q")
+    assert program.run("train", "texts.txt", *line, "--epochs", "2", "-m", "there.npz").status == 0
+    for texts in (None, TEXTS, program / "texts.txt", [program / "texts.txt"]):
+        run = charrnn.resume(program / "there.npz", texts, epochs=3)
+        assert sum(isinstance(event, charrnn.Step) for event in run) > 0
+    charrnn.fit(TEXTS, CONFIG).save(program / "here.npz")
+    with pytest.raises(ResumeError, match="no file holds"):
+        charrnn.resume(program / "here.npz")
+    ran = program.run("train", "texts.txt", "--resume", "--epochs", "4", "-q", "-m", "here.npz")
+    assert ran.status == 0, ran.err
+    other = program.run("train", "names.txt", "--resume", "--epochs", "5", "-m", "here.npz")
+    assert other.status == 1
+
+
+def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
+    for again in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        p = again.parameters
+        assert p == model.parameters
+        assert again.sample(3, seed=1) == model.sample(3, seed=1)
+        assert all(np.shares_memory(array, p.flat) for array in p.values())
+    gradient = copy.deepcopy(model.parameters)
+    gradient.flat[...] = 0
+    assert not any(array.any() for array in gradient.values())
+    assert gradient != model.parameters
+
+
+def test_two_loads_can_be_compared_and_kept_in_a_set(tmp_path: Path, model: charrnn.Model) -> None:
+    model.save(tmp_path / "model.npz")
+    one, other = charrnn.load(tmp_path / "model.npz"), charrnn.load(tmp_path / "model.npz")
+    assert one != other  # two models, of the same numbers
+    assert one.parameters == other.parameters
+    assert len({one, other, one}) == 2
+
+
+def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
+    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=40))
+    states = set()
+    done = threading.Event()
+
+    def save_again_and_again() -> None:
+        while not done.is_set():
+            run.save(tmp_path / "model.npz")
+            states.add(charrnn.resume(tmp_path / "model.npz", TEXTS).checkpoint.state.step)
+
+    saver = threading.Thread(target=save_again_and_again)
+    saver.start()
+    list(run)
+    done.set()
+    saver.join()
+    run.save(tmp_path / "straight.npz")
+    again = charrnn.resume(tmp_path / "model.npz", TEXTS)
+    list(again)
+    again.save(tmp_path / "model.npz")
+    assert (tmp_path / "model.npz").read_bytes() == (tmp_path / "straight.npz").read_bytes()
+    assert states
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+def test_a_run_goes_on_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 1)
+    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, workers=2))
+    next(run)
+    child = os.fork()
+    if not child:
+        try:
+            list(run)
+            run.save(tmp_path / "child.npz")
+        finally:
+            os._exit(0)
+    list(run)
+    run.save(tmp_path / "parent.npz")
+    os.waitpid(child, 0)
+    assert (tmp_path / "child.npz").read_bytes() == (tmp_path / "parent.npz").read_bytes()
+
+
+def test_scores_are_those_of_each_text(model: charrnn.Model) -> None:
+    texts = ["anna", "", "Жanna", "a\nb", "hanna" * 40]
+    assert model.scores(texts) == [model.score([text]) for text in texts]
+    assert model.scores([]) == []
+    assert model.scores("anna") == [model.score("anna")]
+
+
+def test_the_surprisal_of_a_text_is_that_of_its_characters_and_its_end(
+    model: charrnn.Model,
+) -> None:
+    found = model.surprisal("hanna")
+    assert (found.text, len(found.nats), len(found.ranks)) == ("hanna", 6, 6)
+    assert math.fsum(found.nats) == model.score("hanna").nats
+    assert min(found.ranks) >= 1
+
+
+def test_the_matrix_library_has_one_thread_while_we_work(model: charrnn.Model) -> None:
+    library = blas.loaded()
+    if library is None:
+        pytest.skip("NumPy multiplies with a library that we do not know how to speak to")
+    seen: list[int] = []
+    library.set(2)
+    try:
+        if library.get() != 2:
+            pytest.skip("it has but one thread to give")
+        for event in charrnn.train(Watched(TEXTS, seen), CONFIG):
+            assert library.get() == 2, event
+        for _ in model.stream(seed=1):
+            assert library.get() == 2
+        model.score(Watched(["anna"], seen))
+        model.scores(Watched(["anna"], seen))
+        assert set(seen) == {1}
+    finally:
+        library.set(1)
+
+
+class Watched(list[str]):
+    """Texts that note how many threads the matrix library has while they are read."""
+
+    def __init__(self, texts: list[str], seen: list[int]) -> None:
+        super().__init__(texts)
+        self.seen = seen
+
+    def __iter__(self) -> Iterator[str]:
+        library = blas.loaded()
+        for text in super().__iter__():
+            self.seen.append(0 if library is None else library.get())
+            yield text

@@ -14,7 +14,7 @@ from charrnn.scoring.blocks import Piece
 from charrnn.scoring.packers import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
 from charrnn.vocabulary import END, SCALARS
 
-NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(2, 8)), "xz", "bzip2"]
+NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(1, 7)), "xz", "bzip2"]
 
 
 def noise(size: int, seed: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from charrnn.network.parameters import initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Vocabulary
+from tests.program import Program
 from tests.test_gradients import assert_gradient_is_right, state, window
 from tests.toys import CHANCE
 
@@ -61,6 +63,28 @@ def test_a_run_that_was_stopped_ends_in_the_bytes_of_one_that_was_not(
         part.save(tmp_path / "parts.npz")
         part = charrnn.resume(tmp_path / "parts.npz", NAMES)
     assert (tmp_path / "parts.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+@pytest.mark.parametrize(("cell", "head"), KINDS)
+def test_the_ordinary_commands_train_show_sample_and_score_it(
+    program: Program, cell: str, head: str
+) -> None:
+    small = ("--hidden", "6", "--layers", "2", "--epochs", "2", "-q")
+    assert program.run("train", "names.txt", "--cell", cell, "--ends", head, *small).status == 0
+    assert program.run("train", "--resume", "--epochs", "3", "-q").status == 0
+    settings = program.run("info", "--json").json["settings"]
+    assert (settings["cell"], settings["ends"]) == (cell, head)
+    assert f"--cell {cell}" in program.run("info").out or cell == "tanh"
+    assert f"--ends {head}" in program.run("info").out or head == "symbol"
+    one = program.run("sample", "--seed", "5", "--json", "--max-chars", "30").json
+    many = program.run("sample", "--seed", "5", "--json", "--max-chars", "30", "-n", "200").out
+    first = json.loads(many.splitlines()[0])
+    assert first == one
+    assert first["ended"] == "end"
+    program.write("drawn.txt", first["text"] + "\n")
+    assert program.run("eval", "drawn.txt", "--json").json["nats"] == pytest.approx(first["nats"])
+    held_out = program.run("info", "--json").json["corpus"]["held_out_examples"]
+    assert program.run("eval", "--json").json["examples"] == held_out
 
 
 def test_a_head_with_a_fixed_chance_ends_texts_as_often_as_it_says() -> None:

@@ -73,7 +73,7 @@ def check_cutting(record: CorpusRecord, options: Options) -> None:
 def check_same(corpus: Corpus, run: Checkpoint, options: Options) -> None:
     """Raise ResumeError unless this is the corpus that the run learned from."""
     now, then = corpus.fingerprint, run.corpus.fingerprint
-    if now != then:
+    if not corpus.is_that_of(then, run.corpus.digest):
         raise ResumeError(
             f"{', '.join(corpus.sources)} is not what {options.model} learned from"
             f" ({', '.join(run.corpus.sources)}): SHA-256 {now[:12]}, and it was {then[:12]}",

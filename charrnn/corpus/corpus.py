@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,20 @@ class Corpus:
     valid: tuple[str, ...]
     fingerprint: str  # SHA-256 over the text as it was read: two corpora with the same are the same
     cuts: tuple[FileCut, ...] = ()  # how each file was cut, those to validate with after the others
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the examples in their numbers: the same for the same, wherever they were."""
+        digest = hashlib.sha256(self.vocabulary.characters.encode("utf-8", "surrogatepass"))
+        for ids in (self.train.ids, self.held_out.ids):
+            digest.update(f"{len(ids)} ".encode())
+            for block in blocks_of(ids):
+                digest.update(block.astype("<u4").tobytes())
+        return digest.hexdigest()
+
+    def is_that_of(self, fingerprint: str, digest: str) -> bool:
+        """Whether it is the corpus that had these; files of the first format have no digest."""
+        return self.fingerprint == fingerprint or (bool(digest) and self.digest == digest)
 
 
 def load(

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.errors import DamagedModelError, SettingError
+from charrnn.errors import DamagedModelError, ResumeError, SettingError
 from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Spec
 from charrnn.model_file.json_text import Document
@@ -71,6 +71,7 @@ class Trained:
     epoch: int
     minutes: float
     characters_seen: int
+    slim: bool = False  # whether it comes from a file that holds no run
 
     @property
     def ended(self) -> Ending | None:
@@ -94,12 +95,44 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         held_out_characters=corpus.held_out.characters,
         baselines=dict(baselines),
         cuts=tuple(each.are for each in corpus.cuts) if corpus.examples_are == "mixed" else (),
+        digest=corpus.digest,
     )
 
 
 def save(path: Path, run: Checkpoint) -> None:
     """Write the run, whole, or raise SaveError and leave what was there."""
     container.save(path, _arrays(run), _facts(run))
+
+
+def save_slim(path: Path, trained: Trained) -> None:
+    """Write what draws and scores, and nothing of the run that came to it.
+
+    Of the corpus it names no folder: the file is there to be given away.
+    """
+    p = trained.model.parameters
+    sources, valid = (
+        tuple(os.path.basename(name) for name in names)
+        for names in (trained.corpus.sources, trained.corpus.valid)
+    )
+    counters = dict.fromkeys(COUNTERS, 0) | {
+        "step": trained.step,
+        "epoch": trained.epoch,
+        "characters": trained.characters_seen,
+        "minutes": trained.minutes,
+    }
+    best = None
+    if trained.best_step is not None and trained.best_nats_per_character is not None:
+        best = [trained.best_step, trained.best_nats_per_character]
+    facts: dict[str, JSON] = {
+        "vocabulary": asdict(trained.model.vocabulary),
+        "settings": asdict(trained.config),
+        "corpus": asdict(replace(trained.corpus, sources=sources, valid=valid)),
+        "run": counters,
+        "best": best,
+        "history": [],
+        "slim": True,
+    }
+    container.save(path, {name: p[name] for name in p}, facts)
 
 
 def room_needed(run: Checkpoint) -> int:
@@ -112,6 +145,11 @@ def load(path: Path) -> Checkpoint:
     """The run as it was saved."""
     book = _Book(path)
     arrays = container.load(path, book.expected).arrays
+    if book.claims.slim:
+        raise ResumeError(
+            f"{os.fspath(path)} is slim: it can draw and score, and holds no run to go on with",
+            "Go on with the file that it was made from, or train anew.",
+        )
     book.check_size("last", arrays, LARGEST_LAST)
     claims, p = book.claims, Parameters(book.architecture, arrays["last"])
     state = TrainState(
@@ -165,6 +203,7 @@ def load_trained(path: Path) -> Trained:
         claims.run["epoch"],
         claims.run["minutes"],
         claims.run["characters"],
+        claims.slim,
     )
 
 
@@ -182,11 +221,17 @@ def _arrays(run: Checkpoint) -> dict[str, Array]:
 def _specs(config: Fitted, architecture: Architecture) -> dict[str, Spec]:
     """Which arrays the file of such a run has."""
     every = (architecture.parameter_count,)
-    plan: dict[str, tuple[int, ...]] = {**architecture.shapes, "last": every}
+    plan: dict[str, tuple[int, ...]] = {"last": every}
     plan |= {f"{config.optimizer}.{name}": every for name in MOMENTS[config.optimizer]}
     lane = (config.batch, config.hidden)
     plan |= {f"lane.{name}": lane for name in architecture.state_names}
-    return {name: (shape, np.dtype(np.float32)) for name, shape in plan.items()}
+    rest = {name: (shape, np.dtype(np.float32)) for name, shape in plan.items()}
+    return _shapes_alone(architecture) | rest
+
+
+def _shapes_alone(architecture: Architecture) -> dict[str, Spec]:
+    """The arrays of the parameters."""
+    return {name: (shape, np.dtype(np.float32)) for name, shape in architecture.shapes.items()}
 
 
 def _facts(run: Checkpoint) -> dict[str, JSON]:
@@ -198,6 +243,7 @@ def _facts(run: Checkpoint) -> dict[str, JSON]:
         "run": {name: getattr(state, name) for name in COUNTERS},
         "best": None if best is None else [best.step, best.nats_per_character],
         "history": [dict(row) for row in state.history],
+        "slim": False,
     }
 
 
@@ -220,6 +266,8 @@ class _Book:
             raise self.damaged(f"its facts make no sense ({error.what})") from error
         config, vocabulary = claims.config, claims.vocabulary
         self.architecture = architecture_of(config, vocabulary.symbols)
+        if claims.slim:
+            return _shapes_alone(self.architecture)
         return _specs(config, self.architecture)
 
     def best(self, arrays: Mapping[str, Array]) -> Parameters:

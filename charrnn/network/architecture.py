@@ -26,6 +26,11 @@ class Architecture:
     cell_name: str = "tanh"
     head_name: str = "symbol"
 
+    def __reduce__(self) -> tuple[type[Architecture], tuple[int, int, int, str, str]]:
+        """A copy finds its cell and its head anew."""
+        names = self.cell_name, self.head_name
+        return Architecture, (self.symbols, self.hidden, self.layers, *names)
+
     @cached_property
     def cell(self) -> Cell:
         """What turns a state into the next, the same in every layer."""
@@ -45,6 +50,8 @@ class Architecture:
             shapes[f"U{layer}"] = (below, columns) if layer == 1 else (columns, below)
             shapes[f"W{layer}"] = (columns, self.hidden)
             shapes[f"b{layer}"] = (columns,)
+            if self.cell.own_bias:
+                shapes[f"d{layer}"] = (self.cell.own_bias * self.hidden,)
         return shapes | {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
 
     @cached_property

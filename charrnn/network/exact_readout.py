@@ -15,10 +15,10 @@ from typing import Final
 import numpy as np
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.heads import normalise, set_aside
 from charrnn.network.matmul import SMALL
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
+from charrnn.network.softmax import normalise, set_aside
 
 FEW: Final = 40  # symbols
 SMALL_PART: Final = 0.25  # symbols for each unit that a step multiplies by, in all layers

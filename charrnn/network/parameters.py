@@ -6,6 +6,7 @@ A network of L layers of a cell with G gates has
     Ul (G H, H)  for l = 2 .. L: from the layer below
     Wl (G H, H)  from the state before
     bl (G H,)
+    dl           what some cells add to a part of W h: see own_bias
     V  (K, H)    from the top layer to the output
     c  (K,)
 
@@ -63,6 +64,14 @@ class Parameters(Mapping[str, Array]):
     def __reduce__(self) -> tuple[type[Parameters], tuple[Architecture, Array]]:
         """A copy is made of the flat array, so that its names are views of that, and learn too."""
         return Parameters, (self.architecture, self.flat)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same numbers of the same network."""
+        if not isinstance(other, Parameters):
+            return NotImplemented
+        return self.architecture == other.architecture and np.array_equal(self.flat, other.flat)
+
+    __hash__ = None  # type: ignore[assignment]  # its numbers change
 
     def like(self) -> Parameters:
         """Zeros of the same shapes."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.heads import normalise
 from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.softmax import normalise
 
 BLOCK = 1 << 20  # numbers in the largest block of outputs
 SAFE = 60.0  # exp(60) times a million symbols is still a float32

@@ -7,15 +7,12 @@ a text that is drawn alone is the text that is drawn among a thousand.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from charrnn.network.grid import SETTLED, Array64, Grid, settles, snap
 from charrnn.network.parameters import Integers, Parameters
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from charrnn.network.threads import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states
 
@@ -31,7 +28,7 @@ class Stepper:
     def __init__(self, p: Parameters, lanes: int, workers: int = 1) -> None:
         self.architecture = architecture = p.architecture
         self._cell = cell = architecture.cell
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads = Threads(workers)
         self._least = max(1, WORTHWHILE // len(p.flat))  # lanes for a thread
         self._workers = workers
         hidden, layers = architecture.hidden, architecture.layers
@@ -42,6 +39,7 @@ class Stepper:
         self._U = [exact[f"U{layer}"].T for layer in range(2, layers + 1)]
         self._b = [exact[f"b{layer}"] for layer in range(2, layers + 1)]
         self._W = [exact[f"W{layer}"].T for layer in range(1, layers + 1)]
+        self._own_bias = [exact.get(f"d{layer}") for layer in range(1, layers + 1)]
         self._V, self._c = exact["V"].T, exact["c"]
         columns = cell.gates * hidden
         self._ux: Array64 = np.empty((lanes, columns))
@@ -73,12 +71,8 @@ class Stepper:
         return self._o[:lanes]
 
     def _step_together(self, x: Integers, state: State, bounds: list[int], index: int) -> None:
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor  # half as long to import as numpy
-
-            self._pool = ThreadPoolExecutor(self._workers, "charrnn")
         jobs = [
-            self._pool.submit(self._step, x[i:j], [h[i:j] for h in state], slice(i, j), index)
+            self._threads.submit(self._step, x[i:j], [h[i:j] for h in state], slice(i, j), index)
             for i, j in pairwise(bounds)
         ]
         for job in jobs:
@@ -101,6 +95,9 @@ class Stepper:
                 np.dot(state[(layer - 1) * each], self._U[layer - 1], ux)
                 np.add(ux, self._b[layer - 1], ux)
             np.dot(after[0], W, wh)
+            own_bias = self._own_bias[layer]
+            if own_bias is not None:
+                wh[:, -len(own_bias) :] += own_bias
             before = after
             if cell.reads_before:
                 before = [room[lanes] for room in self._before]

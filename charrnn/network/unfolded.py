@@ -78,7 +78,7 @@ class Layer:
         self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
         self.ux: Array = self.h[1:] if in_place else np.empty((steps, lanes, columns), dtype)
         self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
-        self.d_ux: Array = self.d if in_place else np.empty((steps, lanes, columns), dtype)
+        self.d_ux: Array = self.d if in_place else self.ux
         self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
         self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
         self._spare: Array = np.empty((lanes, columns), dtype)
@@ -88,12 +88,17 @@ class Layer:
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         self._at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
 
-    def forward(self, starts: Starts, W: Array, settling: Starts = ()) -> None:
+    def forward(
+        self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
+    ) -> None:
         """Fill the states after each step; those before the first, and ux, are given."""
         cell, product = self.cell, self._there
         product.hold(W.T)
         for t, beginning in enumerate(starts):
             wh = product(self.h[t], beginning)
+            if own_bias is not None:
+                biased = wh[:, -len(own_bias) :]
+                np.add(biased, own_bias, out=biased)
             before = self._before(t, beginning)
             cell.forward(self.ux[t], wh, before, self._at[t + 1], self.tape[t])
             if self.large:
@@ -221,7 +226,7 @@ class Unfolded:
             else:
                 np.matmul(rows_of(below), U.T, out=rows_of(ux))
                 np.add(ux, b, out=ux)
-            layer.forward(starts, W, settling)
+            layer.forward(starts, W, p.get(f"d{number}"), settling)
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
@@ -258,6 +263,9 @@ class Unfolded:
             if window.begins is not None:
                 h_before[np.flatnonzero(window.begins)] = 0
             np.matmul(d_wh.T, h_before, out=gradient[f"W{number}"])  # (10.26)
+            if f"d{number}" in gradient:
+                d_own = gradient[f"d{number}"]
+                np.matmul(self.ones[: len(d_wh)], d_wh[:, -len(d_own) :], out=d_own)
 
 
 FEW = 200  # symbols up to which summing by a product is quicker than by sorting

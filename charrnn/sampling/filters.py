@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.grid import Array64
-from charrnn.network.heads import normalise, set_aside
 from charrnn.network.parameters import Integers
+from charrnn.network.softmax import normalise, set_aside
 from charrnn.vocabulary import UNKNOWN
 
 COLDEST = 1e-100  # what is colder divides by next to nothing, and draws the same

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.scoring.score import Score, sums_of_units, tally
+from charrnn.network.grid import UNIT
+from charrnn.scoring.score import Score, sum_of_units, sums_of_units, tallies, tally
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -71,6 +71,16 @@ def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
         yield np.concatenate(waiting)
 
 
+def scores(reader: Reader, blocks: Iterable[Codes]) -> Iterator[Score]:
+    """The sums over each example of a text, as soon as its END was read."""
+    begun = Score()  # of an example whose END is yet to come
+    for piece in pieces(reader, blocks):
+        found = tallies(piece.ids, piece.nats, piece.codes)
+        found[0] = begun + found[0]
+        begun = Score() if piece.ids[-1] == END else found.pop()
+        yield from found
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Whole examples, and what each of them cost."""
@@ -116,7 +126,7 @@ class Gatherer:
         self._begun: list[Piece] = []  # what there is of an example whose END is yet to come
         self._size = 0  # symbols in that
         self._spelt: list[str] = []  # what stands before that, where it is long
-        self._nats: list[float] = []
+        self._units = 0
         self._unknown = 0
 
     def add(self, piece: Piece) -> Rows | None:
@@ -139,16 +149,16 @@ class Gatherer:
     def _sum_up(self) -> None:
         for part in self._begun:
             self._spelt.append(text_of(part.codes))
-            self._nats.append(float(part.nats.sum()))
+            self._units += sum_of_units(part.nats)
             self._unknown += int(np.count_nonzero(part.ids == UNKNOWN))
         self._begun, self._size = [], 0
 
     def _completed(self, rows: Rows) -> Rows:
         """The rows, what was summed up put before the first of them."""
         spelt = "".join([*self._spelt, rows.spelt])
-        rows.nats[0] = math.fsum([*self._nats, rows.nats[0]])
+        rows.nats[0] = (self._units + round(rows.nats[0] / UNIT)) * UNIT
         rows.unknown[0] += self._unknown
-        self._spelt, self._nats, self._unknown = [], [], 0
+        self._spelt, self._units, self._unknown = [], 0, 0
         return Rows(spelt, rows.stops + len(spelt) - len(rows.spelt), rows.nats, rows.unknown)
 
 

@@ -57,7 +57,7 @@ BUDGET = Budget()
 class Baseline:
     """How well one model does on the held-out text, END counted."""
 
-    name: str  # "uniform", "unigram", "markov-2" ...
+    name: str  # "uniform", "unigram", "markov-1" .. "markov-6": so many characters of context
     nats_per_character: float
     smoothing: Smoothing
     train_symbols: int  # that were counted: all, or those of evenly spaced pieces
@@ -109,7 +109,7 @@ def baselines(
         return
     yield Baseline("uniform", log(symbols), "none", learned, scored)
     for order, kneser_ney, witten_bell in _climb(text, symbols, HIGHEST):
-        name = "unigram" if order == 1 else f"markov-{order}"
+        name = "unigram" if order == 1 else f"markov-{order - 1}"  # by its context
         choices: list[tuple[float, Smoothing]] = [
             (float(kneser_ney.mean()), "kneser-ney"),
             (float(witten_bell.mean()), "witten-bell"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,8 @@ from charrnn.network.grid import UNIT
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 
 NATS_IN_A_BIT: Final = math.log(2)
+LONGER: Final = (0x80, 0x800, 0x10000)  # code points from which UTF-8 takes a byte more
+LARGEST_AT_ONCE: Final = 1e6  # nats whose sums in units are no larger than an integer of 64 bits
 LARGEST: Final = 709.0  # nats whose perplexity is still a float
 HALF: Final = 20  # bits of a cost in units that are added up apart from the others
 
@@ -155,9 +158,21 @@ def tally(ids: Ids, nats: NDArray[np.floating], codes: Codes | None = None) -> S
     )
 
 
+def tallies(ids: Ids, nats: NDArray[np.float64], codes: Codes) -> list[Score]:
+    """The sums over each example, and over what comes after the last END, if anything does."""
+    ends, unknown = ids == END, ids == UNKNOWN
+    starts = np.concatenate([[0], np.flatnonzero(ends[:-1]) + 1])
+    if float(nats.sum()) > LARGEST_AT_ONCE:
+        bounds = pairwise([*starts.tolist(), len(ids)])
+        return [tally(ids[i:j], nats[i:j], codes[i:j]) for i, j in bounds]
+    units = (nats * (1 / UNIT)).astype(np.int64)
+    size = np.where(ends, 0, 1 + sum((codes >= more).astype(np.int64) for more in LONGER))
+    columns = (~ends, ends, unknown, units, units * ends, units * unknown, size)
+    sums = [np.add.reduceat(column, starts, dtype=np.int64).tolist() for column in columns]
+    return [Score(*row) for row in zip(*sums, strict=True)]
+
+
 def bytes_of(codes: Codes) -> int:
     """How many bytes the characters have in UTF-8, their ENDs left out."""
-    size = int(np.count_nonzero(codes != END_CODE))
-    for more in (0x80, 0x800, 0x10000):
-        size += int(np.count_nonzero((codes >= more) & (codes != END_CODE)))
-    return size
+    characters = codes[codes != END_CODE]
+    return len(characters) + sum(int(np.count_nonzero(characters >= more)) for more in LONGER)

@@ -9,8 +9,9 @@ A cell sees one step of one layer. With B lanes, H units and G gates it is hande
 
 and on the way back, with what it wrote on its tape, dL/d(after), to be turned into dL/d(ux),
 dL/d(wh) and, where it reads them, dL/d(before). Training and exact steps call the same two
-functions. A cell of one gate computes in place: there ``ux`` is the place of the new h, and d_ux
-that of its gradient.
+functions. All is computed in place: ``d_ux`` holds what forward left in ``ux``, and dL/d(before)
+of a second state takes the place of its dL/d(after). A cell of one gate has ``ux`` in the place of
+the new h, and d_ux in that of its gradient.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
     ]
 
 # name -> where it is found
-CELLS = {"tanh": "charrnn.network.cells.tanh:TANH"}
+CELLS = {
+    "tanh": "charrnn.network.cells.tanh:TANH",
+    "gru": "charrnn.network.cells.gru:GRU",
+    "lstm": "charrnn.network.cells.lstm:LSTM",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ class Cell:
     tape: int = 0  # blocks of H columns that forward leaves for backward
     reads_before: bool = False  # whether it reads its states before, not only through W h
     one_gradient: bool = True  # whether dL/d(W h) is dL/d(U x): then d_wh is d_ux
+    own_bias: int = 0  # gates, the last, whose W h has a bias d of its own
 
     @property
     def gates(self) -> int:

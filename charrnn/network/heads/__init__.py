@@ -2,7 +2,7 @@
 
     o = c + V h                           (10.10)  the readout's, for every head
     logits                                what the head makes of o
-    y_hat = softmax of the logits         (10.11)  ``normalise``: one softmax for all
+    y_hat = softmax of the logits         (10.11)  one softmax for all: see softmax
 
 A head says how far the outputs are logits already, and how a gradient finds its way back. Both work
 in place on rows (R, K), of which column END is the end. No logit may be larger than the largest of
@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from charrnn.network.parameters import Array, Integers
 
 # name -> where it is found
-HEADS = {"symbol": "charrnn.network.heads.symbol:SYMBOL"}
+HEADS = {
+    "symbol": "charrnn.network.heads.symbol:SYMBOL",
+    "halt": "charrnn.network.heads.halt:HALT",
+}
 
 
 @dataclass(frozen=True)
@@ -41,28 +42,3 @@ def head_named(name: str) -> Head:
     module, _, attribute = HEADS[name].partition(":")
     head: Head = getattr(import_module(module), attribute)
     return head
-
-
-def set_aside(logits: Array, column: int) -> Array:
-    """Take a column out of the logits: it becomes -inf, and the largest of what is left in each
-    row 0. What stood there comes back, (R,), on the same scale.
-
-    The softmax does not notice, and exp cannot overflow.
-    """
-    aside = logits[:, column].copy()
-    logits[:, column] = -np.inf
-    most: Array = np.maximum.reduce(logits, 1)
-    np.subtract(logits, most[:, None], logits)
-    aside -= most
-    return aside
-
-
-def normalise(logits: Array, ones: Array | None = None) -> Array:
-    """The sum of exp over each row (R,); exp itself stands in the place of the logits.
-
-    A product with ones adds up in a third of the time, and in another order for one row than for
-    many. Without them each row is added up by itself.
-    """
-    np.exp(logits, logits)
-    sums: Array = np.add.reduce(logits, 1) if ones is None else logits @ ones
-    return sums
