@@ -13,10 +13,11 @@ import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
+from charrnn.network.layer import Layer
 from charrnn.network.model import LanguageModel
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
-from charrnn.network.unfolded import Layer, State, Window
+from charrnn.network.unfolded import State, Window
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import Scorer

@@ -8,10 +8,11 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.tanh import TANH
+from charrnn.network.layer import Layer
 from charrnn.network.matmul import Product
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
-from charrnn.network.unfolded import Layer, Masks, State, Unfolded, Window
+from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
 STEPS, LANES = 6, 3
 

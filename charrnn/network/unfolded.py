@@ -24,15 +24,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.cells import Cell
-from charrnn.network.grid import SETTLED, Grid, snap
-from charrnn.network.matmul import Product
+from charrnn.network.grid import Grid
+from charrnn.network.layer import Layer, Starts
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
 
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: what dropout lets through, and scaled how
-Starts = Sequence[Sequence[int]]  # for each step, some lanes
 
 
 @dataclass(frozen=True)
@@ -60,90 +58,6 @@ class Window:
             for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
                 found[t].append(lane)
         return found
-
-
-class Layer:
-    """One layer over the window: the cell at each step, in buffers that are made once."""
-
-    def __init__(
-        self, cell: Cell, steps: int, lanes: int, hidden: int, dtype: DTypeLike, large: float = 0.0
-    ) -> None:
-        """``large`` is that of the grid which states are put on; 0: they stay as they are."""
-        self.large = large
-        columns = cell.gates * hidden
-        in_place = cell.gates == 1
-        self.cell = cell
-        self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
-        self.h: Array = self.states[0]  # h[0]: where we started from
-        self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
-        self.ux: Array = self.h[1:] if in_place else np.empty((steps, lanes, columns), dtype)
-        self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
-        self.d_ux: Array = self.d if in_place else self.ux
-        self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
-        self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
-        self._spare: Array = np.empty((lanes, columns), dtype)
-        self._there = Product(lanes, hidden, columns, dtype)
-        self._back = Product(lanes, columns, hidden, dtype)
-        self._copies = [np.empty((lanes, hidden), dtype) for _ in cell.states]
-        self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
-        self._at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
-
-    def forward(
-        self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
-    ) -> None:
-        """Fill the states after each step; those before the first, and ux, are given."""
-        cell, product = self.cell, self._there
-        product.hold(W.T)
-        for t, beginning in enumerate(starts):
-            wh = product(self.h[t], beginning)
-            if own_bias is not None:
-                biased = wh[:, -len(own_bias) :]
-                np.add(biased, own_bias, out=biased)
-            before = self._before(t, beginning)
-            cell.forward(self.ux[t], wh, before, self._at[t + 1], self.tape[t])
-            if self.large:
-                snap(self._at[t + 1], self.large)
-                for lane in settling[t]:
-                    snap([state[lane] for state in self._at[t + 1]], SETTLED)
-
-    def _before(self, t: int, beginning: Sequence[int]) -> Sequence[Array]:
-        """The states before a step, zero in the lanes where an example begins."""
-        states = self._at[t]
-        if not (beginning and self.cell.reads_before):
-            return states
-        for copy, state in zip(self._copies, states, strict=True):
-            np.copyto(copy, state)  # the states themselves are those after the last step, too
-            for lane in beginning:
-                copy[lane] = 0
-        return self._copies
-
-    def backward(self, starts: Starts, W: Array) -> None:
-        """Turn d[t], which holds the dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
-        cell, product = self.cell, self._back
-        product.hold(W)
-        last = len(starts) - 1  # nothing comes back from after the end
-        d_before = self._d_before
-        for d_state in d_before:
-            d_state.fill(0)
-        for t in range(last, -1, -1):
-            d_h = self.d[t]
-            if t < last:
-                np.add(d_h, product(self.d_wh[t + 1], starts[t + 1]), out=d_h)  # (10.21)
-                if cell.reads_before:
-                    for d_state in d_before:
-                        for lane in starts[t + 1]:
-                            d_state[lane] = 0
-                    np.add(d_h, d_before[0], out=d_h)
-            cell.backward(
-                (d_h, *d_before[1:]),
-                self._before(t, starts[t]),
-                self._at[t + 1],
-                self.tape[t],
-                self.d_ux[t],
-                self.d_wh[t],
-                d_before,
-                self._spare,
-            )
 
 
 class Unfolded:
