@@ -13,8 +13,9 @@
     curve        the learning curve             score_summary          the sums
     signals      Ctrl-C, SIGTERM, SIGHUP        per_example            a row an example
     streams      the streams, repaired          per_character          a heat map, or a row each
-    threads      BLAS has one, we have more   model_summary            what a file holds
-    surprisal_colours                         heat in the colours of a terminal
+    threads      BLAS has one, we have more   above                  what surprises too much
+    ours         what may be replaced         standard_input         whether a text comes in there
+    model_summary        what a file holds    surprisal_colours      heat, on a terminal
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.
