@@ -16,6 +16,7 @@
     threads      BLAS has one, we have more   above                  what surprises too much
     ours         what may be replaced         standard_input         whether a text comes in there
     model_summary        what a file holds    surprisal_colours      heat, on a terminal
+    wanted       which samples are wanted     copies                 which stand in the corpus
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.
