@@ -1,6 +1,6 @@
 """The command line: all that knows a terminal, an option, a signal or an exit status.
 
-    app          the commands by name         train sample eval info   a command: options and help
+    app          the commands by name         train sample eval info slim   a command
     options      options made of settings     run_training             a run from beginning to end
     usage        what was typed wrong           prepare                what comes before it
     hints        errors in words of options     resuming               what may be wanted of a file
