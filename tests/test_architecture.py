@@ -80,7 +80,7 @@ IN_CLI: dict[str, set[str]] = {
     "sample": {"console", "options", "run_sampling", "threads"},
     "eval": {"console", "options", "run_scoring", "standard_input", "threads"},
     "info": {"console", "model_summary", "options", "threads"},
-    "slim": {"console", "numbers", "options", "table", "threads"},
+    "slim": {"console", "options", "table", "threads"},
 }
 MAY_WRITE = {"console", "streams"}
 
