@@ -40,7 +40,7 @@ class Layer:
         self.d_ux: Array = self.d if in_place else self.ux
         self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
         tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
-        self._spare: Array = np.empty((lanes, columns), dtype)
+        self._spare = [np.empty((lanes, columns), dtype) for _ in range(2)]
         self._there = Product(lanes, hidden, columns, dtype)
         self._back = Product(lanes, columns, hidden, dtype)
         self._copies = [np.empty((lanes, hidden), dtype) for _ in cell.states]
