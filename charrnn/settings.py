@@ -60,9 +60,11 @@ class Reading(Checked):
         panel=CORPUS,
         default="none",
     )
-
-    errors: Errors = setting(  # wrong bytes are refused; become U+FFFD; or go with their line
-        OneOf(get_args(Errors)), default="strict", names=()
+    errors: Errors = setting(
+        OneOf(get_args(Errors)),
+        "Refuse bytes that are no text, read each as one unknown character, or skip their line.",
+        panel=CORPUS,
+        default="strict",
     )
 
     def __post_init__(self) -> None:

@@ -82,6 +82,27 @@ class Real:
 
 
 @dataclass(frozen=True)
+class Several:
+    """One value or more, with commas between them."""
+
+    each: Real
+
+    @property
+    def metavar(self) -> str:
+        return f"{self.each.metavar}[,{self.each.metavar}...]"
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.each.allowed}, or several with commas"
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, tuple) and bool(value) and all(map(self.each.holds, value))
+
+    def read(self, typed: Any) -> tuple[float, ...]:
+        return tuple(self.each.read(one) for one in str(typed).split(","))
+
+
+@dataclass(frozen=True)
 class OneOf:
     """One of a few names; a function where there may come to be more of them."""
 

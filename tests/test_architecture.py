@@ -63,16 +63,24 @@ IN_CLI: dict[str, set[str]] = {
         *("autosave", "console", "metrics", "prepare", "progress", "run_summary", "signals"),
     },
     "sample_output": {"console"},
-    "run_sampling": {"console", "sample_output", "surprisal_colours"},
+    "copies": {"console"},
+    "wanted": set(),
+    "run_sampling": {"console", "copies", "sample_output", "surprisal_colours", "wanted"},
     "per_character": {"console", "surprisal_colours"},
     "per_example": {"console", "table"},
+    "above": {"console", "exit_status", "numbers"},
+    "ours": set(),
+    "standard_input": {"console"},
     "score_summary": {"console", "numbers", "table"},
-    "run_scoring": {"console", "per_character", "per_example", "score_summary"},
+    "run_scoring": {
+        *("above", "console", "ours", "per_character", "per_example", "score_summary"),
+    },
     "model_summary": {"console", "curve", "hints", "numbers", "plan", "table"},
     "train": {"console", "options", "run_training", "threads"},
     "sample": {"console", "options", "run_sampling", "threads"},
-    "eval": {"console", "options", "run_scoring", "threads"},
+    "eval": {"console", "options", "run_scoring", "standard_input", "threads"},
     "info": {"console", "model_summary", "options", "threads"},
+    "slim": {"console", "numbers", "options", "table", "threads"},
 }
 MAY_WRITE = {"console", "streams"}
 

@@ -41,6 +41,15 @@ def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
     )
 
 
+def test_wrong_bytes_are_replaced_or_skipped_if_asked(program: Program) -> None:
+    Path("log.txt").write_bytes(b"anna\nb\xffb\nclara\ndora\n")
+    assert program.run("train", "log.txt", "--dry-run").status == 1
+    for errors, examples in (("replace", 4), ("skip", 3)):
+        ran = program.run("train", "log.txt", "--dry-run", "--json", "--errors", errors)
+        corpus = ran.json["corpus"]
+        assert corpus["examples"] + corpus["held_out_examples"] == examples
+
+
 # Wrong usage
 
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model.", True),
     "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model foretells a text.", True),
     "info": Entry("charrnn.cli.info:info", "Show what a model file holds.", True),
+    "slim": Entry("charrnn.cli.slim:slim", "Write a model without what only training needs."),
 }
 
 EXAMPLES = """

@@ -87,6 +87,20 @@ def model() -> Any:
     )
 
 
+def models() -> Any:
+    """The same, where there may be several."""
+    return setting(
+        File(),
+        "The model file; several are set side by side.",
+        panel=OUTPUT,
+        default=(MODEL,),
+        default_in_words=str(MODEL),
+        names=("-m", "--model"),
+        repeated=True,
+        variable="CHARRNN_MODEL",
+    )
+
+
 def as_json() -> Any:
     """The option for JSON."""
     return flag("Write JSON, for programs.", names=("--json",))
@@ -151,15 +165,21 @@ def _made(kind: type, options: list[Option], typed: dict[str, Any]) -> Any:
     values: dict[str, Any] = {}
     for one in options:
         value = typed.get(one.name)
-        if value is None or (one.setting.repeated and not value):
-            continue
         if one.setting.repeated:
-            value = tuple(value)
+            value = tuple(value or _in_the_environment(one.setting)) or None
+        if value is None:
+            continue
         if one.group:
             values.setdefault(one.group, {})[one.name] = value
         else:
             values[one.name] = value
     return kind(**values)
+
+
+def _in_the_environment(setting: Setting) -> list[Any]:
+    """The one value of a variable where there may be several: Typer would take it word by word."""
+    value = os.environ.get(setting.variable) if setting.variable else None
+    return [setting.values.read(value)] if value else []
 
 
 def _parameter(option: Option) -> Parameter:
@@ -175,7 +195,10 @@ def _parameter(option: Option) -> Parameter:
     if not is_flag:
         what["parser"] = _parser(setting.values)
         what["metavar"] = setting.values.metavar
-        what["envvar"] = setting.variable or None
+        if setting.variable and setting.repeated:
+            what["help"] += f" [env: {setting.variable}]"
+        else:
+            what["envvar"] = setting.variable or None
         what["autocompletion"] = _completion(setting.values)
     if names[0].startswith("-"):
         info = typer.Option(*names, **what)
