@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli.curve import HEIGHT, LABEL, picture
+from charrnn.cli.console import Output
+from charrnn.cli.curve import HEIGHT, LABEL, learning_curve, picture
 from charrnn.escaping import Visible
 
 LOSSES = st.floats(0.01, 20)
@@ -53,6 +55,17 @@ def test_the_baseline_is_a_line_with_its_name_and_value() -> None:
     (line,) = (line for line in lines if line.startswith(" 1.50"))
     assert line.count("-") > 10
     assert "markov-3" in lines[-1]
+
+
+def test_it_begins_at_step_0_with_what_a_network_knows_before_it_learns() -> None:
+    baselines = {"unigram": 3.0, "markov-3": 1.5}
+    lines = learning_curve(rows((2.5, 2.5), (2, 2)), baselines, Output(io.StringIO))
+    assert lines[1] == "nats per character"
+    assert lines[2].startswith(" 3.06 ")
+    (axis,) = (line for line in lines if line.endswith("20 steps"))
+    assert axis.split()[0] == "0"
+    (without,) = (line for line in drawn(rows((2.5, 2.5), (2, 2))) if line.endswith("20 steps"))
+    assert without.split()[0] == "10"
 
 
 def test_no_loss_is_below_nothing() -> None:

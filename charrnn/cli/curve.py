@@ -1,14 +1,16 @@
 """The learning curve as a small picture: held-out loss, training loss, and the line to beat.
 
+    nats per character
     3.04 |*
          | **
          |  .***
          |    ..*****
     1.63 |--------.--****************  markov-6
          +--------------------------
-         354             14,160 steps
+         0               14,160 steps
 
-In dots of Braille, eight to a character, or in ASCII where a terminal has nothing finer.
+In dots of Braille, eight to a character, or in ASCII where a terminal has nothing finer. At step 0
+stands what a network begins with: it knows how frequent each character is, and nothing else.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Line(NamedTuple):
 
 
 BASELINE = Line("baseline", YELLOW, "-", 2)
-TRAIN = Line("train", BLUE, ".", 1)
+TRAIN = Line("learning", BLUE, ".", 1)
 HELD_OUT = Line("held-out", GREEN, "*", 0)
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a Braille cell
 
@@ -92,8 +94,15 @@ def learning_curve(
 ) -> list[Visible]:
     """The picture that suits this output, below an empty line; nothing without a curve."""
     best = (best_of(baselines), min(baselines.values())) if baselines else None
-    lines = picture(history, best, output.width, output.paint, plain=output.is_plain)
-    return [Visible(""), *lines] if lines else []
+    rows = [*first_row(baselines), *history]
+    lines = picture(rows, best, output.width, output.paint, plain=output.is_plain)
+    return [Visible(""), Visible("nats per character"), *lines] if lines else []
+
+
+def first_row(baselines: Mapping[str, float]) -> list[Mapping[str, float]]:
+    """What a network loses before its first step, where that is known."""
+    begins = baselines.get("unigram")
+    return [] if begins is None else [{"step": 0, "train": begins, "held_out": begins}]
 
 
 def best_of(losses: Mapping[str, float]) -> str:

@@ -82,7 +82,11 @@ class Options:
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
         if not self.sources and not self.resume:
-            raise SettingError("CORPUS is missing", "Try 'charrnn train --help'.")
+            ours = ", ".join(NAMES)
+            raise SettingError(
+                "CORPUS is missing",
+                f"Name a file, - for standard input, or one of {ours}. Try 'charrnn train --help'.",
+            )
         check_exclusive(resume=self.resume, force=self.force)
         check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
         named = [*self.sources, *self.valid]
