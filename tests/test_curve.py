@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from charrnn.cli.console import Output
 from charrnn.cli.curve import HEIGHT, LABEL, learning_curve, picture
+from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.escaping import Visible
+from charrnn.model_file.checkpoint import record_of
 
 LOSSES = st.floats(0.01, 20)
 
@@ -58,14 +61,18 @@ def test_the_baseline_is_a_line_with_its_name_and_value() -> None:
 
 
 def test_it_begins_at_step_0_with_what_a_network_knows_before_it_learns() -> None:
-    baselines = {"unigram": 3.0, "markov-3": 1.5}
-    lines = learning_curve(rows((2.5, 2.5), (2, 2)), baselines, Output(io.StringIO))
+    corpus = from_texts(["ab", "ba"], CorpusConfig(holdout=0))
+    record = record_of(corpus, CorpusConfig(), {"unigram": 3.0, "markov-3": 1.5})
+    lines = learning_curve(rows((2.5, 2.5), (2, 2)), record, Output(io.StringIO))
     assert lines[1] == "nats per character"
     assert lines[2].startswith(" 3.06 ")
     (axis,) = (line for line in lines if line.endswith("20 steps"))
     assert axis.split()[0] == "0"
-    (without,) = (line for line in drawn(rows((2.5, 2.5), (2, 2))) if line.endswith("20 steps"))
-    assert without.split()[0] == "10"
+    went_on = learning_curve(
+        rows((2.5, 2.5), (2, 2)), replace(record, known="ab"), Output(io.StringIO)
+    )
+    (axis,) = (line for line in went_on if line.endswith("20 steps"))
+    assert axis.split()[0] == "10", "what began from a model had learned before"
 
 
 def test_no_loss_is_below_nothing() -> None:

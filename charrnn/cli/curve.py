@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
 from charrnn.escaping import Visible, joined, visible_line
+from charrnn.model_file.schema import CorpusRecord
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
@@ -90,19 +91,22 @@ class Canvas:
 
 
 def learning_curve(
-    history: Sequence[Mapping[str, float]], baselines: Mapping[str, float], output: Output
+    history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
 ) -> list[Visible]:
     """The picture that suits this output, below an empty line; nothing without a curve."""
+    baselines = corpus.baselines
     best = (best_of(baselines), min(baselines.values())) if baselines else None
-    rows = [*first_row(baselines), *history]
+    rows = [*first_row(corpus), *history]
     lines = picture(rows, best, output.width, output.paint, plain=output.is_plain)
     return [Visible(""), Visible("nats per character"), *lines] if lines else []
 
 
-def first_row(baselines: Mapping[str, float]) -> list[Mapping[str, float]]:
-    """What a network loses before its first step, where that is known."""
-    begins = baselines.get("unigram")
-    return [] if begins is None else [{"step": 0, "train": begins, "held_out": begins}]
+def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
+    """What a network loses before its first step, where that is known and it began from nothing."""
+    begins = corpus.baselines.get("unigram")
+    return (
+        [] if begins is None or corpus.known else [{"step": 0, "train": begins, "held_out": begins}]
+    )
 
 
 def best_of(losses: Mapping[str, float]) -> str:

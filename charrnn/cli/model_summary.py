@@ -51,7 +51,7 @@ def show(path: Path, console: Console, *, as_json: bool) -> None:
         console.json("info", described(path, model, resume))
         return
     console.out.write_lines(entries(in_words(path, model, resume), console.out))
-    curve = learning_curve(model.trained.history, model.corpus.baselines, console.out)
+    curve = learning_curve(model.trained.history, model.corpus, console.out)
     console.out.write_lines(curve)
 
 
@@ -59,7 +59,7 @@ def resume_of(model: Model) -> Resume:
     """Look for the corpus, and compare it unless that would take long."""
     try:
         texts.check_there(model.corpus)
-        sources = map(path_of, (*model.corpus.sources, *model.corpus.valid))
+        sources = map(path_of, model.corpus.files)
         if sum(os.path.getsize(source) for source in sources) > COMPARED:
             found = "the corpus is there; it was not compared"
         else:
@@ -90,6 +90,7 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
     c, corpus, trained = model.config, model.corpus, model.trained
     size, are = model.vocabulary.symbols, corpus.examples_are
     names = ", ".join(corpus.sources) or "texts that Python gave it"
+    before = f"{len(corpus.known):,}"
     held = f"{count(corpus.held_out_examples, 'example', are=are)}"
     kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     learned = f"{count(trained.step, 'step')}, {epochs_in_words(trained.epoch)}"
@@ -100,6 +101,7 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
         ("vocabulary", f"{size:,} symbols: the end, the unknown, and"),
         ("", characters_in_words(model.vocabulary.characters)),
         ("corpus", names),
+        *([("", f"begun from a model of {before} characters")] if corpus.known else []),
         ("", f"{count(corpus.examples, 'example', are=are)}, {corpus.characters:,} characters"),
         ("held out", f"{held}, {corpus.held_out_characters:,} characters{kept}"),
         ("learning", settings_in_words(model)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from charrnn.cli.curve import best_of
@@ -11,6 +12,7 @@ from charrnn.cli.numbers import TOGETHER, bits, bytes_in_words, clock, count, co
 from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.warnings import Warned
+from charrnn.network.model import LanguageModel
 from charrnn.plan import Plan
 from charrnn.presets import FITTED, FOREVER, preset
 from charrnn.scoring.markov import Baseline
@@ -86,6 +88,15 @@ def how_cut(corpus: Corpus) -> Iterator[str]:
             yield f"a line each{where}, for no blank line parts them (--examples)"
 
 
+def start_in_words(path: Path | None, model: LanguageModel, corpus: Corpus) -> list[Entry]:
+    """What is kept of the model that a run starts from, and what is new."""
+    had = set(model.vocabulary.characters)
+    new = "".join(one for one in corpus.vocabulary.characters if one not in had)
+    kept = f"{path}: all of its {count(len(model.parameters.flat), 'parameter')} are kept"
+    fresh = f"{count(len(new), 'character')} it does not know: {new}" if new else "nothing is new"
+    return [("from", kept), ("", fresh)]
+
+
 def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     """What learns, what it takes, and which of its sizes were chosen for it."""
     c = plan.config
@@ -109,7 +120,9 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
     """Whether that setting was left to us."""
-    return name not in options.learning and getattr(config, name) != FOREVER
+    is_of_model = options.start_from is not None and name in ("hidden", "layers")
+    is_given = name in options.learning or is_of_model
+    return not is_given and getattr(config, name) != FOREVER
 
 
 def shrinking(config: Fitted, options: Options, symbols: int) -> Iterable[tuple[str, int, int]]:

@@ -22,17 +22,25 @@ from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
-from charrnn.errors import ModelExistsError, ResumeError, SettingError
+from charrnn.errors import (
+    ModelExistsError,
+    ModelFileError,
+    NewerModelError,
+    ResumeError,
+    SettingError,
+)
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
 from charrnn.model_file.lock import locked
 from charrnn.model_file.schema import CorpusRecord
+from charrnn.network.model import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, plan
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.scoring.markov import Baseline
 from charrnn.settings import Fitted, TrainConfig
+from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import ended, start
 
 if TYPE_CHECKING:
@@ -127,7 +135,7 @@ def prepared(options: Options, threads: int, console: Console) -> PreparedRun:
 
 def room_needed(run: PreparedRun) -> int:
     """The bytes that the file will have once its history is as long as it gets."""
-    return checkpoint.room_needed(run.checkpoint) + CHECKUP * run.checkups
+    return checkpoint.room_needed(run.options.model, run.checkpoint) + CHECKUP * run.checkups
 
 
 def check_history(run: PreparedRun) -> None:
@@ -147,24 +155,45 @@ def check_history(run: PreparedRun) -> None:
 def new_run(options: Options, threads: int, console: Console) -> PreparedRun:
     """A new run."""
     config = TrainConfig(**{"workers": threads, **options.learning})
-    cutting = CorpusConfig(reading=Reading(**options.reading), seed=config.seed, **options.cutting)
+    model = model_to_start_from(options)
+    known = ""
+    if model is not None:
+        config = sized_like(config, model, options.learning)
+        known = model.vocabulary.characters
+    reading = Reading(**options.reading)
+    cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = load(options.sources, cutting, options.valid)
     c = fitted(config, corpus)
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
+    if model is not None:
+        display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus)
     if "check_every" not in options.learning:
         c = paced(c, corpus, rate)
     record = record_of(corpus, cutting, {})
-    run = Checkpoint(corpus.vocabulary, c, record, start(corpus, c))
+    run = Checkpoint(corpus.vocabulary, c, record, start(corpus, c, model))
     made = PreparedRun(options, corpus, run, replace(will_be, config=c), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
     display.show_baselines(noted(by_counting(corpus, corpus.held_out.ids), record), corpus)
     display.show(words.WORDS)
     return made
+
+
+def model_to_start_from(options: Options) -> LanguageModel | None:
+    """The model whose parameters are taken over, if one was named."""
+    if options.start_from is None:
+        return None
+    try:
+        return checkpoint.load_trained(options.start_from).model
+    except NewerModelError:
+        raise
+    except ModelFileError as error:
+        hint = "Name with --from a file that charrnn train wrote."
+        raise ModelFileError(error.what, hint, "start from") from error
 
 
 def noted(found: Iterator[Baseline], record: CorpusRecord) -> Iterator[Baseline]:

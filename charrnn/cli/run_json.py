@@ -47,7 +47,8 @@ def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
         "examples_are": record.examples_are,
     }
     rest = asdict(record)
-    del rest["baselines"]  # which stand beside the corpus
+    for name in ("baselines", "places", "known"):  # beside the corpus; for the file alone
+        del rest[name]
     return promised | rest
 
 

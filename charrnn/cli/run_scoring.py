@@ -86,7 +86,7 @@ class ReadingBar:
 def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
     model = load(options.model)
-    learned_from = (*model.corpus.sources, *model.corpus.valid)
+    learned_from = model.corpus.files
     options.check_page(*(source for source in learned_from if source != "-"))
     if options.html is not None:
         check_page(options.html)

@@ -53,7 +53,7 @@ class Outcome:
 def show(outcome: Outcome, options: Options, console: Console) -> None:
     """Show what the run came to."""
     run = outcome.run
-    curve = learning_curve(run.state.history, run.corpus.baselines, console.err)
+    curve = learning_curve(run.state.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
     if options.as_json:
         console.json("train", summary(outcome, options))
@@ -161,8 +161,7 @@ def best_was_early(outcome: Outcome) -> Best | None:
 
 def can_be_read_again(record: CorpusRecord) -> bool:
     """Whether the corpus is in files that are there: no pipe, nor texts of Python."""
-    names = (*record.sources, *record.valid)
-    return bool(names) and all(os.path.isfile(path_of(name)) for name in names)
+    return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
 
 
 def twice(outcome: Outcome) -> list[str]:

@@ -29,6 +29,7 @@ from charrnn.random_streams import WEIGHTS
 from charrnn.scoring.scorer import Score
 from charrnn.settings import Ending, Fitted, ending
 from charrnn.training.batches import Epoch
+from charrnn.training.inheritance import inherited
 from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
 from charrnn.training.schedules import rate
 from charrnn.training.stopwatch import Stopwatch
@@ -97,12 +98,17 @@ class Done:
 Event = Step | Checkup | Done
 
 
-def start(corpus: Corpus, config: Fitted) -> TrainState:
-    """A network that has learned nothing yet."""
+def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
+    """A network that has learned nothing yet, or no more than this model has."""
     check_patience(config.patience, corpus)
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     rng = np.random.default_rng([config.seed, WEIGHTS])
-    p = initial(architecture, log_frequencies(corpus), rng)
+    if model is None:
+        p = initial(architecture, log_frequencies(corpus), rng)
+    else:
+        size = len(corpus.train.ids)
+        softened = (np.exp(log_frequencies(corpus)) * size + 1) / (size + architecture.symbols)
+        p = inherited(model, corpus.vocabulary, softened)
     lanes: State = [
         np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
     ]
