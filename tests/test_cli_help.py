@@ -91,6 +91,27 @@ def test_the_shell_completes_commands_options_and_names(shout: Program) -> None:
     assert completed("charrnn shout --examples p") == ["paragraphs"]
 
 
+def test_a_corpus_is_completed_with_ours_and_with_files(program: Program) -> None:
+    program.write("diary.txt", "x")
+
+    def completed(word: str) -> list[str]:
+        asked = {"COMP_WORDS": f"charrnn train {word}", "COMP_CWORD": "2"}
+        env = {**asked, "_CHARRNN_COMPLETE": "complete_bash"}
+        return program.run(env=env).out.split()
+
+    assert completed("di") == ["dinosaurs", "diary.txt"]
+    assert completed("n") == [], "the shell knows files alone better"
+    assert {"dinosaurs", "given-names", "reber", "verses", "diary.txt"} <= set(completed(""))
+
+
+def test_the_first_tab_of_zsh_is_answered(shout: Program) -> None:
+    env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    script = shout.run("--show-completion", "zsh", env=env, child=True).out
+    answer = script[script.index("if [[") :]
+    assert '"${funcstack[1]}" == "_charrnn" ]]; then\n  _charrnn "$@"' in answer
+    assert "compinit" in answer, "nothing is missing where completion was never set up"
+
+
 def test_the_script_for_completion_is_shown(shout: Program) -> None:
     env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     done = shout.run("--show-completion", "bash", env=env, child=True)

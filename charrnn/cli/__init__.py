@@ -15,6 +15,7 @@
     streams      the streams, repaired          per_character          a heat map, or a row each
     threads      BLAS has one, we have more   model_summary            what a file holds
     surprisal_colours                         heat in the colours of a terminal
+    completion    what Tab brings           did_you_mean           what was meant
     plan_display  where the plan goes         run_json               a run for programs
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that

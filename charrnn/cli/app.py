@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn.cli import completion, usage
 from charrnn.cli import help as page
-from charrnn.cli import usage
 from charrnn.cli.console import Console, show_version
+from charrnn.cli.did_you_mean import meant_by_command
 from charrnn.cli.exit_status import USAGE
 from charrnn.errors import SettingError
 from charrnn.escaping import Raw
@@ -89,8 +89,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            near = get_close_matches(args[0], COMMANDS)
-            meant = f"Did you mean {' or '.join(near)}? " if near else ""
+            meant = meant_by_command(args[0], COMMANDS)
             raise SettingError(f"no such command: {args[0]}", f"{meant}Try 'charrnn --help'.")
         return super().resolve_command(ctx, args)
 
@@ -113,7 +112,10 @@ def load(name: str) -> Command:
 
 def program() -> Commands:
     """The whole program, ready for a command line."""
-    app = _typer(with_completion=_completion_is_asked_for())
+    with_completion = _completion_is_asked_for()
+    if with_completion:
+        completion.mend()
+    app = _typer(with_completion=with_completion)
     register = app.callback(cls=Commands, epilog=EXAMPLES, context_settings=_settings())
     register(_charrnn)
     group = typer.main.get_command(app)
