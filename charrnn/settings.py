@@ -99,6 +99,7 @@ class CorpusConfig(Checked):
     seed: int = setting(SEED, default=0, names=())
     reading: Reading = field(default_factory=Reading)
     cuts: tuple[Cut, ...] = ()  # for each file, where it was found out before: auto keeps to it
+    known: str = ""  # characters of the vocabulary even where they do not stand in the corpus
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -139,9 +139,9 @@ def test_facts_that_make_no_sense_are_damage(
     field: str, key: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = begin()
-    facts = checkpoint._facts(run)
+    facts = checkpoint._facts("m.npz", run)
     facts[field] = {**facts[field], key: value}  # type: ignore[dict-item]
-    monkeypatch.setattr(checkpoint, "_facts", lambda _: facts)
+    monkeypatch.setattr(checkpoint, "_facts", lambda *_: facts)
     checkpoint.save(tmp_path / "model.npz", run)
     with pytest.raises(DamagedModelError):
         checkpoint.load(tmp_path / "model.npz")

@@ -103,10 +103,13 @@ def test_a_corpus_that_comes_along_is_never_replaced(program: Program, tmp_path:
     assert "the model would be written over" in ran.err
 
 
-def test_with_nothing_at_all_there_is_help(program: Program) -> None:
+def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
     ran = program.run("train")
-    assert (ran.status, ran.err) == (2, "")
-    assert ran.out == program.run("train", "--help").out
+    assert (ran.status, ran.out) == (2, "")
+    what, hint = ran.err.splitlines()
+    assert what == "charrnn: error: CORPUS is missing"
+    assert hint.startswith("Name a file, - for standard input, or one of dinosaurs, ")
+    assert hint.endswith("Try 'charrnn train --help'.")
 
 
 def test_every_option_is_tried_somewhere() -> None:

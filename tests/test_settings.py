@@ -48,7 +48,7 @@ def here(program: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]
     module = ModuleType("tests.learning_more")
     module.learn = learn  # type: ignore[attr-defined]
     monkeypatch.setitem(__import__("sys").modules, "tests.learning_more", module)
-    entry = app.Entry("tests.learning_more:learn", "Learn more.", True)
+    entry = app.Entry("tests.learning_more:learn", "Learn more.")
     monkeypatch.setitem(app.COMMANDS, "learn", entry)
     ARRIVED.clear()
     yield program

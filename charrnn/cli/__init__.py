@@ -17,6 +17,8 @@
     ours         what may be replaced         standard_input         whether a text comes in there
     model_summary        what a file holds    surprisal_colours      heat, on a terminal
     wanted       which samples are wanted     copies                 which stand in the corpus
+    completion   what Tab brings              did_you_mean           what was meant
+    plan_display where the plan goes          run_json               a run for programs
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.

@@ -1,4 +1,4 @@
-"""``charrnn eval``: how well a model foretells a text."""
+"""``charrnn eval``: how well a model predicts a text."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Options:
 
 
 def evaluate(options: Options) -> None:
-    """Measure how well a model foretells a text.
+    """Measure how well a model predicts a text.
 
     Each example costs the nats of its characters and of its end, and the mean over both is the
     loss. A character that the model has never seen costs what naming it among all of Unicode

@@ -18,7 +18,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import MISSING, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from charrnn.cli import completion
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import SettingError
 from charrnn.settings import CORPUS, TrainConfig
@@ -33,6 +34,11 @@ from charrnn.values import File, Flag, OneOf, Setting, Text, Values, option_of, 
 
 OUTPUT = "Output"  # a panel of help
 MODEL = Path("model.npz")
+
+
+@dataclass(frozen=True)
+class CorpusName(Text):
+    """The name of a file, or of a corpus that comes with the program."""
 
 
 class Option(NamedTuple):
@@ -72,7 +78,9 @@ def like(config: type, name: str, **changes: Any) -> Any:
 def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
     """An argument that takes the names of texts: files, or "-" for standard input."""
     default = MISSING if is_required else ()
-    return setting(Text(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
+    return setting(
+        CorpusName(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True
+    )
 
 
 def model() -> Any:
@@ -231,6 +239,8 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def _completion(values: Values) -> Any:
+    if isinstance(values, CorpusName):
+        return completion.corpora
     if not isinstance(values, OneOf):
         return None
 

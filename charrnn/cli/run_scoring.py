@@ -92,7 +92,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
     models = [load(path) for path in options.models]
     model = models[0]
-    learned_from = (*model.corpus.sources, *model.corpus.valid)
+    learned_from = model.corpus.files
     options.check_page(*(source for source in learned_from if source != "-"))
     if options.html is not None:
         check_page(options.html, force=options.force)

@@ -58,7 +58,7 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
             events = train(checkpoint.state, ready.corpus, checkpoint.config)
             why = follow(events, stop, screen, saver, metrics)
             saver.save()
-    return Outcome(checkpoint, why, screen.pace, screen.is_new)
+    return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings)
 
 
 def follow(

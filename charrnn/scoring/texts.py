@@ -36,6 +36,10 @@ class Facts(Protocol):
     @property
     def valid(self) -> tuple[str, ...]: ...
     @property
+    def source_files(self) -> tuple[str, ...]: ...
+    @property
+    def valid_files(self) -> tuple[str, ...]: ...
+    @property
     def fingerprint(self) -> str: ...
     @property
     def config(self) -> CorpusConfig: ...
@@ -63,7 +67,7 @@ def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     check_there(facts)
     names = ", ".join(facts.sources + facts.valid)
     try:
-        found = corpus.load(facts.sources, facts.config, facts.valid)
+        found = corpus.load(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
     if found.fingerprint != facts.fingerprint:
@@ -90,11 +94,11 @@ def check_there(facts: Facts) -> None:
         raise CorpusError(
             "the model was trained on standard input, which is gone", NAME_A_TEXT, "text"
         )
-    for source in sources:
-        if not os.path.exists(path_of(source)):
+    for source, file in zip(sources, facts.source_files + facts.valid_files, strict=True):
+        if not os.path.exists(path_of(file)):
             raise CorpusError(
                 f"the corpus has moved: {source} is not there",
-                f"Go to the folder where it was trained, or bring it back. {NAME_A_TEXT}",
+                f"Bring it back to where it was, or beside the model file. {NAME_A_TEXT}",
                 "text",
             )
 
@@ -108,9 +112,9 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
         return codes_of_ids(ids, found.vocabulary)
     config, first = facts.config, len(facts.sources)
     if facts.valid:
-        return codes_in(facts.valid, config.kinds(len(facts.valid), first), config.reading)
+        return codes_in(facts.valid_files, config.kinds(len(facts.valid), first), config.reading)
     # Their ids do not tell them apart. They are rare, so we read again, with an alphabet of all.
-    texts = (blocks(source, config.reading) for source in facts.sources)
+    texts = (blocks(source, config.reading) for source in facts.source_files)
     draft, _ = draft_of(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return _looked_up(split(draft, config.holdout, config.seed)[1].ids, characters)

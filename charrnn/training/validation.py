@@ -12,7 +12,7 @@ from charrnn.settings import Fitted
 
 SHARE = 0.1  # symbols examined for each one that is trained on between two check-ups
 MINIMUM = 1 << 14
-FAMILIAR = 1 << 9  # symbols of the training text that show whether all is well
+FAMILIAR = 1 << 12  # symbols of the training text that are looked at beside it
 
 
 class Validator:
