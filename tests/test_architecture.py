@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "blas": set(),
     "api": {
         *("blas", "corpus", "model_file", "network", "presets", "sampling"),
-        *("scoring", "settings", "training", "vocabulary"),
+        *("scoring", "settings", "training", "values", "vocabulary"),
     },
 }
 

@@ -101,7 +101,7 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
 
 def save(path: Path, run: Checkpoint) -> None:
     """Write the run, whole, or raise SaveError and leave what was there."""
-    container.save(path, _arrays(run), _facts(run))
+    container.save(path, _arrays(run), _facts(run), _Book(path).expected)
 
 
 def save_slim(path: Path, trained: Trained) -> None:
@@ -132,7 +132,7 @@ def save_slim(path: Path, trained: Trained) -> None:
         "history": [],
         "slim": True,
     }
-    container.save(path, {name: p[name] for name in p}, facts)
+    container.save(path, {name: p[name] for name in p}, facts, _Book(path).expected)
 
 
 def room_needed(run: Checkpoint) -> int:
