@@ -13,7 +13,8 @@
     curve        the learning curve             score_summary          the sums
     signals      Ctrl-C, SIGTERM, SIGHUP        per_example            a row an example
     streams      the streams, repaired          per_character          a heat map, or a row each
-    threads      BLAS has one, we have more   model_summary            what a file holds
+    line_sink    a file or a pipe of lines    model_summary            what a file holds
+    threads      BLAS has one, we have more
     surprisal_colours                         heat in the colours of a terminal
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
