@@ -228,9 +228,7 @@ def test_a_pipe_that_is_full_does_not_outlast_the_wish_to_stop(path: Path) -> No
         os.close(reader)
 
 
-def test_a_pipe_without_a_reader_is_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_without_a_reader_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_sink, "PATIENCE", 0.0)
     os.mkfifo(path)
     with pytest.raises(CharrnnError, match="is a pipe, and nobody reads it"):

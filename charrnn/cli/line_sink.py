@@ -24,7 +24,7 @@ GRACE = 1.0  # seconds that a reader is given once everything is to end
 TICK = 0.05  # seconds after which we look again
 
 
-class ReaderLeft(Exception):
+class NoReaderError(Exception):
     """Nobody reads the pipe."""
 
 
@@ -47,17 +47,17 @@ class LineSink:
         os.truncate(self._file, size)
 
     def write(self, line: bytes, is_over: Callable[[], bool]) -> None:
-        """Write the line; ReaderLeft where nobody takes it, or nobody in time once all is over."""
+        """Write the line; NoReaderError where nobody takes it, or not in time once all is over."""
         waited = 0.0
         while line:
             try:
                 line = line[os.write(self._file, line) :]
             except BrokenPipeError:
-                raise ReaderLeft from None
+                raise NoReaderError from None
             except BlockingIOError:
                 waited += TICK if is_over() else 0
                 if waited > GRACE:
-                    raise ReaderLeft from None
+                    raise NoReaderError from None
                 select.select([], [self._file], [], TICK)
 
     def sync(self) -> None:

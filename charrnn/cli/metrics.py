@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from charrnn.cli.line_sink import LineSink, ReaderLeft
+from charrnn.cli.line_sink import LineSink, NoReaderError
 from charrnn.errors import CharrnnError
 from charrnn.settings import Fitted
 from charrnn.training.loop import Checkup, Event, Step, TrainState
@@ -114,7 +114,7 @@ class Metrics:
             return
         try:
             self._sink.write(ENCODER.encode(told).encode() + b"\n", lambda: self.stop.requested)
-        except ReaderLeft:
+        except NoReaderError:
             self.close()
             if not self.stop.requested:
                 self.console.alarm(f"nobody reads {self.path} any more; training goes on")

@@ -94,9 +94,7 @@ def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:
     return text
 
 
-def _check_readable(
-    path: Path, text: bytes, specs: Mapping[str, Spec], expected: Expected
-) -> None:
+def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected: Expected) -> None:
     """Raise SaveError where a file of this text and these arrays could not be loaded."""
     try:
         wanted, why = expected(parse(text)), "its arrays are not those of its settings"

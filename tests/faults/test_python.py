@@ -92,7 +92,7 @@ def test_28_how_many_and_how_much_are_checked_as_settings_are() -> None:
             model.sample(count)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="holdout cannot be True"):
         charrnn.train(TEXTS, holdout=True)
-    with pytest.raises(SettingError, match="seed cannot be 1.5"):
+    with pytest.raises(SettingError, match=r"seed cannot be 1\.5"):
         charrnn.train(TEXTS, seed=1.5)  # type: ignore[arg-type]
 
 
@@ -132,6 +132,10 @@ def chosen(config: type, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
     return few.flatmap(lambda names: st.fixed_dictionaries({n: every[n] for n in names}))
 
 
+def is_about(names: set[str], error: SettingError) -> None:
+    assert error.key in names
+
+
 @settings(max_examples=150)
 @given(chosen(TrainConfig), chosen(CorpusConfig))
 def test_28_any_settings_are_refused_or_saved_and_loaded(
@@ -142,7 +146,7 @@ def test_28_any_settings_are_refused_or_saved_and_loaded(
     try:
         run = charrnn.train(TEXTS, TrainConfig(**small | learning), **asked)
     except SettingError as error:
-        assert error.key in {*learning, *cutting, "nothing held out"}
+        is_about({*learning, *cutting, "nothing held out"}, error)
         return
     for value in asdict(run.checkpoint.config).values():
         assert type(value) in PLAIN
@@ -170,7 +174,7 @@ def test_28_any_way_to_draw_is_refused_or_drawn(drawing: dict[str, Any]) -> None
     try:
         config = SampleConfig(**drawing)
     except SettingError as error:
-        assert error.key in drawing
+        is_about({*drawing}, error)
         return
     for name, value in asdict(config).items():
         assert type(value) in PLAIN
