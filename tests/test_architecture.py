@@ -58,17 +58,17 @@ IN_CLI: dict[str, set[str]] = {
     "plan": {"console", "curve", "hints", "numbers", "table"},
     "progress": {"checkup_rows", "console", "numbers"},
     "resuming": {"hints"},
-    "prepare": {"console", "plan", "resuming"},
+    "prepare": {"console", "plan", "resuming", "threads"},
     "run_summary": {"console", "curve", "numbers", "plan", "progress", "table"},
     "run_training": {
         *("autosave", "console", "metrics", "prepare", "progress", "run_summary", "signals"),
     },
     "sample_output": {"console"},
-    "run_sampling": {"console", "sample_output", "surprisal_colours"},
+    "run_sampling": {"console", "sample_output", "surprisal_colours", "threads"},
     "per_character": {"console", "surprisal_colours"},
     "per_example": {"console", "table"},
     "score_summary": {"console", "numbers", "table"},
-    "run_scoring": {"console", "per_character", "per_example", "score_summary"},
+    "run_scoring": {"console", "per_character", "per_example", "score_summary", "threads"},
     "model_summary": {"console", "curve", "hints", "numbers", "plan", "table"},
     "train": {"console", "options", "run_training", "threads"},
     "sample": {"console", "options", "run_sampling", "threads"},
@@ -133,7 +133,7 @@ def test_the_terminal_is_known_in_cli_alone(room: str) -> None:
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:
     standard = {"__future__", "collections", "concurrent", "dataclasses", "functools"}
-    standard |= {"importlib", "itertools", "math", "os"}
+    standard |= {"importlib", "itertools", "math", "os", "threading"}
     for file in rooms()["network"]:
         outside = {name for name in imports(file) if not name.startswith("charrnn.")}
         assert outside <= standard | {"numpy", "typing"}

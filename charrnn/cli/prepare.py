@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn import memory
 from charrnn.cli import plan as plan_display
-from charrnn.cli import resuming
+from charrnn.cli import resuming, threads
 from charrnn.cli.console import Console
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
@@ -195,6 +195,7 @@ def show_beginning(config: Fitted, corpus: Corpus, options: Options, console: Co
 
 def show_time(run: PreparedRun, console: Console) -> None:
     """Show how long it will take."""
+    threads.note_if_refused(console)
     rate, left = run.characters_per_second, run.seconds_left
     plan_display.show(plan_display.time_in_words(run.plan, rate, left), console)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from charrnn.api import Model, load
+from charrnn.cli import threads
 from charrnn.cli.console import Console
 from charrnn.cli.sample_output import Frame, style_for, write_pieces
 from charrnn.corpus.reading import Reading, blocks
@@ -70,6 +71,7 @@ def run(options: Options, workers: int, console: Console) -> None:
         pieces = sampler.pieces(numbers) if redrawn is None else map(whole_piece, redrawn)
         write_text(tally.of_pieces(pieces), shown, options, model, console)
     note_what_is_missing(tally, options, config, console)
+    threads.note_if_refused(console)
 
 
 def read_prime(options: Options, model: Model, reading: Reading) -> str:

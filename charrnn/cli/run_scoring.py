@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from charrnn.api import Model, load
+from charrnn.cli import threads
 from charrnn.cli.console import Console
 from charrnn.cli.per_character import heat_map
 from charrnn.cli.per_example import ExampleRows
@@ -111,6 +112,7 @@ def run(options: Options, workers: int, console: Console) -> None:
         listener.finish()
     if options.baselines and corpus is not None:
         summary.compare(corpus, heard)
+    threads.note_if_refused(console)
     summary.show(console, as_json=options.as_json, is_aside=options.shows_rows)
     if options.html is not None:
         console.note(f"the coloured text is in {options.html}")
