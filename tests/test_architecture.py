@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # file of cli -> the files of cli it may import. What is imported for types only does not count.
 IN_CLI: dict[str, set[str]] = {
+    "arriving_signals": set(),
     "console": set(),
     "exit_status": set(),
     "hints": set(),
@@ -47,7 +48,7 @@ IN_CLI: dict[str, set[str]] = {
     "curve": {"console"},
     "help": {"console"},
     "options": set(),
-    "signals": {"console"},
+    "signals": {"arriving_signals", "console"},
     "surprisal_colours": {"console"},
     "table": {"console"},
     "usage": {"exit_status"},

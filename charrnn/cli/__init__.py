@@ -14,7 +14,7 @@
     signals      Ctrl-C, SIGTERM, SIGHUP        per_example            a row an example
     streams      the streams, repaired          per_character          a heat map, or a row each
     line_sink    a file or a pipe of lines    model_summary            what a file holds
-    threads      BLAS has one, we have more
+    threads      BLAS has one, we have more   arriving_signals         before anybody hears them
     surprisal_colours                         heat in the colours of a terminal
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
