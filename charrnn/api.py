@@ -48,6 +48,7 @@ from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import Event, start
 from charrnn.training.loop import train as learn
+from charrnn.values import Whole, check
 from charrnn.vocabulary import END, Vocabulary
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
@@ -124,8 +125,7 @@ class Model:
 
     def sample(self, count: int = 1, *, prime: str = "", **drawing: Unpack[Drawing]) -> list[str]:
         """So many new texts, each with the prime that it goes on from."""
-        if not hasattr(count, "__index__") or count < 0:
-            raise SettingError(f"count cannot be {count}", "A whole number of texts.")
+        count = check("count", count, Whole(0, 1 << 40))
         with single_threaded():
             sampler = Sampler(self.language_model, SampleConfig(**drawing), prime)
             return [prime + drawn.text for drawn in sampler.samples(range(count))]

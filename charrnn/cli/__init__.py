@@ -19,6 +19,7 @@
     wanted       which samples are wanted     copies                 which stand in the corpus
     completion   what Tab brings              did_you_mean           what was meant
     plan_display where the plan goes          run_json               a run for programs
+    line_sink    a file or a pipe of lines    arriving_signals       before anybody hears them
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.

@@ -228,9 +228,7 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
     def parse(typed: Any) -> Any:
         with suppress(ValueError):
-            value = values.read(typed)
-            if values.holds(value):
-                return value
+            return values.plain(values.read(typed))
         shown = repr(typed)
         shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
         raise typer.BadParameter(f"{shown} is not {values.allowed}")

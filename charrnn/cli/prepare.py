@@ -125,9 +125,10 @@ def check_there(options: Options) -> None:
         )
 
 
-def prepared(options: Options, threads: int, console: Console) -> PreparedRun:
+def prepared(options: Options, workers: int, console: Console) -> PreparedRun:
     """The run, its plan shown; a file that is too large for the disk is refused."""
-    run = resumed_run(options, console) if options.resume else new_run(options, threads, console)
+    run = resumed_run(options, console) if options.resume else new_run(options, workers, console)
+    threads.note_if_refused(console)
     if not options.dry_run:
         container.check_writable(options.model, room_needed(run))
     return run
@@ -152,9 +153,9 @@ def check_history(run: PreparedRun) -> None:
         )
 
 
-def new_run(options: Options, threads: int, console: Console) -> PreparedRun:
+def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     """A new run."""
-    config = TrainConfig(**{"workers": threads, **options.learning})
+    config = TrainConfig(**{"workers": workers, **options.learning})
     model = model_to_start_from(options)
     known = ""
     if model is not None:

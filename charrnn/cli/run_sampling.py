@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from charrnn.api import Model, load
+from charrnn.cli import threads
 from charrnn.cli.console import Console
 from charrnn.cli.sample_output import Frame, Samples, style_for
 from charrnn.corpus.reading import Reading, blocks
@@ -86,6 +87,7 @@ def run(options: Options, workers: int, console: Console) -> None:
         else:
             whole = None if samples is None else map(whole_piece, samples)
             write(tally.of_pieces(whole or sampler.pieces(range(options.count))))
+    threads.note_if_refused(console)
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:
         tally.copies.tell(console)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from charrnn.api import Model, load
+from charrnn.cli import threads
 from charrnn.cli.above import Alarm
 from charrnn.cli.console import Console
 from charrnn.cli.ours import check_may_be_replaced
@@ -128,6 +129,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     if options.baselines and corpus is not None:
         summaries[0].compare(corpus, heard)
     more = {"fast": options.fast, "above": None if alarm is None else alarm.found}
+    threads.note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
     if options.html is not None:
         console.note(f"the coloured text is in {options.html}")

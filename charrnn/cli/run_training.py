@@ -51,7 +51,8 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
     with ExitStack() as stack:
         metrics = None
         if options.metrics is not None:
-            metrics = stack.enter_context(closing(Metrics(options.metrics, checkpoint.state)))
+            written = Metrics(options.metrics, checkpoint, console, stop, is_resumed=options.resume)
+            metrics = stack.enter_context(closing(written))
         saver = Saver(options.model, checkpoint, console, metrics, is_there=options.resume)
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
         with noting_what_is_saved(saver), screen:

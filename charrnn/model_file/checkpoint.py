@@ -117,7 +117,7 @@ def as_seen_from(model: Path, record: CorpusRecord) -> CorpusRecord:
 
 def save(path: Path, run: Checkpoint) -> None:
     """Write the run, whole, or raise SaveError and leave what was there."""
-    container.save(path, _arrays(run), _facts(path, run))
+    container.save(path, _arrays(run), _facts(path, run), _Book(path).expected)
 
 
 def save_slim(path: Path, trained: Trained) -> None:
@@ -148,7 +148,7 @@ def save_slim(path: Path, trained: Trained) -> None:
         "history": [],
         "slim": True,
     }
-    container.save(path, {name: p[name] for name in p}, facts)
+    container.save(path, {name: p[name] for name in p}, facts, _Book(path).expected)
 
 
 def room_needed(path: Path, run: Checkpoint) -> int:
