@@ -66,7 +66,8 @@ IN_CLI: dict[str, set[str]] = {
     "progress": {"checkup_rows", "console", "numbers"},
     "resuming": {"hints"},
     "prepare": {
-        *("console", "numbers", "plan", "plan_display", "resuming", "run_json", "table", "threads"),
+        *("console", "numbers", "ours", "plan", "plan_display", "resuming", "run_json", "table"),
+        "threads",
     },
     "run_summary": {"console", "curve", "numbers", "progress", "run_json", "table"},
     "run_training": {

@@ -16,6 +16,7 @@ from charrnn.cli import plan as words
 from charrnn.cli import resuming
 from charrnn.cli.console import Console
 from charrnn.cli.numbers import epochs_in_words
+from charrnn.cli.ours import check_may_be_replaced
 from charrnn.cli.plan_display import PlanDisplay
 from charrnn.cli.run_json import in_order, plan_json, warnings_json
 from charrnn.cli.table import Entry
@@ -33,6 +34,7 @@ from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
 from charrnn.model_file.lock import locked
+from charrnn.model_file.recognition import is_model
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.model import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, plan
@@ -118,6 +120,7 @@ def check_there(options: Options) -> None:
             f"Train one first: {options.line('train', 'CORPUS')}",
         )
     if is_there and not options.resume and not options.force:
+        check_may_be_replaced(options.model, is_model, force=False, option="-m")
         raise ModelExistsError(
             f"{options.model} is there already",
             f"Go on with it: {options.line('train', '--resume')}. Or replace it with --force, or"
