@@ -24,12 +24,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": {"corpus", "network", "random_streams", "scoring", "settings", "vocabulary"},
     "scoring": {"corpus", "escaping", "graphemes", "network", "settings", "values", "vocabulary"},
     "sampling": {"corpus", "network", "settings", "vocabulary"},
+    "analysis": {"corpus", "network", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
     "plan": {"corpus", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "network", "settings", "training", "vocabulary"},
     "blas": set(),
     "api": {
-        *("blas", "corpus", "model_file", "network", "presets", "sampling"),
+        *("analysis", "blas", "corpus", "model_file", "network", "presets", "sampling"),
         *("scoring", "settings", "training", "vocabulary"),
     },
 }
@@ -69,6 +70,10 @@ IN_CLI: dict[str, set[str]] = {
     "score_summary": {"console", "numbers", "table"},
     "run_scoring": {"console", "per_character", "per_example", "score_summary"},
     "model_summary": {"console", "curve", "hints", "numbers", "plan", "table"},
+    "output_file": {"options"},
+    "texts_to_read": set(),
+    "run_embedding": {"console", "numbers", "output_file", "texts_to_read"},
+    "embed": {"console", "options", "run_embedding", "threads"},
     "train": {"console", "options", "run_training", "threads"},
     "sample": {"console", "options", "run_sampling", "threads"},
     "eval": {"console", "options", "run_scoring", "threads"},
@@ -189,5 +194,5 @@ def test_the_table_of_contents_names_every_file_of_the_command_line() -> None:
 
 
 def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
-    for name in ("app", "help", "options", "hints", "train", "sample", "eval", "info"):
+    for name in ("app", "help", "options", "hints", "train", "sample", "eval", "info", "embed"):
         assert "numpy" not in imports(CLI[name])

@@ -15,6 +15,8 @@
     streams      the streams, repaired          per_character          a heat map, or a row each
     threads      BLAS has one, we have more   model_summary            what a file holds
     surprisal_colours                         heat in the colours of a terminal
+    embed        one vector for a text        run_embedding            read and written
+    output_file  a file beside stdout         texts_to_read            files, or what was held out
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.
