@@ -74,6 +74,9 @@ IN_CLI: dict[str, set[str]] = {
     "texts_to_read": set(),
     "run_embedding": {"console", "numbers", "output_file", "texts_to_read"},
     "embed": {"console", "options", "run_embedding", "threads"},
+    "reach_report": {"console", "curve", "table"},
+    "run_reach": {"console", "reach_report", "texts_to_read"},
+    "reach": {"console", "options", "run_reach", "threads"},
     "train": {"console", "options", "run_training", "threads"},
     "sample": {"console", "options", "run_sampling", "threads"},
     "eval": {"console", "options", "run_scoring", "threads"},
@@ -194,5 +197,16 @@ def test_the_table_of_contents_names_every_file_of_the_command_line() -> None:
 
 
 def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
-    for name in ("app", "help", "options", "hints", "train", "sample", "eval", "info", "embed"):
+    for name in (
+        "app",
+        "help",
+        "options",
+        "hints",
+        "train",
+        "sample",
+        "eval",
+        "info",
+        "embed",
+        "reach",
+    ):
         assert "numpy" not in imports(CLI[name])

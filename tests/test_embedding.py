@@ -35,7 +35,8 @@ def last_state(model: LanguageModel, text: str) -> Vectors:
     for index, x in enumerate([END, *model.vocabulary.encode(text).tolist()]):
         stepper.read(np.array([x]), state, index)
     each = len(model.architecture.cell.states)
-    return state[-each][0].astype(np.float32)
+    found: Vectors = state[-each][0].astype(np.float32)
+    return found
 
 
 def gated(cell: str) -> LanguageModel:

@@ -38,6 +38,7 @@ COMMANDS = {
     "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model.", True),
     "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model foretells a text.", True),
     "embed": Entry("charrnn.cli.embed:embed", "Turn each text into one vector.", True),
+    "reach": Entry("charrnn.cli.reach:reach", "Show how far the gradient reaches back.", True),
     "info": Entry("charrnn.cli.info:info", "Show what a model file holds.", True),
 }
 

@@ -39,15 +39,17 @@ class Layer:
         self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
         self.d_ux: Array = self.d if in_place else self.ux
         self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
-        tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
+        self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
         self._spare: Array = np.empty((lanes, columns), dtype)
         self._there = Product(lanes, hidden, columns, dtype)
         self._back = Product(lanes, columns, hidden, dtype)
         self._copies = [np.empty((lanes, hidden), dtype) for _ in cell.states]
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
-        self._forth = list(zip(self.h, self.ux, at, at[1:], tape, strict=False))
-        self._back_again = list(zip(self.d, at, at[1:], tape, self.d_ux, self.d_wh, strict=False))
+        self._forth = list(zip(self.h, self.ux, at, at[1:], self.tape, strict=False))
+        self._back_again = list(
+            zip(self.d, at, at[1:], self.tape, self.d_ux, self.d_wh, strict=False)
+        )
 
     def forward(
         self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
