@@ -26,6 +26,7 @@ from typing import TypedDict, TypeVar, Unpack
 
 import numpy as np
 
+from charrnn.analysis.embedding import Vectors, embedded
 from charrnn.blas import single_threaded
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
@@ -153,6 +154,13 @@ class Model:
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])
+
+    def embed(self, texts: Iterable[str]) -> Vectors:
+        """One vector for each of these texts, (N, H): the last state of the top layer."""
+        blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
+        with single_threaded():
+            some = embedded(self.language_model, ended_codes(each_of(texts)))
+            return np.concatenate([blank, *(one.vectors for one in some)])
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""

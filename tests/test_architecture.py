@@ -24,12 +24,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": {"corpus", "network", "random_streams", "scoring", "settings", "vocabulary"},
     "scoring": {"corpus", "escaping", "graphemes", "network", "settings", "values", "vocabulary"},
     "sampling": {"corpus", "network", "settings", "vocabulary"},
+    "analysis": {"corpus", "network", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
     "plan": {"corpus", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "network", "settings", "training", "vocabulary"},
     "blas": set(),
     "api": {
-        *("blas", "corpus", "model_file", "network", "presets", "sampling"),
+        *("analysis", "blas", "corpus", "model_file", "network", "presets", "sampling"),
         *("scoring", "settings", "training", "values", "vocabulary"),
     },
 }
@@ -89,6 +90,13 @@ IN_CLI: dict[str, set[str]] = {
         *("above", "console", "ours", "per_character", "per_example", "score_summary", "threads"),
     },
     "model_summary": {"console", "curve", "hints", "numbers", "run_json", "table"},
+    "output_file": {"options"},
+    "texts_to_read": set(),
+    "run_embedding": {"console", "numbers", "output_file", "texts_to_read"},
+    "embed": {"console", "options", "run_embedding", "threads"},
+    "reach_report": {"console", "curve", "table"},
+    "run_reach": {"console", "reach_report", "texts_to_read"},
+    "reach": {"console", "options", "run_reach", "threads"},
     "train": {"console", "options", "run_training", "threads"},
     "sample": {"console", "options", "run_sampling", "threads"},
     "eval": {"console", "options", "run_scoring", "standard_input", "threads"},
@@ -210,5 +218,16 @@ def test_the_table_of_contents_names_every_file_of_the_command_line() -> None:
 
 
 def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
-    for name in ("app", "help", "options", "hints", "train", "sample", "eval", "info"):
+    for name in (
+        "app",
+        "help",
+        "options",
+        "hints",
+        "train",
+        "sample",
+        "eval",
+        "info",
+        "embed",
+        "reach",
+    ):
         assert "numpy" not in imports(CLI[name])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn import memory
 from charrnn.cli import plan as words
-from charrnn.cli import resuming
+from charrnn.cli import resuming, threads
 from charrnn.cli.console import Console
 from charrnn.cli.numbers import epochs_in_words
 from charrnn.cli.ours import check_may_be_replaced

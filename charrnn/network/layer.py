@@ -39,7 +39,7 @@ class Layer:
         self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
         self.d_ux: Array = self.d if in_place else self.ux
         self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
-        tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
+        self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
         self._spare = [np.empty((lanes, columns), dtype) for _ in range(2)]
         self._there = Product(lanes, hidden, columns, dtype)
         self._back = Product(lanes, columns, hidden, dtype)
@@ -50,8 +50,8 @@ class Layer:
         # What is in one place has to be one object: NumPy takes its time over two that overlap.
         ux = h[1:] if in_place else list(self.ux)
         d_ux = d if in_place else ux
-        self._forth = list(zip(h, ux, at, at[1:], tape, strict=False))
-        self._back_again = list(zip(d, at, at[1:], tape, d_ux, self.d_wh, strict=False))
+        self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
+        self._back_again = list(zip(d, at, at[1:], self.tape, d_ux, self.d_wh, strict=False))
 
     def forward(
         self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()

@@ -1,0 +1,1 @@
+"""What a trained network has made of its texts: a vector for each, and how far gradients reach."""

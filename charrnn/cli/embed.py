@@ -1,0 +1,86 @@
+"""``charrnn embed``: one vector for each text."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options, threads
+from charrnn.cli.console import Console
+from charrnn.cli.options import OUTPUT, check_read_once, flag, group, like
+from charrnn.errors import SettingError
+from charrnn.settings import CorpusConfig, Reading
+from charrnn.values import File, setting
+
+EXAMPLES = """
+# a line of JSON for each name
+charrnn embed names.txt | head -n 2
+
+# an array for NumPy, a row for each
+charrnn embed names.txt -o names.npy
+
+# one text alone
+echo Tyrannosaurus | charrnn embed - | jq -c .vector
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be typed after the name of the command."""
+
+    sources: tuple[str, ...] = options.sources(
+        "TEXT",
+        "What to read: files, or - for standard input. Without any, the part of the corpus that"
+        " was held out in training.",
+    )
+    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
+    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
+    model: Path = options.model()
+    output: Path | None = setting(
+        File("FILE.npy"),
+        "Write an array into this file, for numpy.load, and nothing to stdout.",
+        panel=OUTPUT,
+        names=("-o", "--output"),
+    )
+    force: bool = flag("Replace that file if it is there.")
+    as_json: bool = flag("Write JSON, which is what it does without -o.", names=("--json",))
+    quiet: bool = options.quiet()
+
+    def check(self) -> None:
+        """Raise SettingError where the options contradict each other, or lead nowhere."""
+        given = [*(["examples"] if self.examples else []), *self.reading]
+        if given and not self.sources:
+            raise SettingError(
+                f"--{given[0]} is for a TEXT, and there is none",
+                "What was held out is read as it was in training.",
+            )
+        if self.output is not None and self.as_json:
+            raise SettingError("--output and --json exclude each other", "Leave one of them out.")
+        if self.force and self.output is None:
+            raise SettingError("--force is for the file of --output", "Add -o FILE.npy.")
+        check_read_once(self.sources)
+
+    @property
+    def model_as_a_source(self) -> str:
+        """The model as a file that must not be written over: no corpus of that name is meant."""
+        return os.path.join(os.curdir, self.model)
+
+
+def embed(options: Options) -> None:
+    """Turn each text into one vector.
+
+    The vector is the state of the network's top layer when it has read the whole text, the one
+    from which it predicts the end: as many numbers as a layer has units. Texts that would go on
+    alike are near each other. A text has the same vector alone and among thousands.
+
+    There is a line of JSON for each example, with its text and its vector; with -o there is an
+    array (examples, units) of 32-bit numbers instead. Blank lines are no examples.
+    """
+    options.check()
+    threads.prepare(1)
+
+    from charrnn.cli.run_embedding import run  # numpy comes with it, and must find the threads set
+
+    run(options, Console(options.quiet))

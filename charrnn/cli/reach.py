@@ -1,0 +1,91 @@
+"""``charrnn reach``: how far back through time the gradient of a trained network reaches."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options, threads
+from charrnn.cli.console import Console
+from charrnn.cli.options import MODEL, OUTPUT, check_read_once, group, like
+from charrnn.errors import SettingError
+from charrnn.settings import CorpusConfig, Reading
+from charrnn.values import File, setting
+
+EXAMPLES = """
+# is --bptt as long as it has to be?
+charrnn reach
+
+# does an LSTM reach further?
+charrnn train verses --cell lstm -m lstm.npz
+charrnn train verses -m tanh.npz
+charrnn reach -m lstm.npz -m tanh.npz
+
+# the norms, for another program
+charrnn reach --json | jq -r '.norms[]'
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be typed after the name of the command."""
+
+    sources: tuple[str, ...] = options.sources(
+        "TEXT",
+        "What to read: files, or - for standard input. Without any, the part of the corpus that"
+        " was held out in training.",
+    )
+    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
+    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
+    models: tuple[Path, ...] = setting(
+        File(),
+        "The model file; several are shown side by side.",
+        panel=OUTPUT,
+        default=(),
+        default_in_words=f"CHARRNN_MODEL, else {MODEL}",
+        names=("-m", "--model"),
+        repeated=True,
+    )
+    as_json: bool = options.as_json()
+    quiet: bool = options.quiet()
+
+    def check(self) -> None:
+        """Raise SettingError where the options lead nowhere."""
+        given = [*(["examples"] if self.examples else []), *self.reading]
+        if given and not self.sources:
+            raise SettingError(
+                f"--{given[0]} is for a TEXT, and there is none",
+                "What was held out is read as it was in training.",
+            )
+        check_read_once(self.sources)
+        if "-" in self.sources and len(self.models) > 1:
+            raise SettingError(
+                "standard input can be read only once, and there are several models",
+                "Name a file as the text.",
+            )
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The model files."""
+        return self.models or (Path(os.environ.get("CHARRNN_MODEL") or MODEL),)
+
+
+def reach(options: Options) -> None:
+    """Show how far the gradient reaches back.
+
+    The loss at a step depends on the state k steps before: less and less, if gradients vanish, and
+    more and more, if they explode. Shown are the mean norm of that gradient against k, by what it
+    is multiplied with each step, and beside it the spectral radius of the recurrent weights; what
+    --bptt cuts off; and how well the gradient that is left points where the whole one does, its
+    cosine, for horizons of 1, 2, 4, ... steps, up to 200 or to the beginning of the example.
+
+    With --json there is an object a line for each model.
+    """
+    options.check()
+    threads.prepare(1)
+
+    from charrnn.cli.run_reach import run  # numpy comes with it, and must find the threads set
+
+    run(options, Console(options.quiet))

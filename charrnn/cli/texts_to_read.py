@@ -1,0 +1,28 @@
+"""The texts that a command reads: files, standard input, or what a model had held out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from charrnn.api import Model
+from charrnn.scoring import texts
+from charrnn.vocabulary import Codes
+
+
+class Reads(NamedTuple):
+    """What is to be read, and how."""
+
+    sources: Sequence[str]  # none: what was held out
+    examples: str | None  # None, and what reading does not have: as in training
+    reading: Mapping[str, Any]
+
+
+def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
+    """The code points of these texts, END_CODE after each example."""
+    record = model.corpus
+    if not reads.sources:
+        return texts.held_out_codes(texts.rebuilt(record, model.vocabulary), record)
+    kind: Any = reads.examples or record.config.examples
+    return texts.codes_in(reads.sources, kind, replace(model.reading, **reads.reading))

@@ -1,0 +1,81 @@
+"""``charrnn embed``: one vector for each text, as JSON or as an array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import charrnn
+from tests.program import Program
+
+
+def test_a_line_of_json_for_each_example(well_trained: Program) -> None:
+    ran = well_trained.run("embed", "-", stdin="anna\n\nЖ\n".encode())
+    assert (ran.status, ran.err) == (0, "")
+    assert [list(row) for row in ran.rows] == [["schema", "text", "vector"]] * 2
+    assert [row["text"] for row in ran.rows] == ["anna", "Ж"]
+    model = charrnn.load("model.npz")
+    np.testing.assert_array_equal([row["vector"] for row in ran.rows], model.embed(["anna", "Ж"]))
+    assert ran.rows[0]["schema"] == "charrnn.embed/1"
+
+
+def test_an_array_holds_a_row_for_each_example(well_trained: Program) -> None:
+    ran = well_trained.run("embed", "names.txt", "-o", "names.npy")
+    ran.says("64 vectors of 16 numbers: names.npy")
+    assert ran.out == ""
+    names = (well_trained / "names.txt").read_text().split()
+    array = np.load("names.npy")
+    assert (array.shape, array.dtype) == ((64, 16), np.float32)
+    np.testing.assert_array_equal(array, charrnn.load("model.npz").embed(names))
+
+
+def test_without_a_text_it_is_what_was_held_out(well_trained: Program) -> None:
+    scored = well_trained.run("eval", "--per-example", "--sort", "input", "--json")
+    ran = well_trained.run("embed")
+    assert [row["text"] for row in ran.rows] == [row["text"] for row in scored.rows]
+
+
+def test_python_gives_an_empty_array_for_no_text_and_a_row_for_the_empty_one() -> None:
+    model = charrnn.fit(["anna", "bob"], charrnn.TrainConfig(hidden=3, layers=1, epochs=1))
+    assert model.embed([]).shape == (0, 3)
+    assert model.embed([""]).shape == (1, 3)
+    assert model.embed("anna").shape == (1, 3)
+
+
+def test_nothing_is_replaced_without_force(trained: Program) -> None:
+    trained.write("other.npy", "something else")
+    trained.refuses(
+        *("embed", "names.txt", "-o", "other.npy"),
+        what="other.npy is there already",
+        hint="Name another file with --output, or add --force to replace it.",
+    )
+    assert trained.run("embed", "names.txt", "-o", "other.npy", "--force", "-q").err == ""
+    assert np.load("other.npy").shape == (64, 3)
+
+
+@pytest.mark.parametrize("name", ["model.npz", "names.txt"])
+def test_what_it_reads_is_never_replaced(trained: Program, name: str) -> None:
+    trained.refuses(
+        *("embed", "-o", name, "--force"),
+        what=f"--output would write over {name}",
+        hint="Name a file of its own.",
+        status=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "what", "hint"),
+    [
+        (["-"], "there is no example in what was read", "Name a text that is not empty."),
+        (["-", "-o", "x.npy"], "there is no example in what was read", "Name a text"),
+        (["--encoding", "latin-1"], "--encoding is for a TEXT, and there is none", "as it was"),
+        (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
+        (["--force"], "--force is for the file of --output", "Add -o FILE.npy."),
+        (["no.txt"], "no.txt does not exist", "Check the name"),
+        (["-o", "no/x.npy"], "no/x.npy cannot be written: there is no folder", "--output"),
+        (["-m", "no.npz"], "there is no model no.npz", "Train one first"),
+    ],
+)
+def test_what_cannot_be_is_refused(trained: Program, args: list[str], what: str, hint: str) -> None:
+    status = 2 if what.startswith("--") else 1
+    trained.refuses("embed", *args, what=what, hint=hint, status=status, stdin=b"")

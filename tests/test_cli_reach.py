@@ -1,0 +1,107 @@
+"""``charrnn reach``: a table, a picture, advice, and the same for programs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from charrnn.analysis.reach import Reach
+from charrnn.cli.run_reach import advice
+from tests.program import Program
+
+KEYS = [
+    *("schema", "model", "horizon", "norms", "losses", "decay_per_step", "spectral_radius"),
+    *("cut_off_share", "cosine", "advice"),
+]
+
+
+def test_json_has_the_keys_that_scripts_rely_on(well_trained: Program) -> None:
+    found = well_trained.run("reach", "--json").json
+    assert list(found) == KEYS
+    assert (found["schema"], found["model"]) == ("charrnn.reach/1", "model.npz")
+    assert found["horizon"] == 8
+    assert len(found["norms"]) == len(found["losses"])
+    weighed = [n * c for n, c in zip(found["norms"], found["losses"], strict=True)]
+    assert found["cut_off_share"] == pytest.approx(sum(weighed[8:]) / sum(weighed))
+    assert [*found["cosine"]][:3] == ["1", "2", "4"]
+    assert [*found["cosine"].values()][-1] == pytest.approx(1)
+    assert all(math.isfinite(norm) for norm in found["norms"])
+
+
+def test_the_table_says_the_same(well_trained: Program) -> None:
+    found = well_trained.run("reach", "--json").json
+    ran = well_trained.run("reach")
+    assert (ran.status, ran.err) == (0, "")
+    said = {line[:24].strip(): line[24:].strip() for line in ran.lines}
+    assert float(said["decay per step"]) == pytest.approx(found["decay_per_step"], rel=0.01)
+    assert float(said["spectral radius of W"]) == pytest.approx(found["spectral_radius"], rel=0.01)
+    assert said["horizon: --bptt"] == "8"
+    assert found["advice"] in " ".join(" ".join(ran.lines).split())
+
+
+def test_a_text_may_be_named_or_piped(well_trained: Program) -> None:
+    named = well_trained.run("reach", "names.txt", "--json").json
+    names = (well_trained / "names.txt").read_bytes()
+    assert well_trained.run("reach", "-", "--json", stdin=names).json == named
+    assert named != well_trained.run("reach", "--json").json
+
+
+def test_several_models_stand_side_by_side(well_trained: Program) -> None:
+    well_trained.train("names.txt", "--cell", "lstm", "-m", "lstm.npz").says()
+    two = ("reach", "-m", "model.npz", "-m", "lstm.npz")
+    ran = well_trained.run(*two)
+    assert ran.lines[0].split() == ["model.npz", "lstm.npz"]
+    assert ran.lines[1].split() == ["network", *["1", "x", "16", "tanh", "1", "x", "3", "lstm"]]
+    assert [row["model"] for row in well_trained.run(*two, "--json").rows] == [
+        "model.npz",
+        "lstm.npz",
+    ]
+
+
+def test_the_variable_names_the_model(well_trained: Program) -> None:
+    (well_trained / "model.npz").rename(well_trained / "other.npz")
+    found = well_trained.run("reach", "--json", env={"CHARRNN_MODEL": "other.npz"}).json
+    assert found["model"] == "other.npz"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 120])
+def test_any_terminal_shows_it(well_trained: Program, columns: int) -> None:
+    status, seen = well_trained.terminal("reach", columns=columns, env={"NO_COLOR": "1"})
+    assert status == 0
+    assert "steps back" in seen
+    assert max(map(len, seen.splitlines())) <= max(columns, 36)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "horizon", "said"),
+    [
+        ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 2, "try --bptt 8: 4 steps are enough"),
+        ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 8, "--bptt 8 is long enough"),
+        ({1: 0.995, 2: 1.0, 4: 1.0, 8: 1.0}, 64, "--bptt 2 would do: 1 step is enough"),
+    ],
+)
+def test_advice_follows_the_cosine(cosine: dict[int, float], horizon: int, said: str) -> None:
+    assert advice(Reach([1.0, 0.5, 0.2], [3, 3, 3], cosine, 0.9), horizon).startswith(said)
+
+
+def test_where_gradients_grow_no_horizon_is_advised() -> None:
+    norms = [1.1**k for k in range(201)]
+    found = Reach(norms, [9] * 201, {1: 0.1, 200: 1.0}, 1.2)
+    assert advice(found, 64).startswith("gradients do not shrink on their way back")
+
+
+@pytest.mark.parametrize(
+    ("args", "what", "hint", "status"),
+    [
+        (["-"], "there is no example in what was read", "Name a text", 1),
+        (["no.txt"], "no.txt does not exist", "Check the name", 1),
+        (["-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
+        (["--examples", "lines"], "--examples is for a TEXT", "as it was in training", 2),
+        (["-", "-m", "a", "-m", "b"], "standard input can be read only once", "Name a file", 2),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    trained: Program, args: list[str], what: str, hint: str, status: int
+) -> None:
+    trained.refuses("reach", *args, what=what, hint=hint, status=status, stdin=b"")

@@ -1,0 +1,226 @@
+"""How far gradients reach: against finite differences, and on networks of which one knows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from charrnn.analysis import reach
+from charrnn.analysis.reach import Reach, places, reach_of, spectral_radius, stretches
+from charrnn.analysis.walk import Walk
+from charrnn.network.architecture import Architecture
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
+from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Array, Parameters
+from charrnn.network.unfolded import State, Unfolded, Window
+from charrnn.vocabulary import Ids
+from tests.speaking import babbler, independent, vocabulary_of
+
+STEPS, LANES, SYMBOLS, HIDDEN = 7, 2, 5, 3
+STEP = 1e-5  # of a difference
+
+NETWORKS = [
+    *[(cell, "symbol", layers) for cell in ("tanh", "gru", "lstm") for layers in (1, 2, 3)],
+    ("tanh", "halt", 2),
+    ("toy", "toy", 2),
+]
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CELLS, "toy", "tests.toys:LEAKY")
+    monkeypatch.setitem(HEADS, "toy", "tests.toys:FIXED")
+
+
+def network(cell: str, head: str, layers: int) -> Parameters:
+    p = Parameters.zeros(Architecture(SYMBOLS, HIDDEN, layers, cell, head), np.float64)
+    p.flat[...] = 0.7 * np.random.default_rng(0).standard_normal(p.flat.shape)
+    return p
+
+
+def window(begins: bool) -> Window:
+    x, y = np.random.default_rng(1).integers(0, SYMBOLS, (2, STEPS, LANES))
+    begun = np.zeros((STEPS, LANES), np.bool_)
+    begun[3, 0] = begins
+    return Window(x, y, begun)
+
+
+def start(p: Parameters) -> State:
+    rng = np.random.default_rng(2)
+    return [0.5 * rng.standard_normal((LANES, HIDDEN)) for _ in p.architecture.state_names]
+
+
+def nats(p: Parameters, w: Window, state: State) -> Array:
+    """The loss at each place of a window that is read from this state."""
+    unfolded = Unfolded(p.architecture, len(w.x), LANES, np.float64)
+    for own, given in zip(unfolded.states, state, strict=True):
+        own[0] = given
+    return unfolded.nats(p, w)
+
+
+def states_before(p: Parameters, w: Window, step: int) -> State:
+    """What the steps before that one hand on."""
+    unfolded = Unfolded(p.architecture, STEPS, LANES, np.float64)
+    for own, given in zip(unfolded.states, start(p), strict=True):
+        own[0] = given
+    assert w.begins is not None
+    unfolded.nats(p, Window(w.x[:step], w.y[:step], w.begins[:step]))
+    return [own[0].copy() for own in unfolded.states]
+
+
+def slopes_of_states(p: Parameters, w: Window, t: int, step: int, lane: int) -> list[float]:
+    """Central differences of the loss at t, by each number of the state before a step."""
+    assert w.begins is not None
+    rest = Window(w.x[step:], w.y[step:], w.begins[step:])
+    found = []
+    for number in range(len(p.architecture.state_names)):
+        for unit in range(HIDDEN):
+            losses = []
+            for sign in (1, -1):
+                state = states_before(p, w, step)
+                state[number][lane, unit] += sign * STEP
+                losses.append(nats(p, rest, state)[t - step, lane])
+            found.append((losses[0] - losses[1]) / (2 * STEP))
+    return found
+
+
+@pytest.mark.parametrize(("cell", "head", "layers"), NETWORKS)
+def test_the_norms_are_those_of_finite_differences(cell: str, head: str, layers: int) -> None:
+    p, w, t = network(cell, head, layers), window(begins=False), STEPS - 1
+    walked = [s.norms[0] for s in Walk(p, w, start(p)).back(np.array([t]), np.array([1]))]
+    measured = [np.linalg.norm(slopes_of_states(p, w, t, t - k, 1)) for k in range(t + 1)]
+    np.testing.assert_allclose(walked[1:], measured, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("cell", "head", "layers"), NETWORKS)
+@pytest.mark.parametrize("begins", [True, False])
+def test_carried_back_all_the_way_the_gradient_is_the_whole_one(
+    cell: str, head: str, layers: int, begins: bool
+) -> None:
+    p, w = network(cell, head, layers), window(begins)
+    t, lane = np.nonzero(np.ones((STEPS, LANES)))
+    summed = sum(stride.gradient.flat for stride in Walk(p, w, start(p)).back(t, lane))
+    unfolded, whole = Unfolded(p.architecture, STEPS, LANES, np.float64), p.like()
+    for own, given in zip(unfolded.states, start(p), strict=True):
+        own[0] = given
+    unfolded.nats_and_gradient(p, w, whole)
+    np.testing.assert_allclose(summed, whole.flat, rtol=1e-9, atol=1e-12)
+
+
+def test_one_step_back_is_the_gradient_of_windows_of_one_step() -> None:
+    p, w = network("lstm", "symbol", 2), window(begins=True)
+    t, lane = np.nonzero(np.ones((STEPS, LANES)))
+    strides = Walk(p, w, start(p)).back(t, lane)
+    summed = next(strides).gradient.flat + next(strides).gradient.flat
+    unfolded, each, whole = Unfolded(p.architecture, 1, LANES, np.float64), p.like(), p.like()
+    for own, given in zip(unfolded.states, start(p), strict=True):
+        own[0] = given
+    assert w.begins is not None
+    for step in range(STEPS):
+        here = slice(step, step + 1)
+        unfolded.nats_and_gradient(p, Window(w.x[here], w.y[here], w.begins[here]), each)
+        whole.flat += each.flat
+    np.testing.assert_allclose(summed, whole.flat, rtol=1e-9, atol=1e-12)
+
+
+def test_nothing_is_carried_back_beyond_the_beginning_of_an_example() -> None:
+    p, w = network("tanh", "symbol", 1), window(begins=True)
+    alive = [len(s.norms) for s in Walk(p, w, start(p)).back(np.array([5, 5]), np.array([0, 1]))]
+    assert alive == [2, 2, 2, 1, 1, 1, 1]  # the example of the first began at step 3
+
+
+# Of a whole text
+
+
+def remembering(weight: float) -> LanguageModel:
+    """Units that hardly leave the middle of tanh, and W = weight times the identity."""
+    model = babbler("abcdefgh", hidden=6, layers=1)
+    p = model.parameters
+    p["U1"][...] *= 1e-4
+    p["b1"][...] = 0
+    p["W1"][...] = weight * np.eye(6)
+    return model
+
+
+def text(symbols: int, model: LanguageModel, every: int = 10**9) -> Ids:
+    ids = np.random.default_rng(3).integers(2, model.vocabulary.symbols, symbols)
+    ids[every - 1 :: every] = 0
+    ids[-1] = 0
+    return ids.astype(model.vocabulary.dtype)
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.9])
+def test_a_small_w_makes_gradients_vanish_by_its_spectral_radius(weight: float) -> None:
+    model = remembering(weight)
+    found = reach_of(model, text(3000, model))
+    assert len(found.norms) == len(found.losses) == reach.FAR + 1
+    assert found.decay_per_step == pytest.approx(weight, rel=1e-3)
+    assert found.spectral_radius == pytest.approx(weight, rel=1e-6)
+    assert found.norms[100] == pytest.approx(found.norms[0] * weight**100, rel=0.01)
+    assert found.cut_off_share(10) == pytest.approx(weight**10, rel=0.05)
+    assert found.cosine[64] == pytest.approx(1, abs=1e-5)
+
+
+def test_a_large_w_makes_gradients_explode() -> None:
+    model = remembering(1.02)
+    model.parameters["U1"][...] *= 1e-3
+    found = reach_of(model, text(3000, model))
+    assert found.decay_per_step == pytest.approx(1.02, rel=1e-3)
+    assert found.norms[200] > 40 * found.norms[0]
+    assert found.cosine[64] < 0.999
+    assert found.cut_off_share(64) > 0.5
+
+
+def test_where_nothing_is_remembered_nothing_is_cut_off() -> None:
+    model = independent({"": 0.2, "a": 0.5, "b": 0.3})
+    found = reach_of(model, text(300, model, every=7))
+    assert set(found.norms) == {0.0}
+    assert found.decay_per_step is None
+    assert (found.cut_off_share(1), found.spectral_radius) == (0.0, 0.0)
+    assert set(found.cosine.values()) == {1.0}
+
+
+def test_an_example_is_as_far_as_it_goes() -> None:
+    model = babbler(layers=2)
+    found = reach_of(model, text(2000, model, every=7))
+    assert max(found.cosine) == 7  # six characters and their END
+    assert len(found.norms) == 7
+    assert found.losses == sorted(found.losses, reverse=True)
+    assert found.cosine[7] == pytest.approx(1)
+
+
+def test_a_horizon_that_is_asked_for_is_there() -> None:
+    model = babbler()
+    assert {1, 2, 4, 8, 11} <= set(reach_of(model, text(500, model), (11,)).cosine)
+
+
+@pytest.mark.parametrize("symbols", [1, 2, 30, 1199, 1200, 5000])
+@pytest.mark.parametrize("carry", [True, False])
+def test_stretches_are_parts_of_the_text(symbols: int, carry: bool) -> None:
+    ids = (np.arange(symbols) % 250 + 1).astype(np.uint8)
+    ids[19::20] = 0
+    w = stretches(ids, carry=carry)
+    assert (w.begins is None) == carry
+    assert w.x.shape == w.y.shape
+    np.testing.assert_array_equal(w.x[1:], w.y[:-1])
+    t, lane = places(w, 40)
+    assert 1 <= len(t) <= 40
+    assert len(set(zip(t.tolist(), lane.tolist(), strict=True))) == len(t)
+
+
+def test_the_spectral_radius_is_that_of_the_largest_block() -> None:
+    p = Parameters.zeros(Architecture(4, 2, 2, "gru"), np.float64)
+    p["W2"][2:4] = [[0, -3], [3, 0]]
+    assert spectral_radius(p) == pytest.approx(3)
+
+
+def test_an_lstm_that_forgets_nothing_reaches_further() -> None:
+    vocabulary = vocabulary_of("abcdefgh")
+    p = Parameters.zeros(Architecture(vocabulary.symbols, 6, 1, "lstm"))
+    p.flat[...] = 0.3 * np.random.default_rng(0).standard_normal(p.flat.shape)
+    p["b1"][6:12] = 6
+    lstm, tanh = LanguageModel(p, vocabulary), remembering(0.9)
+    far, near = (reach_of(model, text(3000, model)) for model in (lstm, tanh))
+    assert isinstance(far, Reach)
+    assert far.norms[100] / far.norms[1] > 100 * near.norms[100] / near.norms[1]
