@@ -19,7 +19,7 @@ from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.plan import parameters
-from charrnn.scoring.score import Mean
+from charrnn.scoring.score import Mean, Score
 from charrnn.settings import Ending
 from charrnn.training.loop import Best
 
@@ -40,6 +40,7 @@ class Outcome:
     pace: Pace
     is_new: bool  # whether there was anything left to do
     warnings: list[Warned]  # what is doubtful about the corpus
+    score_of_best: Score | None = None  # of all that is held out, exact, if there was time for it
 
     @property
     def best(self) -> Mean | None:
@@ -47,6 +48,8 @@ class Outcome:
         best = self.run.state.best
         if best is None or not self.run.corpus.held_out_characters:
             return None
+        if self.score_of_best is not None:
+            return self.score_of_best.overall
         return Mean(best.nats_per_character, 1)
 
 

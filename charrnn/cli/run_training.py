@@ -23,6 +23,7 @@ from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
 from charrnn.settings import Ending
 from charrnn.training.loop import Done, Event, train
+from charrnn.training.validation import score_of_best
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -59,7 +60,10 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
             events = train(checkpoint.state, ready.corpus, checkpoint.config)
             why = follow(events, stop, screen, saver, metrics)
             saver.save()
-    return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings)
+    found = None
+    if not stop.requested:  # who has asked for an end need not wait for a last digit
+        found = score_of_best(checkpoint.state, ready.corpus, checkpoint.config)
+    return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, found)
 
 
 def follow(
