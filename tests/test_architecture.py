@@ -46,6 +46,7 @@ IN_CLI: dict[str, set[str]] = {
     "curve": {"console"},
     "help": {"console"},
     "completion": set(),
+    "held_file": set(),
     "did_you_mean": set(),
     "options": {"completion"},
     "signals": {"console"},
@@ -66,7 +67,8 @@ IN_CLI: dict[str, set[str]] = {
     "prepare": {"console", "numbers", "plan", "plan_display", "resuming", "run_json", "table"},
     "run_summary": {"console", "curve", "numbers", "progress", "run_json", "table"},
     "run_training": {
-        *("autosave", "console", "metrics", "prepare", "progress", "run_summary", "signals"),
+        *("autosave", "console", "held_file", "metrics", "prepare", "progress"),
+        *("run_summary", "signals"),
     },
     "sample_output": {"console"},
     "run_sampling": {"console", "sample_output", "surprisal_colours"},

@@ -15,6 +15,7 @@
     streams      the streams, repaired          per_character          a heat map, or a row each
     threads      BLAS has one, we have more   model_summary            what a file holds
     surprisal_colours                         heat in the colours of a terminal
+    held_file     the model file, ours alone
     completion    what Tab brings           did_you_mean           what was meant
     plan_display  where the plan goes         run_json               a run for programs
 
