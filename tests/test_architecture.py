@@ -49,6 +49,7 @@ IN_CLI: dict[str, set[str]] = {
     "curve": {"console"},
     "help": {"console"},
     "completion": set(),
+    "held_file": {"ours"},
     "did_you_mean": set(),
     "options": {"completion"},
     "signals": {"arriving_signals", "console"},
@@ -67,12 +68,13 @@ IN_CLI: dict[str, set[str]] = {
     "progress": {"checkup_rows", "console", "numbers"},
     "resuming": {"hints"},
     "prepare": {
-        *("console", "numbers", "ours", "plan", "plan_display", "resuming", "run_json", "table"),
+        *("console", "numbers", "plan", "plan_display", "resuming", "run_json", "table"),
         "threads",
     },
     "run_summary": {"console", "curve", "numbers", "progress", "run_json", "table"},
     "run_training": {
-        *("autosave", "console", "metrics", "prepare", "progress", "run_summary", "signals"),
+        *("autosave", "console", "held_file", "metrics", "prepare", "progress"),
+        *("run_summary", "signals"),
     },
     "sample_output": {"console"},
     "copies": {"console"},

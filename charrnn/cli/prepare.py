@@ -1,13 +1,11 @@
-"""A run made ready: the model file held, the corpus read, the plan shown, the state made or loaded.
+"""A run made ready: the corpus read, the plan shown, the state made or loaded.
 
 Whatever can be known to fail is found out here, before any time is spent on training.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,25 +14,16 @@ from charrnn.cli import plan as words
 from charrnn.cli import resuming, threads
 from charrnn.cli.console import Console
 from charrnn.cli.numbers import epochs_in_words
-from charrnn.cli.ours import check_may_be_replaced
 from charrnn.cli.plan_display import PlanDisplay
 from charrnn.cli.run_json import in_order, plan_json, warnings_json
 from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
-from charrnn.errors import (
-    ModelExistsError,
-    ModelFileError,
-    NewerModelError,
-    ResumeError,
-    SettingError,
-)
+from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
-from charrnn.model_file.lock import locked
-from charrnn.model_file.recognition import is_model
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.model import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, plan
@@ -48,7 +37,6 @@ from charrnn.training.loop import ended, start
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
 
-SMALLEST = 1 << 12  # bytes: no model has fewer
 CHECKUP = 160  # bytes of history: more than it has, by as much as the largest vocabulary takes
 MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
 
@@ -96,36 +84,6 @@ class PreparedRun:
         )
         model = {"model": str(self.options.model)}
         return model | planned | {"warnings": warnings_json(self.warnings)}
-
-
-@contextmanager
-def model_file_held(options: Options) -> Iterator[None]:
-    """The model file is ours alone in here, and can be written; a dry run does not touch it."""
-    if options.dry_run:
-        yield
-        return
-    container.check_writable(options.model, SMALLEST)
-    check_there(options)
-    with locked(options.model):
-        check_there(options)  # it may have come between the look and the lock
-        yield
-
-
-def check_there(options: Options) -> None:
-    """Raise where a model would be lost, or is not there to go on with."""
-    is_there = os.path.exists(options.model)
-    if options.resume and not is_there:
-        raise ResumeError(
-            f"there is no {options.model} to go on with",
-            f"Train one first: {options.line('train', 'CORPUS')}",
-        )
-    if is_there and not options.resume and not options.force:
-        check_may_be_replaced(options.model, is_model, force=False, option="-m")
-        raise ModelExistsError(
-            f"{options.model} is there already",
-            f"Go on with it: {options.line('train', '--resume')}. Or replace it with --force, or"
-            " name another file with -m.",
-        )
 
 
 def prepared(options: Options, workers: int, console: Console) -> PreparedRun:
