@@ -22,7 +22,7 @@ from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
 from charrnn.model_file.lock import locked
-from charrnn.plan import Plan, characters_per_second, check_memory, plan
+from charrnn.plan import Plan, characters_per_second, check_memory, plan, text_bytes
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.scoring.markov import Baseline
@@ -123,7 +123,7 @@ def room_needed(run: PreparedRun) -> int:
 
 
 def check_history(run: PreparedRun) -> None:
-    """Raise SettingError where a new run, by its end, has more history than a model file holds.
+    """Raise SettingError where a run, by its end, has more history than a model file holds.
 
     Patience ends a run long before.
     """
@@ -132,7 +132,7 @@ def check_history(run: PreparedRun) -> None:
         fewer = -(-checkups * config.check_every // (MOST - 1))
         raise SettingError(
             f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
-            f"Try --check-every {fewer} or more.",
+            "Go on for less long." if run.options.resume else f"Try --check-every {fewer} or more.",
         )
 
 
@@ -175,6 +175,7 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
         [("resumes", f"at step {run.state.step:,}, epoch {run.state.epoch:,}")], console
     )
     if not is_over:
+        check_history(made)
         show_time(made, console)
     with closing(plan_display.BaselinesDisplay(corpus, console)) as display:
         for one in remembered(run.corpus.baselines, corpus):
@@ -189,7 +190,7 @@ def show_beginning(config: Fitted, corpus: Corpus, options: Options, console: Co
     plan_display.show(
         plan_display.network_in_words(will_be, options, len(corpus.train.ids)), console
     )
-    check_memory(will_be.memory_bytes, memory.available())
+    check_memory(will_be.memory_bytes, memory.available(), text_bytes(corpus))
     return will_be
 
 
