@@ -7,6 +7,7 @@ fields. So a setting is added here and where it is used, and nowhere else.
 from __future__ import annotations
 
 import codecs
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -284,7 +285,7 @@ def ending(
     epochs: int,
     minutes: float,
     best_step: int | None,
-    history: Sequence[Mapping[str, float]],  # a row a check-up
+    history: Sequence[Mapping[str, float]],  # a row a check-up, in their order
 ) -> Ending | None:
     """What has ended a run that came so far, if anything has."""
     if epochs >= config.epochs:
@@ -292,6 +293,8 @@ def ending(
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
     if config.patience is not None and best_step is not None:
-        fruitless = sum(row["step"] > best_step for row in history)
+        fruitless = len(history) - bisect_right(
+            history, float(best_step), key=lambda row: row["step"]
+        )
         return "patience" if fruitless >= config.patience else None
     return None

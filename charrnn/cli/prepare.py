@@ -26,7 +26,7 @@ from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.model import LanguageModel
-from charrnn.plan import Plan, characters_per_second, check_memory, plan
+from charrnn.plan import Plan, characters_per_second, check_memory, plan, text_bytes
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.scoring.markov import Baseline
@@ -101,7 +101,7 @@ def room_needed(run: PreparedRun) -> int:
 
 
 def check_history(run: PreparedRun) -> None:
-    """Raise SettingError where a new run, by its end, has more history than a model file holds.
+    """Raise SettingError where a run, by its end, has more history than a model file holds.
 
     Patience ends a run long before.
     """
@@ -110,7 +110,7 @@ def check_history(run: PreparedRun) -> None:
         fewer = -(-checkups * config.check_every // (MOST - 1))
         raise SettingError(
             f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
-            f"Try --check-every {fewer} or more.",
+            "Go on for less long." if run.options.resume else f"Try --check-every {fewer} or more.",
         )
 
 
@@ -182,6 +182,7 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
     so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
     display.show([("resumes", so_far)])
     if not is_over:
+        check_history(made)
         display.show(time_in_words(made))
     display.show_baselines(remembered(run.corpus.baselines, corpus), corpus)
     display.show(words.WORDS)
@@ -195,7 +196,7 @@ def show_beginning(
     display.show(words.corpus_in_words(corpus, doubts))
     will_be = plan(config, corpus)
     display.show(words.network_in_words(will_be, options, len(corpus.train.ids)))
-    check_memory(will_be.memory_bytes, memory.available())
+    check_memory(will_be.memory_bytes, memory.available(), text_bytes(corpus))
     return will_be
 
 
