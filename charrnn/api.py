@@ -33,6 +33,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.draft import ended_codes
 from charrnn.corpus.reading import Reading
 from charrnn.errors import ResumeError, SettingError
+from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained, record_of
 from charrnn.model_file.lock import locked
@@ -64,6 +65,17 @@ class Drawing(TypedDict, total=False):
     top_k: int | None
     top_p: float | None
     max_characters: int
+
+
+class Missing(TypedDict, total=False):
+    """What is missing, and how to find it: the fields of FillConfig."""
+
+    count: int
+    blank: str
+    gap: str
+    max_gap: int
+    particles: int
+    seed: int | None
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,13 @@ class Model:
         with single_threaded():
             some = embedded(self.language_model, ended_codes(each_of(texts)))
             return np.concatenate([blank, *(one.vectors for one in some)])
+
+    def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
+        """The likeliest texts that it may be, where ``_`` is a character that is missing and ``*``
+        some, and how probable each is.
+        """
+        with single_threaded():
+            return Filler(self.language_model, FillConfig(**how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""

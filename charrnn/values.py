@@ -122,6 +122,20 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Character:
+    """One character."""
+
+    metavar: str = "CHAR"
+    allowed: str = "one character"
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, str) and len(value) == 1
+
+    def read(self, typed: Any) -> str:
+        return str(typed)
+
+
+@dataclass(frozen=True)
 class File:
     """A path, whatever is at the end of it."""
 

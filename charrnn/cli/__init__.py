@@ -16,6 +16,7 @@
     threads      BLAS has one, we have more   model_summary            what a file holds
     surprisal_colours                         heat in the colours of a terminal
     embed        one vector for a text        run_embedding            read and written
+    fill         what is missing              run_filling              filled in, and shown
     reach        gradients back in time       run_reach reach_report   walked, and shown
     output_file  a file beside stdout         texts_to_read            files, or what was held out
 
