@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from charrnn.api import Model, Run, Surprisal, fit, load, resume, train
     from charrnn.errors import CharrnnError
+    from charrnn.filling.filler import Filled, Filling
     from charrnn.scoring.score import Score
     from charrnn.settings import SampleConfig, TrainConfig
     from charrnn.training.loop import Checkup, Done, Step
@@ -27,6 +28,8 @@ __all__ = [
     "CharrnnError",
     "Checkup",
     "Done",
+    "Filled",
+    "Filling",
     "Model",
     "Run",
     "SampleConfig",
@@ -44,6 +47,8 @@ _MODULES = {
     "CharrnnError": "errors",
     "Checkup": "training.loop",
     "Done": "training.loop",
+    "Filled": "filling.filler",
+    "Filling": "filling.filler",
     "Model": "api",
     "Run": "api",
     "SampleConfig": "settings",

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.values import Checked, Flag, OneOf, Real, Text, Whole, check, setting
+from charrnn.values import Character, Checked, Flag, OneOf, Real, Text, Whole, check, setting
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
@@ -27,6 +27,7 @@ Errors = Literal["strict", "replace", "skip"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 
 CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"  # panels of help
+FILLING = "Filling"
 FITS = "what fits the corpus"
 
 
@@ -36,7 +37,7 @@ COUNT = Whole(1, 1 << 40)
 MANY = Whole(1, 1 << 62)
 SHARE = Real(0, 0.95)
 SEED = Whole(0, (1 << 64) - 1)
-DYNAMIC_RATE = Real(0, above=True)
+DYNAMIC_RATE = Real(0, 1e6, above=True)
 
 
 @dataclass(frozen=True)
@@ -278,6 +279,47 @@ class SampleConfig(Checked):
         panel=DRAWING,
         default_in_words="another one each time",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillConfig(Checked):
+    """How to fill in what is missing of a text."""
+
+    count: int = setting(
+        Whole(1, 1 << 12),
+        "How many fillings of each text, likeliest first.",
+        panel=FILLING,
+        default=5,
+        names=("-n", "--count"),
+    )
+    blank: str = setting(
+        Character(), "What stands for one missing character.", panel=FILLING, default="_"
+    )
+    gap: str = setting(
+        Character(), "What stands for any number of them.", panel=FILLING, default="*"
+    )
+    max_gap: int = setting(
+        Whole(0, 1 << 10), "The most that may be missing in a gap.", panel=FILLING, default=8
+    )
+    particles: int = setting(
+        Whole(1, 1 << 20),
+        "How many texts are drawn where there are too many to go through.",
+        panel=FILLING,
+        default=4096,
+    )
+    seed: int | None = setting(
+        SEED,
+        "Where random numbers start: same seed, same particles.",
+        panel=FILLING,
+        default_in_words="another one each time",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.blank == self.gap:
+            raise SettingError(
+                f"gap cannot be {self.gap}, which is the blank", "Take another character.", "gap"
+            )
 
 
 def ending(

@@ -164,6 +164,22 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Character:
+    """One character."""
+
+    metavar: str = "CHAR"
+    allowed: str = "one character"
+
+    def plain(self, value: Any) -> str:
+        if not isinstance(value, str) or len(value) != 1:
+            raise ValueError("not one character")
+        return str.__str__(value)
+
+    def read(self, typed: Any) -> str:
+        return str(typed)
+
+
+@dataclass(frozen=True)
 class File:
     """A path, whatever is at the end of it."""
 

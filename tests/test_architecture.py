@@ -24,14 +24,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "training": {"corpus", "network", "random_streams", "scoring", "settings", "vocabulary"},
     "scoring": {"corpus", "escaping", "graphemes", "network", "settings", "values", "vocabulary"},
     "sampling": {"corpus", "network", "settings", "vocabulary"},
+    "filling": {"network", "sampling", "settings", "vocabulary"},
     "analysis": {"corpus", "network", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
     "plan": {"corpus", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "network", "settings", "training", "vocabulary"},
     "blas": set(),
     "api": {
-        *("analysis", "blas", "corpus", "model_file", "network", "presets", "sampling"),
-        *("scoring", "settings", "training", "values", "vocabulary"),
+        *("analysis", "blas", "corpus", "filling", "model_file", "network", "presets"),
+        *("sampling", "scoring", "settings", "training", "values", "vocabulary"),
     },
 }
 
@@ -96,6 +97,8 @@ IN_CLI: dict[str, set[str]] = {
     "texts_to_read": set(),
     "run_embedding": {"console", "numbers", "output_file", "texts_to_read"},
     "embed": {"console", "options", "run_embedding", "threads"},
+    "run_filling": {"console", "run_sampling"},
+    "fill": {"console", "options", "run_filling", "threads"},
     "reach_report": {"console", "curve", "table"},
     "run_reach": {"console", "reach_report", "texts_to_read"},
     "reach": {"console", "options", "run_reach", "threads"},

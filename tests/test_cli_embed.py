@@ -70,6 +70,7 @@ def test_what_it_reads_is_never_replaced(trained: Program, name: str) -> None:
         (["-", "-o", "x.npy"], "there is no example in what was read", "Name a text"),
         (["--encoding", "latin-1"], "--encoding is for a TEXT, and there is none", "as it was"),
         (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
+        (["-o", "-"], "--output names a file, and - is none", "JSON goes to standard output."),
         (["--force"], "--force is for the file of --output", "Add -o FILE.npy."),
         (["no.txt"], "no.txt does not exist", "Check the name"),
         (["-o", "no/x.npy"], "no/x.npy cannot be written: there is no folder", "--output"),

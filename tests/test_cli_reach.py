@@ -33,7 +33,7 @@ def test_the_table_says_the_same(well_trained: Program) -> None:
     found = well_trained.run("reach", "--json").json
     ran = well_trained.run("reach")
     assert (ran.status, ran.err) == (0, "")
-    said = {line[:24].strip(): line[24:].strip() for line in ran.lines}
+    said = {line[:22].strip(): line[22:].strip() for line in ran.lines}
     assert float(said["decay per step"]) == pytest.approx(found["decay_per_step"], rel=0.01)
     assert float(said["spectral radius of W"]) == pytest.approx(found["spectral_radius"], rel=0.01)
     assert said["horizon: --bptt"] == "8"
@@ -57,6 +57,16 @@ def test_several_models_stand_side_by_side(well_trained: Program) -> None:
         "model.npz",
         "lstm.npz",
     ]
+
+
+def test_where_models_do_not_fit_side_by_side_they_stand_one_below_the_other(
+    well_trained: Program,
+) -> None:
+    two = ("reach", "-m", "model.npz", "-m", "./model.npz")
+    _, seen = well_trained.terminal(*two, columns=44, env={"NO_COLOR": "1"})
+    heads = [line.split() for line in seen.splitlines() if line.endswith("model.npz")]
+    assert heads[:2] == [["model.npz"], ["./model.npz"]]
+    assert max(map(len, seen.splitlines())) < 44
 
 
 def test_the_variable_names_the_model(well_trained: Program) -> None:

@@ -157,6 +157,7 @@ def test_a_small_w_makes_gradients_vanish_by_its_spectral_radius(weight: float) 
     assert len(found.norms) == len(found.losses) == reach.FAR + 1
     assert found.decay_per_step == pytest.approx(weight, rel=1e-3)
     assert found.spectral_radius == pytest.approx(weight, rel=1e-6)
+    assert not found.explodes
     assert found.norms[100] == pytest.approx(found.norms[0] * weight**100, rel=0.01)
     assert found.cut_off_share(10) == pytest.approx(weight**10, rel=0.05)
     assert found.cosine[64] == pytest.approx(1, abs=1e-5)
@@ -170,6 +171,18 @@ def test_a_large_w_makes_gradients_explode() -> None:
     assert found.norms[200] > 40 * found.norms[0]
     assert found.cosine[64] < 0.999
     assert found.cut_off_share(64) > 0.5
+    assert found.explodes
+
+
+def test_gradients_that_explode_are_followed_as_long_as_there_are_numbers_for_them() -> None:
+    model = remembering(1e6)
+    model.parameters["U1"][...] = 0
+    found = reach_of(model, text(3000, model))
+    assert found.explodes
+    assert 10 < len(found.norms) < 30
+    assert np.isfinite(found.norms).all()
+    assert found.decay_per_step == pytest.approx(1e6, rel=1e-3)
+    assert np.isfinite([*found.cosine.values()]).all()
 
 
 def test_where_nothing_is_remembered_nothing_is_cut_off() -> None:

@@ -30,6 +30,7 @@ LENGTH: Final = 3 * FAR  # steps of a lane: some to warm up, some to walk back, 
 WORK: Final = 1 << 25  # parameters times losses that walk back
 FEWEST, MOST = 32, 512  # losses
 TINY: Final = 1e-250  # a norm that has vanished altogether
+HUGE: Final = 1e100  # and one that has exploded: nobody wants to know what comes then
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Reach:
             return None
         slope, _ = np.polyfit(k[there], np.log(norms[there]), 1, w=weights[there])
         return float(np.exp(slope))
+
+    @property
+    def explodes(self) -> bool:
+        """Whether gradients grow on their way back, as far as anybody has looked."""
+        is_far = len(self.norms) > FAR or self.norms[-1] > HUGE
+        return is_far and (self.decay_per_step or 0.0) >= 1
 
     def cut_off_share(self, horizon: int) -> float:
         """The share of what lies beyond so many steps in the sum of all norms."""
@@ -79,7 +86,7 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
             losses.append(len(stride.norms))
         if back and (back & (back - 1) == 0 or back in horizons):
             cut[back] = total.flat.copy()
-        if back == FAR:
+        if back == FAR or norms[-1] > HUGE:
             break
     cut[back] = total.flat
     cosines = {horizon: cosine(cut[horizon], total.flat) for horizon in sorted(cut)}

@@ -23,7 +23,7 @@
     embed        one vector for a text        run_embedding          read and written
     reach        gradients back in time       run_reach reach_report walked, and shown
     output_file  a file beside stdout         texts_to_read          files, or what was held out
-    held_file    the model file, ours alone
+    held_file    the model file, ours alone   fill run_filling       what is missing, filled in
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.

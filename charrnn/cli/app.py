@@ -36,6 +36,7 @@ COMMANDS = {
     "train": Entry("charrnn.cli.train:train", "Train a network on a corpus."),
     "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model."),
     "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model predicts a text."),
+    "fill": Entry("charrnn.cli.fill:fill", "Fill in what is missing of a text."),
     "embed": Entry("charrnn.cli.embed:embed", "Turn each text into one vector."),
     "reach": Entry("charrnn.cli.reach:reach", "Show how far the gradient reaches back."),
     "info": Entry("charrnn.cli.info:info", "Show what a model file holds."),

@@ -58,6 +58,11 @@ class Options:
             )
         if self.output is not None and self.as_json:
             raise SettingError("--output and --json exclude each other", "Leave one of them out.")
+        if self.output == Path("-"):
+            raise SettingError(
+                "--output names a file, and - is none",
+                "Without it, JSON goes to standard output.",
+            )
         if self.force and self.output is None:
             raise SettingError("--force is for the file of --output", "Add -o FILE.npy.")
         check_read_once(self.sources)

@@ -20,7 +20,8 @@ from charrnn.cli.curve import Canvas, Line
 from charrnn.cli.table import Column, Table, entries
 from charrnn.escaping import Visible, visible_line
 
-FIRST: Final = 24  # columns of the names of the rows
+FIRST: Final = 22  # columns of the names of the rows
+COLUMN: Final = 16  # and of the figures of a model
 HEIGHT: Final = 8  # lines of the picture
 LABEL: Final = 7  # columns before it
 LEAST: Final = 1e-12  # norms below that are all the same to the eye
@@ -38,9 +39,24 @@ class Found(NamedTuple):
 
 
 def report(found: Sequence[Found], output: Output) -> Iterator[Visible]:
-    """The table, the picture and the advice."""
+    """The tables, as many models in each as fit, the picture and the advice."""
     names = short_names([one.model for one in found])
-    columns = [Column(name, max(12, len(name) + 2)) for name in names]
+    column = max(COLUMN, 2 + max(map(len, names)))
+    together = max(1, (output.width - FIRST) // column)
+    for first in range(0, len(found), together):
+        some = slice(first, first + together)
+        yield from table_of(found[some], names[some], column, output)
+    yield from picture(found, names, output)
+    many = len(found) > 1
+    for name, one in zip(names, found, strict=True):
+        yield from entries([("advice", f"{name}: {one.advice}" if many else one.advice)], output)
+
+
+def table_of(
+    found: Sequence[Found], names: Sequence[str], column: int, output: Output
+) -> Iterator[Visible]:
+    """A column of figures for each of these models."""
+    columns = [Column(name, column) for name in names]
     table = Table([Column("", FIRST, is_left=True), *columns], output.width, output)
     yield table.head()
     for name, cells in rows(found):
@@ -49,11 +65,7 @@ def report(found: Sequence[Found], output: Output) -> Iterator[Visible]:
             yield output.paint(Visible(name), CYAN)
         else:
             yield table.row({"": name, **dict(zip(names, cells, strict=True))})
-    yield from picture(found, names, output)
     yield Visible("")
-    many = len(found) > 1
-    for name, one in zip(names, found, strict=True):
-        yield from entries([("advice", f"{name}: {one.advice}" if many else one.advice)], output)
 
 
 def rows(found: Sequence[Found]) -> Iterator[tuple[str, list[str] | None]]:
@@ -117,7 +129,6 @@ def picture(found: Sequence[Found], names: Sequence[str], output: Output) -> Ite
         legend.append(f"{output.paint(sample, line.style)} {name}")
     bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
     labels = {0: f"1e{high}", HEIGHT - 1: f"1e{low}"}
-    yield Visible("")
     yield output.paint(Visible("norm"), BOLD)
     for row, line_of_dots in enumerate(canvas.lines(output.paint)):
         yield Visible(f"{labels.get(row, ''):>{LABEL - 1}} {bar}{line_of_dots}")
@@ -126,3 +137,4 @@ def picture(found: Sequence[Found], names: Sequence[str], output: Output) -> Ite
     if len(found) > 1:
         for entry in legend:
             yield Visible(" " * (LABEL + 1) + entry)
+    yield Visible("")

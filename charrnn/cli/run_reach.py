@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from charrnn.analysis.reach import FAR, Reach, reach_of
+from charrnn.analysis.reach import Reach, reach_of
 from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.reach_report import Found, report
@@ -64,8 +64,7 @@ def advice(reach: Reach, horizon: int) -> str:
     """
     needed = min(steps for steps, cosine in reach.cosine.items() if cosine >= RIGHT)
     wanted = min(2 * needed, max(reach.cosine))
-    decay = reach.decay_per_step
-    if decay is not None and decay >= 1 and max(reach.cosine) >= FAR:
+    if reach.explodes:
         return (
             "gradients do not shrink on their way back, so that any --bptt cuts through them: keep"
             " --clip, or try --cell gru"

@@ -30,7 +30,10 @@ from tests.program import SMALL, Program, is_refusal
 
 pytestmark = pytest.mark.child(True)
 
-COMMANDS = [("info",), ("sample",), ("eval", "names.txt"), ("train", "--resume")]
+COMMANDS = [
+    *[("info",), ("sample",), ("eval", "names.txt"), ("train", "--resume")],
+    *[("embed", "names.txt"), ("reach", "names.txt"), ("fill", "a_")],
+]
 RESTORE = "Restore it from a copy, or train it again: charrnn train CORPUS --force"
 WHICH = "Say with -m which file charrnn train wrote."
 FAULTS = int(os.environ.get("CHARRNN_TEST_FAULTS", "300"))  # in each loop of random ones

@@ -1,0 +1,1 @@
+"""Characters that are missing in the middle of a text, where what comes after counts too."""

@@ -1,0 +1,78 @@
+"""``charrnn fill``: what is missing, on the screen, in a pipe, for programs, and many at once."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+import charrnn
+from tests.program import Program
+from tests.speaking import saved, speller
+
+
+def test_json_has_the_keys_that_scripts_rely_on(well_trained: Program) -> None:
+    found = well_trained.run("fill", "an_a", "--json").json
+    assert list(found) == ["schema", "text", "fillings", "method", "left_out"]
+    assert (found["schema"], found["text"], found["method"]) == ("charrnn.fill/1", "an_a", "exact")
+    assert [list(one) for one in found["fillings"]] == [["text", "probability"]] * 5
+    expected = charrnn.load("model.npz").fill("an_a")
+    assert [one["text"] for one in found["fillings"]] == [one.text for one in expected.fillings]
+
+
+def test_the_likeliest_filling_is_the_first_line(program: Program) -> None:
+    saved(speller("word"), program / "model.npz")
+    ran = program.run("fill", "w_r*", "-n", "1")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.lines == ["1       word"]
+
+
+def test_a_text_a_line_from_standard_input(well_trained: Program) -> None:
+    ran = well_trained.run("fill", "-", "--json", "-n", "2", stdin="an_a\r\n\nЖ_".encode())
+    assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
+    assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]
+    assert ran.err == "never seen in training, and read as unknown: Ж (U+0416)\n"
+
+
+def test_each_line_is_answered_as_soon_as_it_is_there(well_trained: Program) -> None:
+    with well_trained.going("fill", "-", "--json", "-q", stdin=subprocess.PIPE) as child:
+        assert child.process.stdin is not None
+        for count, text in enumerate(["an_a", "b_b"], 1):
+            child.process.stdin.write(f"{text}\n".encode())
+            child.process.stdin.flush()
+            child.until(lambda count=count: child.out.count("\n") == count)  # type: ignore[misc]
+        child.process.stdin.close()
+        assert child.end().status == 0
+
+
+def test_particles_are_told_and_repeat_with_their_seed(well_trained: Program) -> None:
+    line = ("fill", "*a*b*c*", "--max-gap", "12", "--seed", "1", "--particles", "40")
+    ran = well_trained.run(*line)
+    ran.says("too many fillings to go through: estimated with 40 texts")
+    assert well_trained.run(*line).out == ran.out
+    found = well_trained.run(*line, "--json").json
+    assert (found["method"], found["left_out"]) == ("particles", None)
+
+
+def test_a_terminal_is_not_steered(well_trained: Program) -> None:
+    status, seen = well_trained.terminal("fill", "a\x1b[2J_", env={"NO_COLOR": "1"})
+    assert status == 0
+    assert "\x1b" not in seen
+    assert "a\\x1b[2J" in seen
+
+
+@pytest.mark.parametrize(
+    ("args", "what", "hint", "status"),
+    [
+        (["a", "--blank", "xy"], "--blank: 'xy' is not one character", "--help", 2),
+        (["a", "--gap", "_"], "--gap cannot be _, which is the blank", "another", 2),
+        (["a", "--max-gap", "-1"], "--max-gap: '-1' is not a whole number", "--help", 2),
+        (["-", "-"], "standard input can be read only once", "Name one - at most.", 2),
+        (["-"], "there is no text in what was read", "Write a text a line.", 1),
+        (["a", "-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    trained: Program, args: list[str], what: str, hint: str, status: int
+) -> None:
+    trained.refuses("fill", *args, what=what, hint=hint, status=status, stdin=b"")
