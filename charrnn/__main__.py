@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from charrnn.cli import arriving_signals
 
-from charrnn.cli import signals
-from charrnn.cli.console import show_version
-from charrnn.cli.faults import told
+arriving_signals.keep()  # before anything else is imported
+
+import sys  # noqa: E402
+
+from charrnn.cli import signals  # noqa: E402
+from charrnn.cli.console import show_version  # noqa: E402
+from charrnn.cli.faults import told  # noqa: E402
 
 
 def run() -> None:

@@ -47,8 +47,10 @@ from charrnn.scoring.blocks import pieces, scores
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings import Fitted, TrainConfig
+from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import Event, start
 from charrnn.training.loop import train as learn
+from charrnn.values import Whole, check
 from charrnn.vocabulary import END, Vocabulary
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
@@ -136,8 +138,7 @@ class Model:
 
     def sample(self, count: int = 1, *, prime: str = "", **drawing: Unpack[Drawing]) -> list[str]:
         """So many new texts, each with the prime that it goes on from."""
-        if not hasattr(count, "__index__") or count < 0:
-            raise SettingError(f"count cannot be {count}", "A whole number of texts.")
+        count = check("count", count, Whole(0, 1 << 40))
         with single_threaded():
             sampler = Sampler(self.language_model, SampleConfig(**drawing), prime)
             return [prime + drawn.text for drawn in sampler.samples(range(count))]
@@ -245,16 +246,21 @@ def train(
     *,
     holdout: float = 0.1,
     seed: int | None = None,
+    start_from: Model | None = None,
 ) -> Run:
     """A run that has not begun on these texts, each an example, or on files, read as the command
-    line reads them.
+    line reads them. It starts from the parameters of a model, if there is one, and has its sizes.
     """
     config = config or TrainConfig()
-    cutting = CorpusConfig(holdout=holdout, seed=config.seed if seed is None else seed)
+    model = None if start_from is None else start_from.language_model
+    config = config if model is None else sized_like(config, model)
+    known = "" if model is None else model.vocabulary.characters
+    chosen = config.seed if seed is None else seed
+    cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
     with single_threaded():
         corpus = corpus_of(texts, cutting)
         plan = fitted(config, corpus)
-        state = start(corpus, plan)
+        state = start(corpus, plan, model)
     record = record_of(corpus, cutting, {})
     return Run(corpus, Checkpoint(corpus.vocabulary, plan, record, state))
 
@@ -270,8 +276,8 @@ def resume(
         raise ResumeError(
             f"{path} learned from texts that no file holds", "Give it the same texts again."
         )
-    again: Texts = [Path(name) for name in run.corpus.sources] if texts is None else texts
-    corpus = corpus_of(again, run.corpus.config, run.corpus.valid)
+    again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
+    corpus = corpus_of(again, run.corpus.config, run.corpus.valid_files)
     if not corpus.is_that_of(run.corpus.fingerprint, run.corpus.digest):
         raise ResumeError(
             f"these texts are not those that {path} learned from",
@@ -282,9 +288,15 @@ def resume(
     return Run(corpus, run)
 
 
-def fit(texts: Texts, config: TrainConfig | None = None, *, holdout: float = 0.1) -> Model:
+def fit(
+    texts: Texts,
+    config: TrainConfig | None = None,
+    *,
+    holdout: float = 0.1,
+    start_from: Model | None = None,
+) -> Model:
     """The model that a whole run on these texts comes to; ``save`` keeps the run as well."""
-    run = train(texts, config, holdout=holdout)
+    run = train(texts, config, holdout=holdout, start_from=start_from)
     for _ in run:
         pass
     return run.model

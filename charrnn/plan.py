@@ -56,11 +56,18 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
     numbers = copies * parameters(config, symbols)
-    numbers += rows * config.hidden * config.layers * (3 if config.dropout else 2)
+    numbers += rows * config.hidden * config.layers * blocks_kept(config, symbols)
     numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes
     orders = 2 * corpus.train.starts.nbytes
     return int(ALONE + 4 * numbers + text + orders)
+
+
+def blocks_kept(config: Fitted, symbols: int) -> int:
+    """How many numbers a unit keeps of each step until the way back has used them."""
+    cell = architecture_of(config, symbols).cell
+    of_gates = 0 if cell.gates == 1 else cell.gates * (1 if cell.one_gradient else 2)
+    return len(cell.states) + 1 + bool(config.dropout) + cell.tape + of_gates
 
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:

@@ -61,9 +61,11 @@ class Reading(Checked):
         panel=CORPUS,
         default="none",
     )
-
-    errors: Errors = setting(  # wrong bytes are refused; become U+FFFD; or go with their line
-        OneOf(get_args(Errors)), default="strict", names=()
+    errors: Errors = setting(
+        OneOf(get_args(Errors)),
+        "Refuse bytes that are no text, read each as one unknown character, or skip their line.",
+        panel=CORPUS,
+        default="strict",
     )
 
     def __post_init__(self) -> None:
@@ -98,6 +100,7 @@ class CorpusConfig(Checked):
     seed: int = setting(SEED, default=0, names=())
     reading: Reading = field(default_factory=Reading)
     cuts: tuple[Cut, ...] = ()  # for each file, where it was found out before: auto keeps to it
+    known: str = ""  # characters of the vocabulary even where they do not stand in the corpus
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,12 +8,16 @@ A dataclass that is Checked checks itself by such fields; the command line makes
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field
+from operator import index
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from charrnn.errors import SettingError
+
+LONGEST = 60  # characters of a value that is shown in a message
 
 
 class Values(Protocol):
@@ -27,8 +31,8 @@ class Values(Protocol):
     def allowed(self) -> str:
         """Which values there are, in words."""
 
-    def holds(self, value: Any) -> bool:
-        """Whether that is one of them."""
+    def plain(self, value: Any) -> Any:
+        """That as the plain Python value that it stands for; ValueError if it is none of them."""
 
     def read(self, typed: Any) -> Any:
         """The value for what was typed, or ValueError; a value is left as it is."""
@@ -46,8 +50,14 @@ class Whole:
     def allowed(self) -> str:
         return f"a whole number from {self.least} to {self.most}"
 
-    def holds(self, value: Any) -> bool:
-        return hasattr(value, "__index__") and bool(self.least <= value <= self.most)
+    def plain(self, value: Any) -> int:
+        if is_flag(value) or not hasattr(value, "__index__"):
+            raise ValueError("not a whole number")
+        try:
+            whole = index(value)
+        except TypeError as error:  # an array has the method, and means it only where it is one
+            raise ValueError("not a whole number") from error
+        return whole if self.least <= whole <= self.most else _out_of_range()
 
     def read(self, typed: Any) -> int:
         return int(typed)
@@ -71,14 +81,42 @@ class Real:
         end = "below" if self.below else "up to" if self.above else "to"
         return f"a number {start} {end} {self.most:g}"
 
-    def holds(self, value: Any) -> bool:
-        if not hasattr(value, "__float__") or not math.isfinite(value):
-            return False
-        is_end = (value == self.least and self.above) or (value == self.most and self.below)
-        return bool(self.least <= value <= self.most) and not is_end
+    def plain(self, value: Any) -> float:
+        if is_flag(value) or not isinstance(value, numbers.Real):
+            raise ValueError("not a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        is_end = (number == self.least and self.above) or (number == self.most and self.below)
+        is_within = math.isfinite(number) and self.least <= number <= self.most and not is_end
+        return number if is_within else _out_of_range()
 
     def read(self, typed: Any) -> float:
         return float(typed)
+
+
+@dataclass(frozen=True)
+class Several:
+    """One value or more, with commas between them."""
+
+    each: Real
+
+    @property
+    def metavar(self) -> str:
+        return f"{self.each.metavar}[,{self.each.metavar}...]"
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.each.allowed}, or several with commas"
+
+    def plain(self, value: Any) -> tuple[float, ...]:
+        if not isinstance(value, tuple) or not value:
+            raise ValueError("not several numbers")
+        return tuple(self.each.plain(one) for one in value)
+
+    def read(self, typed: Any) -> tuple[float, ...]:
+        return tuple(self.each.read(one) for one in str(typed).split(","))
 
 
 @dataclass(frozen=True)
@@ -100,8 +138,10 @@ class OneOf:
     def allowed(self) -> str:
         return f"one of {', '.join(self.choices)}"
 
-    def holds(self, value: Any) -> bool:
-        return value in self.choices
+    def plain(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError("not a name")
+        return self.choices[self.choices.index(value)]
 
     def read(self, typed: Any) -> str:
         return str(typed)
@@ -114,8 +154,10 @@ class Text:
     metavar: str = "TEXT"
     allowed: str = "a text"
 
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, str)
+    def plain(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError("not a text")
+        return str.__str__(value)
 
     def read(self, typed: Any) -> str:
         return str(typed)
@@ -128,8 +170,10 @@ class Character:
     metavar: str = "CHAR"
     allowed: str = "one character"
 
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, str) and len(value) == 1
+    def plain(self, value: Any) -> str:
+        if not isinstance(value, str) or len(value) != 1:
+            raise ValueError("not a character")
+        return str.__str__(value)
 
     def read(self, typed: Any) -> str:
         return str(typed)
@@ -142,8 +186,10 @@ class File:
     metavar: str = "PATH"
     allowed: str = "a path"
 
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, Path)
+    def plain(self, value: Any) -> Path:
+        if not isinstance(value, Path):
+            raise ValueError("not a path")
+        return value
 
     def read(self, typed: Any) -> Path:
         if not str(typed):
@@ -158,8 +204,10 @@ class Flag:
     metavar: str = ""
     allowed: str = "True or False"
 
-    def holds(self, value: Any) -> bool:
-        return isinstance(value, bool)
+    def plain(self, value: Any) -> bool:
+        if not is_flag(value):
+            raise ValueError("neither yes nor no")
+        return bool(value)
 
     def read(self, typed: Any) -> bool:
         return bool(typed)
@@ -228,17 +276,42 @@ def option_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def check(name: str, value: object, values: Values) -> None:
-    """Raise SettingError unless the value is one of these."""
-    if not values.holds(value):
-        raise SettingError(f"{name} cannot be {value}", f"It may be {values.allowed}.", name)
+def check(name: str, value: object, values: Values) -> Any:
+    """The plain value, which a file can hold; SettingError unless it is one of these."""
+    try:
+        return values.plain(value)
+    except ValueError:
+        what = f"{name} cannot be {_shown(value)}"
+        raise SettingError(what, f"It may be {values.allowed}.", name) from None
+
+
+def is_flag(value: object) -> bool:
+    """Whether it is True or False, of Python or of NumPy, which may not be loaded."""
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
+
+
+def _shown(value: object) -> str:
+    """A value in a message, if it is not too long for one."""
+    try:
+        shown = repr(value) if isinstance(value, str) else str(value)
+    except ValueError:  # Python writes no number of some thousand digits
+        shown = f"that {type(value).__name__}"
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+
+
+def _out_of_range() -> NoReturn:
+    raise ValueError("out of range")
 
 
 class Checked:
-    """A configuration whose settings are what they may be; None only where that is the default."""
+    """A configuration whose settings are what they may be; None only where that is the default.
+
+    What stands for a value, such as a number of NumPy's, becomes the plain one.
+    """
 
     def __post_init__(self) -> None:
         for name, one in settings_of(type(self)).items():
             value = getattr(self, name)
             if value is not None or one.default is not None:
-                check(name, value, one.values)
+                object.__setattr__(self, name, check(name, value, one.values))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.errors import DamagedModelError
-from charrnn.model_file import checkpoint
+from charrnn.errors import DamagedModelError, SaveError
+from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.settings import Fitted
 from charrnn.training.loop import Checkup, Done, Step, start, train
@@ -135,13 +135,19 @@ def test_a_finished_run_has_nothing_left_to_do_until_more_is_asked_of_it(tmp_pat
         ("run", "step", None),
     ],
 )
-def test_facts_that_make_no_sense_are_damage(
+def test_facts_that_make_no_sense_are_not_saved_and_are_damage(
     field: str, key: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = begin()
-    facts = checkpoint._facts(run)
+    facts = checkpoint._facts("m.npz", run)
     facts[field] = {**facts[field], key: value}  # type: ignore[dict-item]
-    monkeypatch.setattr(checkpoint, "_facts", lambda _: facts)
-    checkpoint.save(tmp_path / "model.npz", run)
+    path = tmp_path / "model.npz"
+    checkpoint.save(path, run)
+    good = path.read_bytes()
+    monkeypatch.setattr(checkpoint, "_facts", lambda *_: facts)
+    with pytest.raises(SaveError, match="was not saved, for it could not be loaded: "):
+        checkpoint.save(path, run)
+    assert path.read_bytes() == good
+    container.save(path, checkpoint._arrays(run), facts)
     with pytest.raises(DamagedModelError):
-        checkpoint.load(tmp_path / "model.npz")
+        checkpoint.load(path)

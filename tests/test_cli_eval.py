@@ -18,6 +18,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.run_scoring import ReadingBar
 from charrnn.corpus import corpus
 from charrnn.scoring.blocks import Piece
+from charrnn.scoring.score import Score
 from tests.child import PYTHON
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
@@ -28,7 +29,7 @@ KEYS = [
     *("schema", "text", "examples", "characters", "ends", "unknown", "bytes", "nats"),
     *("nats_per_character", "bits_per_character", "perplexity", "without_end"),
     *("without_unknown", "bits_per_byte", "baselines", "model", "dynamic", "seconds"),
-    "characters_per_second",
+    *("characters_per_second", "fast", "above"),
 ]
 MEAN = ["nats", "nats_per_character", "bits_per_character", "perplexity"]
 BASELINES = ["uniform", "unigram", *(f"markov-{n}" for n in range(1, 7)), "xz", "bzip2"]
@@ -105,13 +106,27 @@ def test_a_corpus_that_no_file_holds_is_told(well_trained: Program) -> None:
     assert "the model was trained on texts that no file holds" in ran.err
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\ufeff"])
-def test_a_text_with_nothing_in_it_costs_nothing(well_trained: Program, text: str) -> None:
-    found = scored(well_trained, write(text))
-    assert (found["examples"], found["nats"], found["perplexity"]) == (0, 0.0, 1.0)
-    assert well_trained.run("eval", "text.txt").status == 0
-    assert scored(well_trained, "text.txt", "--baselines")["baselines"] == {}
-    assert well_trained.run("eval", "text.txt", "--per-example").out == ""
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff", " \n\t\n"])
+@pytest.mark.parametrize(
+    "options", [(), ("--baselines",), ("--per-example",), ("--html", "page.html"), ("--json",)]
+)
+def test_a_text_with_nothing_in_it_is_refused(
+    well_trained: Program, text: str, options: tuple[str, ...]
+) -> None:
+    what = "there is nothing to score in text.txt"
+    hint = "A text needs a character that can be seen."
+    well_trained.refuses("eval", write(text), *options, what=what, hint=hint)
+
+
+def test_a_figure_that_does_not_exist_is_null(well_trained: Program) -> None:
+    found = rows(well_trained, write("\n\n"), "--per-example", "--sort", "input")
+    assert [row["text"] for row in found] == ["", ""]
+    ends = well_trained.run("eval", write("Ж"), "--json").json
+    assert ends["without_unknown"]["nats_per_character"] is not None  # that of the end
+    write("\n", "blank.txt")
+    figures = Score(ends=2, units=5).figures()
+    assert math.isnan(figures["bits_per_byte"])  # type: ignore[arg-type]
+    assert math.isnan(Score(ends=2, units=5).without_end.perplexity)
 
 
 @pytest.mark.parametrize("option", ["--threads", "--model"])
@@ -120,7 +135,23 @@ def test_it_does_not_matter_who_computes(well_trained: Program, option: str) -> 
     shutil.copy("model.npz", "copy.npz")
     one, two = ("1", "2") if option == "--threads" else ("model.npz", "copy.npz")
     costs = [scored(well_trained, "text.txt", option, each)["nats"] for each in (one, two)]
-    assert costs[0] == pytest.approx(costs[1], rel=1e-7)
+    assert costs[0] == costs[1]
+
+
+def test_fast_scores_are_nearly_the_same(well_trained: Program) -> None:
+    write("\n".join(WORDS * 50))
+    exact, fast = (scored(well_trained, "text.txt", *options) for options in ((), ("--fast",)))
+    assert fast["nats"] == pytest.approx(exact["nats"], rel=1e-4)
+    assert fast["nats"] != exact["nats"]
+    assert (exact["fast"], fast["fast"]) == (False, True)
+
+
+def test_wrong_bytes_are_replaced_or_skipped_if_asked(well_trained: Program) -> None:
+    Path("log.txt").write_bytes(b"anna\nb\xffb\nclara\n")
+    assert well_trained.run("eval", "log.txt").status == 1
+    replaced = scored(well_trained, "log.txt", "--errors", "replace")
+    assert (replaced["examples"], replaced["unknown"]) == (3, 1)
+    assert scored(well_trained, "log.txt", "--errors", "skip")["examples"] == 2
 
 
 # How the text is read
@@ -227,6 +258,11 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
         (("--per-example", "--per-char"), "exclude each other"),
         (("--per-char", "--baselines"), "exclude each other"),
         (("--sort", "input"), "--per-example"),
+        (("--top", "3", "--sort", "input"), "--top is for sorted rows"),
+        (("--top", "3", "--per-char"), "exclude each other"),
+        (("--fast", "--dynamic", "0.1"), "exclude each other"),
+        (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
+        (("--above", "nan"), "a number from 0"),
         (("--sort", "size", "--per-example"), "surprise, nats, input"),
         (("--encoding", "utf-8"), "--encoding is for a TEXT"),
         (("--examples", "lines"), "--examples is for a TEXT"),

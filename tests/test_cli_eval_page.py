@@ -10,9 +10,38 @@ import pytest
 
 from charrnn.cli.exit_status import READER_LEFT
 from charrnn.model_file import checkpoint
+from charrnn.scoring.html_page import BEGINNING, GENERATOR, is_page
 from tests.child import PATIENCE
 from tests.evaluating import scored, write
 from tests.program import Program
+
+OLD = BEGINNING + GENERATOR + "old"
+NOT_OURS = "novel.txt is there already, and is nothing that charrnn has written"
+
+HINT = "Name another file with --html, or replace it with --force."
+
+
+def test_what_is_no_page_of_ours_is_replaced_by_force_alone(well_trained: Program) -> None:
+    write("It was a dark and stormy night.\n", "novel.txt")
+    line = ("eval", "names.txt", "--html", "novel.txt")
+    well_trained.refuses(*line, what=NOT_OURS, hint=HINT)
+    assert well_trained.run(*line, "--force").status == 0
+    assert is_page(Path("novel.txt").read_bytes())
+    assert well_trained.run(*line).status == 0  # by now it is one
+
+
+def test_an_empty_file_is_no_loss(well_trained: Program) -> None:
+    write("", "page.html")
+    assert well_trained.run("eval", "names.txt", "--html", "page.html").status == 0
+
+
+def test_pages_of_the_first_versions_are_known(well_trained: Program) -> None:
+    assert well_trained.run("eval", "names.txt", "--html", "page.html").status == 0
+    content = Path("page.html").read_text("utf-8")
+    assert GENERATOR in content
+    first = content.replace(GENERATOR, "")
+    assert is_page(first.encode()[: 1 << 16])
+    assert not is_page(b"<!doctype html>\n<html><head><title>mine</title>")
 
 
 def test_a_page_is_written_whole(well_trained: Program) -> None:
@@ -31,16 +60,16 @@ def test_a_page_is_written_whole(well_trained: Program) -> None:
 
 
 def test_a_page_that_fails_leaves_what_was_there(well_trained: Program) -> None:
-    Path("page.html").write_text("old")
+    Path("page.html").write_text(OLD)
     Path("text.txt").write_bytes(b"anna\n" * 40_000 + b"\xff\n")
     assert well_trained.run("eval", "text.txt", "--html", "page.html").status == 1
-    assert Path("page.html").read_text() == "old"
+    assert Path("page.html").read_text() == OLD
     assert not list(Path().glob(".page*"))
 
 
 def test_a_reader_who_leaves_ends_a_page_quietly_too(well_trained: Program) -> None:
     write("anna\n" * 40_000)
-    Path("page.html").write_text("old")
+    Path("page.html").write_text(OLD)
     line = ("eval", "text.txt", "--per-char", "--html", "page.html")
     with well_trained.going(*line, stdout=subprocess.PIPE) as child:
         assert child.process.stdout is not None
@@ -48,7 +77,7 @@ def test_a_reader_who_leaves_ends_a_page_quietly_too(well_trained: Program) -> N
         child.process.stdout.close()
         assert child.process.wait(PATIENCE) == READER_LEFT
         assert child.err == ""
-    assert Path("page.html").read_text() == "old"
+    assert Path("page.html").read_text() == OLD
     assert not list(Path().glob(".page*"))
 
 

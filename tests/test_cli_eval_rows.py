@@ -6,9 +6,14 @@ import math
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 from charrnn.api import Model, load
+from charrnn.cli import run_scoring
+from charrnn.scoring import ranking
+from charrnn.scoring.blocks import Rows
+from charrnn.scoring.places import Counted
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
 from tests.program import Program
@@ -40,10 +45,99 @@ def test_odd_ones_come_first(well_trained: Program, loaded: Model) -> None:
     assert [row["nats"] for row in long] == sorted((row["nats"] for row in found), reverse=True)
 
 
-def test_what_costs_the_same_stays_in_its_order(well_trained: Program) -> None:
-    found = rows(well_trained, write("bob\nanna\nbob\nanna\nbob\n"), "--per-example")
-    by_name = {name: [r["number"] for r in found if r["text"] == name] for name in ("bob", "anna")}
-    assert by_name == {"bob": [1, 3, 5], "anna": [2, 4]}
+def test_what_repeats_is_told_once(well_trained: Program) -> None:
+    lines = ["bob", "anna", "bob", "anna", "bob", "clara"]
+    found = rows(well_trained, write("\n".join(lines)), "--per-example")
+    told = {row["text"]: (row["number"], row["times"]) for row in found}
+    assert told == {"bob": (1, 3), "anna": (2, 2), "clara": (6, 1)}
+    each = rows(well_trained, "text.txt", "--per-example", "--sort", "input")
+    assert [(row["text"], row["times"]) for row in each] == [(line, 1) for line in lines]
+    plain = well_trained.run("eval", "text.txt", "--per-example").out.splitlines()
+    assert {line.split()[-1]: line.split()[-2] for line in plain}["bob"] == "3"
+
+
+@pytest.mark.parametrize("sort", ["surprise", "nats"])
+def test_the_top_rows_are_the_first_of_all(
+    well_trained: Program, monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    monkeypatch.setattr(ranking, "SPARE", 1)
+    monkeypatch.setattr(run_scoring, "AT_ONCE", 10)
+    write("\n".join(WORDS * 3 + ["qqq", "zz", "qqq"]))
+    every = rows(well_trained, "text.txt", "--per-example", "--sort", sort)
+    for top in (1, 3, 1000):
+        found = rows(well_trained, "text.txt", "--top", str(top), "--sort", sort)
+        assert found == every[:top]
+
+
+def test_only_the_top_rows_are_kept() -> None:
+    kept = ranking.Ranking(by_nats=False, top=3)
+    size = 100_000
+    for first in range(5):
+        text = "a\n" * size
+        stops = np.arange(size) * 2 + 1
+        rows = Rows(
+            text, stops, np.arange(size, dtype=np.float64) + size * first, np.zeros(size, np.int64)
+        )
+        kept.add(ranking.Batch.new(rows, *Counted().take(size)))
+        assert sum(map(len, kept._batches)) == 3
+    assert [row.nats for row in kept.rows()] == [499_999, 499_998, 499_997]
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        ((), [3, 5, 6]),
+        (("--examples", "paragraphs"), [3, 5]),
+        (("--examples", "files"), [1]),
+        (("--sort", "input"), [1, 2, 3, 4, 5, 6, 7]),
+    ],
+)
+def test_a_number_is_the_line_of_the_file(
+    well_trained: Program, options: tuple[str, ...], numbers: list[int]
+) -> None:
+    write("\n  \nanna\n\nbob\nclara\n\n")
+    found = rows(well_trained, "text.txt", "--per-example", *options)
+    assert sorted(row["number"] for row in found) == numbers
+    assert {row["file"] for row in found} == {"text.txt"}
+
+
+def test_of_several_files_each_is_named(well_trained: Program) -> None:
+    write("anna\n\nqqq\n", "one.txt")
+    write("\nbob\n", "two.txt")
+    line = ("one.txt", "two.txt", "--per-example")
+    found = {row["text"]: (row["file"], row["number"]) for row in rows(well_trained, *line)}
+    assert found == {"anna": ("one.txt", 1), "qqq": ("one.txt", 3), "bob": ("two.txt", 2)}
+    plain = well_trained.run("eval", *line).out
+    assert {tuple(row.split()[-2:]) for row in plain.splitlines()} == {
+        ("one.txt:1", "anna"),
+        ("one.txt:3", "qqq"),
+        ("two.txt:2", "bob"),
+    }
+    held_out = rows(well_trained, "--per-example")
+    assert {row["file"] for row in held_out} == {None}
+    assert {row["number"] for row in held_out} <= set(range(1, 7))
+
+
+def test_what_is_above_is_told_by_the_status(well_trained: Program) -> None:
+    write("anna\nqqqqqqqq\nbob\n")
+    costs = {
+        row["text"]: row["bits_per_character"]
+        for row in rows(well_trained, "text.txt", "--per-example")
+    }
+    bits = str((costs["qqqqqqqq"] + max(costs["anna"], costs["bob"])) / 2)
+    ran = well_trained.run("eval", "text.txt", "--above", bits, "--json")
+    assert (ran.status, ran.json["above"], ran.json["examples"]) == (3, 1, 3)
+    assert "1 example above" in ran.err
+    for options in ((), ("--sort", "input")):
+        line = ("eval", "text.txt", "--per-example", "--above", bits, "--json", *options)
+        ran = well_trained.run(*line)
+        assert (ran.status, [row["text"] for row in ran.rows]) == (3, ["qqqqqqqq"])
+    assert well_trained.run("eval", "text.txt", "--above", "100", "--json").json["above"] == 0
+    most = max(row["nats"] for row in rows(well_trained, "text.txt", "--per-char")) / math.log(2)
+    above, below = (str(most + more) for more in (0.001, -0.001))
+    assert well_trained.run("eval", "text.txt", "--per-char", "--above", above).status == 0
+    ran = well_trained.run("eval", "text.txt", "--per-char", "--above", below, "-q")
+    assert (ran.status, ran.err) == (3, "")
 
 
 def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: Program) -> None:

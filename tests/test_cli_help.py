@@ -35,10 +35,9 @@ def test_help_goes_to_stdout_under_both_names(shout: Program, command: list[str]
     assert (short.status, long.status, long.err) == (0, 0, "")
 
 
-@pytest.mark.parametrize("command", [[], ["shout"]])
-def test_where_all_is_missing_there_is_help(shout: Program, command: list[str]) -> None:
-    done = shout.run(*command)
-    assert done.out == shout.run(*command, "--help").out
+def test_where_all_is_missing_there_is_help(shout: Program) -> None:
+    done = shout.run()
+    assert done.out == shout.run("--help").out
     assert (done.status, done.err) == (2, "")
 
 
@@ -90,6 +89,27 @@ def test_the_shell_completes_commands_options_and_names(shout: Program) -> None:
     assert completed("charrnn sh") == ["shout"]
     assert completed("charrnn shout --te") == ["--temp"]
     assert completed("charrnn shout --examples p") == ["paragraphs"]
+
+
+def test_a_corpus_is_completed_with_ours_and_with_files(program: Program) -> None:
+    program.write("diary.txt", "x")
+
+    def completed(word: str) -> list[str]:
+        asked = {"COMP_WORDS": f"charrnn train {word}", "COMP_CWORD": "2"}
+        env = {**asked, "_CHARRNN_COMPLETE": "complete_bash"}
+        return program.run(env=env).out.split()
+
+    assert completed("di") == ["dinosaurs", "diary.txt"]
+    assert completed("n") == [], "the shell knows files alone better"
+    assert {"dinosaurs", "given-names", "reber", "verses", "diary.txt"} <= set(completed(""))
+
+
+def test_the_first_tab_of_zsh_is_answered(shout: Program) -> None:
+    env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    script = shout.run("--show-completion", "zsh", env=env, child=True).out
+    answer = script[script.index("if [[") :]
+    assert '"${funcstack[1]}" == "_charrnn" ]]; then\n  _charrnn "$@"' in answer
+    assert "compinit" in answer, "nothing is missing where completion was never set up"
 
 
 def test_the_script_for_completion_is_shown(shout: Program) -> None:

@@ -187,7 +187,8 @@ def test_json_tells_what_the_model_says_of_the_text(
     prime_nats = expected(babbler(), prime, ended=False)
     for line, drawn in zip(found, hidden, strict=True):
         assert list(line) == [
-            *("schema", "text", "characters", "nats", "nats_per_character", "ended")
+            *("schema", "text", "characters", "nats", "nats_per_character", "ended"),
+            "temperature",
         ]
         assert line["schema"] == "charrnn.sample/1"
         assert line["characters"] == len(line["text"])
@@ -250,12 +251,13 @@ def test_what_cannot_be_drawn_is_given_up_and_said(
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("abc\n")
     done = sampled(program, abc, "--novel", str(corpus), "-n", "50", child=True)
-    assert (done.status, done.out) == (0, "")
+    assert (done.status, done.out) == (1, "")
     assert done.err == (
-        "charrnn: warning: gave up 50 of 50 samples: 101 draws brought nothing novel\n"
+        "charrnn: error: gave up 50 of 50 samples: 101 draws brought nothing novel\n"
+        "Ask for fewer, or raise the temperature with -t.\n"
     )
     done = sampled(program, abc, "--unique", "--json", "-n", "3", child=True)
-    assert len(done.out.splitlines()) == 1
+    assert (done.status, len(done.out.splitlines())) == (1, 1)
     assert "gave up 2 of 3 samples: 101 draws brought nothing unique" in done.err
 
 

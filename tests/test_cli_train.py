@@ -30,7 +30,7 @@ def test_examples_are_what_they_are_said_to_be(
 def test_auto_says_what_it_found(program: Program) -> None:
     assert (
         "a line each, for no blank line parts them"
-        in program.run("train", "names.txt", "--dry-run").err
+        in program.run("train", "names.txt", "--dry-run").out
     )
 
 
@@ -110,7 +110,8 @@ def test_a_corpus_may_be_packed_come_through_a_pipe_or_come_along(
     (program / "names.gz").write_bytes(gzip.compress(text))
     packed = program.run("train", "names.gz", "--dry-run", "--json", child=True)
     piped = program.run("train", "-", "--dry-run", "--json", stdin=text, child=True)
-    assert packed.json["corpus"] == piped.json["corpus"]
+    corpora = [ran.json["corpus"] | {"sources": []} for ran in (packed, piped)]
+    assert corpora[0] == corpora[1]
     ran = program.run("train", "dinosaurs", "--dry-run", "--json", child=True)
     assert ran.json["corpus"]["examples"] > 1000
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import charrnn
 from charrnn import settings
 from charrnn.cli import prepare, progress
+from charrnn.cli.numbers import epochs_in_words
 from charrnn.model_file import checkpoint
 from tests.program import Program
 from tests.runs import BRIEF, SIZE, plan_of, summary_of
@@ -47,9 +50,9 @@ def test_a_dry_run_tells_the_plan_and_touches_nothing(program: Program) -> None:
     summary_of(program)
     before = {path: path.stat().st_mtime_ns for path in Path().iterdir()}
     ran = program.run("train", "names.txt", "--dry-run", "--metrics", "run.jsonl")
-    assert (ran.status, ran.out) == (0, "")
-    for word in ("corpus", "held out", "network", "memory", "steps", "time", "to beat"):
-        assert f"\n{word} " in f"\n{ran.err}"
+    assert (ran.status, ran.err) == (0, "")
+    for word in ("corpus", "held out", "network", "memory", "steps", "time", "to beat", "words"):
+        assert f"\n{word} " in f"\n{ran.out}"
     assert {path: path.stat().st_mtime_ns for path in Path().iterdir()} == before
 
 
@@ -73,8 +76,9 @@ def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
     assert list(summary) == [
         *("schema", "model", "corpus", "parameters", "hidden", "layers", "epochs", "steps"),
         *("characters_seen", "seconds", "characters_per_second", "best", "baselines", "stopped"),
+        "warnings",
     ]
-    assert list(summary["corpus"]) == [
+    assert list(summary["corpus"])[:6] == [
         *("examples", "characters", "symbols", "held_out_examples", "held_out_characters"),
         "examples_are",
     ]
@@ -99,8 +103,88 @@ def test_lines_to_type_next_name_the_model_where_they_must(program: Program) -> 
 
 def test_quiet_is_quiet(program: Program) -> None:
     ran = program.run("train", "names.txt", *BRIEF, "-q")
-    assert ran.err == ""
-    assert ran.out.startswith("model ")
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+    assert program.run("train", "names.txt", "--dry-run", "-q").out == ""
+    again = program.run("train", "names.txt", *BRIEF, "-q", "--json", "--force")
+    assert (again.json["schema"], again.err) == ("charrnn.train/1", "")
+
+
+def test_what_is_doubtful_about_a_corpus_is_in_json_too(program: Program) -> None:
+    program.write("names.txt", "anna\nbob\nclara\n" * 20)
+    (doubt,) = plan_of(program, *BRIEF)["warnings"]
+    assert doubt["kind"] == "repeated"
+    assert doubt["count"] == doubt["of"] == 6
+    assert summary_of(program)["warnings"] == [doubt]
+    program.write("names.txt", "".join(f"{a}{b}\n" for a in "abcdef" for b in "ghijkl"))
+    assert plan_of(program, *BRIEF)["warnings"] == []
+
+
+def test_a_plan_and_what_the_file_holds_have_one_name_for_one_thing(program: Program) -> None:
+    gated = ("--cell", "gru", "--ends", "halt")
+    plan, summary = plan_of(program, *BRIEF, *gated), summary_of(program, *gated)
+    held = program.run("info", "--json").json
+    same = ("corpus", "parameters", "hidden", "layers", "baselines")
+    for name in (*same, "symbols", "settings"):
+        assert plan[name] == held[name], name
+    for name in same:
+        assert summary[name] == held[name], name
+    assert list(plan["baselines"]) == list(held["baselines"])
+
+
+def test_of_eight_baselines_a_plan_shows_the_simplest_and_the_best(program: Program) -> None:
+    told = program.run("train", "names.txt", *BRIEF, "--dry-run").out
+    losses = plan_of(program, *BRIEF)["baselines"]
+    best = min(losses, key=lambda name: losses[name])
+    assert len(losses) == 8
+    assert f"to beat    uniform {losses['uniform']:.3f}, where each symbol" in told
+    assert f"           {best} {losses[best]:.3f} (" in told
+    assert [name for name in losses if f"{name} {losses[name]:.3f}" in told] == ["uniform", best]
+
+
+def test_the_end_of_a_run_is_told_in_nats_in_bits_and_as_a_perplexity(program: Program) -> None:
+    ran = program.run("train", "names.txt", *BRIEF)
+    shown = f"{charrnn.load().trained.best_nats_per_character:.3f} nats or "
+    assert shown in ran.out
+    perplexity = program.run("info", "--json").json["best"]["perplexity"]
+    assert f"perplexity {perplexity:.2f}," in ran.out
+
+
+def test_one_is_no_plural_and_an_epoch_that_is_not_over_is_not_none(program: Program) -> None:
+    ran = program.run("train", "names.txt", *SIZE, "--epochs", "1")
+    assert re.search(r"steps?, 1 epoch,", ran.out)
+    assert (
+        "1 minute (--minutes)"
+        in program.run("train", "names.txt", "--minutes", "1", "--dry-run").out
+    )
+    timed = ("--minutes", "0.001", "--force", "--check-every", "1")
+    program.run("train", "names.txt", *SIZE, *timed).says()
+    assert "0 epochs" not in program.run("info").out
+    assert epochs_in_words(0) == "less than 1 epoch"
+
+
+# What to type next
+
+
+def test_what_came_through_a_pipe_is_not_offered_for_evaluation(program: Program) -> None:
+    names = Path("names.txt").read_bytes()
+    ran = program.run("train", "-", *BRIEF, stdin=names, child=True)
+    assert ran.status == 0
+    assert "charrnn sample -n 10" in ran.err
+    assert "charrnn eval" not in ran.err
+
+
+def test_nothing_held_out_is_not_offered_for_evaluation(program: Program) -> None:
+    ran = program.run("train", "names.txt", *BRIEF, "--holdout", "0")
+    assert "charrnn eval" not in ran.err
+
+
+def test_to_learn_for_longer_is_offered_unless_the_best_was_early(program: Program) -> None:
+    ran = program.run("train", "names.txt", *SIZE, "--epochs", "4")
+    assert "--resume --epochs 8" in ran.err
+    far = ("--epochs", "60", "--lr", "0.3", "--check-every", "5", "--dropout", "0")
+    ran = program.run("train", "names.txt", *SIZE, *far, "--force")
+    assert "# learn for longer" not in ran.err
+    assert re.search(r"the best was at step \d+ of \d+: .*--dropout, a smaller --hidden", ran.err)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -112,6 +196,17 @@ def test_samples_are_shown_at_check_ups(program: Program, count: int) -> None:
     row = next(at for at, line in enumerate(lines) if line.startswith("      step")) + 1
     after = lines[row + 1 : lines.index("", row) if "" in lines[row:] else lines.index("next:")]
     assert len([line for line in after if line.startswith("            ")]) == count
+
+
+def test_a_log_file_has_a_row_for_every_check_up_and_stars_the_best(program: Program) -> None:
+    ran = program.run("train", "names.txt", *SIZE, "--epochs", "12", "--check-every", "3")
+    rows = re.findall(r"^ +([\d,]+) +\d+\.\d\d +\d.*?(\*)?(?:  better.*)?$", ran.err, re.MULTILINE)
+    history = charrnn.load().trained.history
+    assert [int(step) for step, _ in rows] == [row["step"] for row in history]
+    best = math.inf
+    for (_, star), row in zip(rows, history, strict=True):
+        assert bool(star) == (row["held_out"] < best)
+        best = min(best, row["held_out"])
 
 
 def test_a_log_file_gets_plain_lines_and_a_sign_of_life(
@@ -127,7 +222,9 @@ def test_a_log_file_gets_plain_lines_and_a_sign_of_life(
 def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> None:
     summary_of(program, "--epochs", "40", "--check-every", "1")
     whole = checkpoint.load("model.npz")
-    needed = checkpoint.room_needed(replace(whole, state=replace(whole.state, history=[])))
+    needed = checkpoint.room_needed(
+        "model.npz", replace(whole, state=replace(whole.state, history=[]))
+    )
     room = needed + prepare.CHECKUP * whole.state.step
     assert needed < Path("model.npz").stat().st_size < room
 

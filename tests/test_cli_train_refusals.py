@@ -41,6 +41,15 @@ def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
     )
 
 
+def test_wrong_bytes_are_replaced_or_skipped_if_asked(program: Program) -> None:
+    Path("log.txt").write_bytes(b"anna\nb\xffb\nclara\ndora\n")
+    assert program.run("train", "log.txt", "--dry-run").status == 1
+    for errors, examples in (("replace", 4), ("skip", 3)):
+        ran = program.run("train", "log.txt", "--dry-run", "--json", "--errors", errors)
+        corpus = ran.json["corpus"]
+        assert corpus["examples"] + corpus["held_out_examples"] == examples
+
+
 # Wrong usage
 
 
@@ -94,10 +103,13 @@ def test_a_corpus_that_comes_along_is_never_replaced(program: Program, tmp_path:
     assert "the model would be written over" in ran.err
 
 
-def test_with_nothing_at_all_there_is_help(program: Program) -> None:
+def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
     ran = program.run("train")
-    assert (ran.status, ran.err) == (2, "")
-    assert ran.out == program.run("train", "--help").out
+    assert (ran.status, ran.out) == (2, "")
+    what, hint = ran.err.splitlines()
+    assert what == "charrnn: error: CORPUS is missing"
+    assert hint.startswith("Name a file, - for standard input, or one of dinosaurs, ")
+    assert hint.endswith("Try 'charrnn train --help'.")
 
 
 def test_every_option_is_tried_somewhere() -> None:

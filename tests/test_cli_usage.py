@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from charrnn.cli import did_you_mean
+from charrnn.cli.app import load
 from tests.program import Program
 
 HINT = "Try 'charrnn shout --help'.\n"
@@ -35,6 +37,79 @@ def test_wrong_usage_is_one_line_and_a_hint(
     what = what or "--examples: 'line' is not one of auto, lines, paragraphs, files"
     ran = shout.run(*line.split())
     assert (ran.status, ran.out, ran.err) == (2, "", f"charrnn: error: {what}\n{hint}")
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("generate", "sample"),
+        ("predict", "sample or eval"),
+        ("score", "eval"),
+        ("test", "eval"),
+        ("sample --length 9", "--max-chars"),
+        ("sample --temperature 1", "--temp"),
+        ("sample --checkpoint m.npz", "-m"),
+        ("train --lstm", "--cell lstm"),
+        ("train -o m.npz", "-m"),
+        ("train --temperature 1", "--temp of charrnn sample"),
+        ("train --length 9", "--max-chars of charrnn sample"),
+        ("train --learning-rate 1", "--lr"),
+        ("train --rnn_size 9", "--hidden"),
+        ("train --rnn_size=9", "--hidden"),
+        ("train --seq_length 9", "--bptt"),
+        ("train --num_layers 2", "--layers"),
+        ("train --batch_size 9", "--batch"),
+        ("train --max_epochs 9", "--epochs"),
+        ("train --hiden 9", "--hidden"),
+        ("train --chek-every 9", "--check-every"),
+    ],
+)
+def test_words_of_other_programs_and_slips_are_understood(
+    program: Program, line: str, meant: str
+) -> None:
+    ran = program.run(*line.split())
+    assert ran.status == 2
+    assert ran.err.splitlines()[1].startswith(f"Did you mean {meant}? Try 'charrnn ")
+
+
+@pytest.mark.parametrize("option", ["--verbose", "--debug", "--foo", "-x", "-vv", "--no-color"])
+def test_rather_nothing_is_guessed_than_something_silly(program: Program, option: str) -> None:
+    for command in ("train", "sample", "eval", "info"):
+        assert "Did you mean" not in program.run(command, option).err
+
+
+def test_no_graphics_card_is_asked_for(program: Program) -> None:
+    for option in ("--gpu", "--device", "--cuda"):
+        assert "needs no graphics card" in program.run("train", "names.txt", option).err
+
+
+def test_every_word_of_others_leads_to_something_of_ours() -> None:
+    assert set(did_you_mean.COMMANDS) == {"train", "sample", "eval", "info"}
+    for command, option in did_you_mean.OPTIONS:
+        names = [name for one in load(command).params for name in one.opts]
+        assert option.split()[0] in names, option
+    ours = {
+        (command, name.lstrip("-"))
+        for command, _ in did_you_mean.OPTIONS
+        for one in load(command).params
+        for name in one.opts
+    }
+    words = {
+        (command, word) for (command, _), words in did_you_mean.OPTIONS.items() for word in words
+    }
+    assert not ours & words, "what is ours needs no translation"
+
+
+def test_a_model_in_the_place_of_a_text_is_told_what_to_type(trained: Program) -> None:
+    for command in ("info", "sample"):
+        ran = trained.run(command, "model.npz")
+        assert ran.status == 2
+        assert f"A model is named with -m: charrnn {command} -m model.npz." in ran.err
+    for line in (("eval", "model.npz"), ("train", "model.npz", "-m", "other.npz")):
+        ran = trained.run(*line)
+        assert ran.status == 1
+        assert "model.npz is a model of charrnn, not a text" in ran.err
+        assert "-m" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli.curve import HEIGHT, LABEL, picture
+from charrnn.cli.console import Output
+from charrnn.cli.curve import HEIGHT, LABEL, learning_curve, picture
+from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.escaping import Visible
+from charrnn.model_file.checkpoint import record_of
 
 LOSSES = st.floats(0.01, 20)
 
@@ -53,6 +58,21 @@ def test_the_baseline_is_a_line_with_its_name_and_value() -> None:
     (line,) = (line for line in lines if line.startswith(" 1.50"))
     assert line.count("-") > 10
     assert "markov-3" in lines[-1]
+
+
+def test_it_begins_at_step_0_with_what_a_network_knows_before_it_learns() -> None:
+    corpus = from_texts(["ab", "ba"], CorpusConfig(holdout=0))
+    record = record_of(corpus, CorpusConfig(), {"unigram": 3.0, "markov-3": 1.5})
+    lines = learning_curve(rows((2.5, 2.5), (2, 2)), record, Output(io.StringIO))
+    assert lines[1] == "nats per character"
+    assert lines[2].startswith(" 3.06 ")
+    (axis,) = (line for line in lines if line.endswith("20 steps"))
+    assert axis.split()[0] == "0"
+    went_on = learning_curve(
+        rows((2.5, 2.5), (2, 2)), replace(record, known="ab"), Output(io.StringIO)
+    )
+    (axis,) = (line for line in went_on if line.endswith("20 steps"))
+    assert axis.split()[0] == "10", "what began from a model had learned before"
 
 
 def test_no_loss_is_below_nothing() -> None:

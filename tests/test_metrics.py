@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.cli import line_sink
+from charrnn.cli.console import Console
 from charrnn.cli.metrics import Metrics
+from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
+from charrnn.model_file import checkpoint
+from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.architecture import Architecture
 from charrnn.network.grid import UNIT
 from charrnn.network.parameters import Parameters
@@ -21,11 +28,18 @@ from charrnn.scoring.score import Score
 from charrnn.training.loop import Checkup, Done, Event, Step, TrainState
 
 
-def state_at(step: int, examined: bool = False) -> TrainState:
-    """The state of a run that has come so far; only its counters matter here."""
+def run_at(step: int, examined: bool = False, **changes: Any) -> Checkpoint:
+    """A run that has come so far; of its state only the counters matter here."""
     history: list[dict[str, float]] = [{"step": step}] if examined else []
     parameters = Parameters.zeros(Architecture(3, 1, 1))
-    return TrainState(parameters, {}, [], step=step, history=history)
+    state = TrainState(parameters, {}, [], step=step, history=history)
+    run = checkpoint.load(Path(__file__).parent / "formats" / "format-1.npz")
+    return replace(run, state=state, config=replace(run.config, **changes))
+
+
+def opened(path: Path, run: Checkpoint, stop: Stop | None = None) -> Metrics:
+    """The metrics of that run; one that has come farther than its beginning is resumed."""
+    return Metrics(path, run, Console(), stop or Stop(), is_resumed=bool(run.state.step))
 
 
 def events(first: int, last: int, every: int = 3) -> Iterable[Event]:
@@ -36,9 +50,9 @@ def events(first: int, last: int, every: int = 3) -> Iterable[Event]:
             yield Checkup(step, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True)
 
 
-def write(path: Path, state: TrainState, more: Iterable[Event]) -> None:
-    """Go on with the file from this state."""
-    with closing(Metrics(path, state)) as metrics:
+def write(path: Path, run: Checkpoint, more: Iterable[Event]) -> None:
+    """Go on with the file from where the run stands."""
+    with closing(opened(path, run)) as metrics:
         for event in more:
             metrics.note(event)
         metrics.sync()
@@ -58,17 +72,18 @@ def path(tmp_path: Path) -> Path:
 def straight(tmp_path: Path) -> bytes:
     """What a run of ten steps writes."""
     whole = tmp_path / "straight.jsonl"
-    write(whole, state_at(0), events(1, 10))
+    write(whole, run_at(0), events(1, 10))
     return whole.read_bytes()
 
 
 def test_each_event_has_its_line(path: Path) -> None:
-    write(path, state_at(0), [*events(1, 3), Done("epochs")])
+    write(path, run_at(0), [*events(1, 3), Done("epochs")])
     assert [(line["schema"], line["step"]) for line in lines(path)] == [
+        ("charrnn.run/1", 0),
         *(("charrnn.step/1", step) for step in (1, 2, 3)),
         ("charrnn.checkup/1", 3),
     ]
-    assert lines(path)[0] == {
+    assert lines(path)[1] == {
         "schema": "charrnn.step/1",
         "step": 1,
         "characters": 8,
@@ -81,13 +96,13 @@ def test_each_event_has_its_line(path: Path) -> None:
 
 
 def test_where_nothing_is_held_out_there_is_nothing_to_say_of_it(path: Path) -> None:
-    write(path, state_at(0), [Checkup(1, None, 2.5, True)])
-    assert lines(path)[0]["held_out_nats_per_character"] is None
+    write(path, run_at(0), [Checkup(1, None, 2.5, True)])
+    assert lines(path)[-1]["held_out_nats_per_character"] is None
 
 
 def test_each_line_is_there_at_once(path: Path) -> None:
-    with closing(Metrics(path, state_at(0))) as metrics:
-        for number, event in enumerate(events(1, 2), 1):
+    with closing(opened(path, run_at(0))) as metrics:
+        for number, event in enumerate(events(1, 2), 2):
             metrics.note(event)
             assert len(lines(path)) == number
 
@@ -97,11 +112,11 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_does(
     tmp_path_factory: pytest.TempPathFactory, killed: int, saved: int, examined: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("metrics")
-    write(folder / "straight", state_at(0), events(1, 10))
+    write(folder / "straight", run_at(0), events(1, 10))
     whole = (folder / "straight").read_bytes()
     examined = examined and saved % 3 == 0
-    needed = state_at(saved, examined)
-    write(folder / "least", state_at(0), events(1, saved))
+    needed = run_at(saved, examined)
+    write(folder / "least", run_at(0), events(1, saved))
     least = (folder / "least").read_bytes()
     if not examined and saved % 3 == 0:
         least = b"".join(least.splitlines(keepends=True)[:-1])
@@ -116,19 +131,19 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_does(
 
 def test_another_run_goes_below(path: Path, straight: bytes) -> None:
     path.write_bytes(straight)
-    write(path, state_at(0), events(1, 10))
+    write(path, run_at(0), events(1, 10))
     assert path.read_bytes() == straight * 2
 
 
 def test_what_is_cut_belongs_to_the_last_run(path: Path, straight: bytes) -> None:
     path.write_bytes(straight * 2)
-    write(path, state_at(4), events(5, 10))
+    write(path, run_at(4), events(5, 10))
     assert path.read_bytes() == straight * 2
 
 
 def test_a_run_that_had_none_so_far_leaves_those_of_others(path: Path, straight: bytes) -> None:
     path.write_bytes(straight)
-    write(path, state_at(20), events(21, 22))
+    write(path, run_at(20), events(21, 22))
     assert path.read_bytes().startswith(straight)
     assert [line["step"] for line in lines(path)][-3:] == [21, 21, 22]
 
@@ -140,21 +155,81 @@ def test_a_run_that_had_none_so_far_leaves_those_of_others(path: Path, straight:
 def test_other_files_are_left_alone(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(CharrnnError, match=r"run\.jsonl holds something else"):
-        Metrics(path, state_at(0))
+        opened(path, run_at(0))
     assert path.read_bytes() == content
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(CharrnnError, match="cannot be written"):
-        Metrics(tmp_path / "no" / "run.jsonl", state_at(0))
+        opened(tmp_path / "no" / "run.jsonl", run_at(0))
     with pytest.raises(CharrnnError, match="cannot be written"):
-        Metrics(tmp_path, state_at(0))
+        opened(tmp_path, run_at(0))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_is_told() -> None:
-    with (
-        closing(Metrics(Path("/dev/full"), state_at(0))) as metrics,
-        pytest.raises(CharrnnError, match="/dev/full cannot be written: No space left"),
-    ):
-        metrics.note(Step(1, 8, 2.0, 0.5, 0.01))
+    with pytest.raises(CharrnnError, match="/dev/full cannot be written: No space left"):
+        opened(Path("/dev/full"), run_at(0))
+
+
+@pytest.mark.parametrize("changes", [{"seed": 70}, {"hidden": 9}, {"lr": 0.5}, {"ends": "halt"}])
+def test_nothing_of_another_run_is_cut(path: Path, changes: dict[str, Any]) -> None:
+    write(path, run_at(0, **changes), events(1, 10))
+    other = path.read_bytes()
+    write(path, run_at(4), events(5, 6))
+    assert path.read_bytes().startswith(other)
+    assert [(line["schema"], line["step"]) for line in lines(path)[len(other.splitlines()) :]] == [
+        ("charrnn.run/1", 4),
+        ("charrnn.step/1", 5),
+        ("charrnn.step/1", 6),
+        ("charrnn.checkup/1", 6),
+    ]
+
+
+def test_who_has_come_after_another_run_goes_on_below_it(path: Path) -> None:
+    write(path, run_at(0, seed=70), events(1, 10))
+    write(path, run_at(4), events(5, 9))
+    whole = path.read_bytes()
+    write(path, run_at(5), events(6, 9))
+    assert path.read_bytes() == whole
+
+
+def test_a_run_that_may_last_longer_is_still_the_same(path: Path, straight: bytes) -> None:
+    path.write_bytes(straight)
+    write(path, run_at(4, epochs=99, minutes=1.5, patience=3), events(5, 10))
+    assert path.read_bytes() == straight
+
+
+def test_lines_that_do_not_tell_their_run_are_kept(path: Path, straight: bytes) -> None:
+    unnamed = b"".join(straight.splitlines(keepends=True)[1:])
+    path.write_bytes(unnamed)
+    write(path, run_at(4), events(5, 6))
+    assert path.read_bytes().startswith(unnamed)
+    assert lines(path)[-3]["schema"] == "charrnn.step/1"
+
+
+def test_it_tells_its_run_by_the_text_and_the_seed(path: Path) -> None:
+    write(path, run_at(0, seed=70), [])
+    told = lines(path)[0]
+    assert set(told) == {"schema", "run", "step", "seed", "corpus"}
+    assert (told["seed"], len(told["run"]), len(told["corpus"])) == (70, 16, 64)
+
+
+def test_a_pipe_that_is_full_does_not_outlast_the_wish_to_stop(path: Path) -> None:
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # who never reads
+    try:
+        stop = Stop()
+        stop.requested = True
+        with closing(opened(path, run_at(0), stop)) as metrics:
+            for event in events(1, 3000):  # more than any pipe holds
+                metrics.note(event)
+    finally:
+        os.close(reader)
+
+
+def test_a_pipe_without_a_reader_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_sink, "PATIENCE", 0.0)
+    os.mkfifo(path)
+    with pytest.raises(CharrnnError, match="is a pipe, and nobody reads it"):
+        opened(path, run_at(0))

@@ -6,21 +6,24 @@ import io
 import math
 import os
 import re
+from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 
 from charrnn import memory
-from charrnn.cli import numbers, table
+from charrnn.cli import numbers, progress, table
 from charrnn.cli.checkup_rows import CheckupRows, preview
-from charrnn.cli.console import NARROW, Output
+from charrnn.cli.console import NARROW, Console, Output
 from charrnn.cli.progress import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.model_file import checkpoint
 from charrnn.network.grid import UNIT
 from charrnn.network.model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings import TrainConfig
-from charrnn.training.loop import Checkup, start
+from charrnn.training.loop import Checkup, start, train
 from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF
@@ -30,9 +33,10 @@ FILE = Output(io.StringIO)
 BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 
 
-def checkup(step: int, nats: float, *, is_best: bool = True, train: float = 2.0) -> Checkup:
-    """A check-up at which the held-out text had that loss."""
-    return Checkup(step, Score(characters=1, units=round(nats / UNIT)), train, is_best)
+def checkup(step: int, nats: float) -> Checkup:
+    """A check-up at which the held-out text had that loss, and training one of 2."""
+    score = Score(characters=1, units=round(nats / UNIT))
+    return Checkup(step, score, 2.5, True, familiar_nats_per_character=2.0)
 
 
 class Window(io.StringIO):
@@ -62,13 +66,58 @@ def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
     for step, nats in enumerate([3.0, 3.1, 2.4, 1.9, 1.9]):
         line = [*rows.lines(checkup(step, nats), 1)][-1]
         ends.append("".join(line.partition("*")[1:]))
-    assert ends == ["*  past uniform", "", "*  past markov-2", "*  past markov-3", ""]
+    assert ends == [
+        "*  better than uniform",
+        "",
+        *(f"*  better than markov-{n}" for n in (2, 3)),
+        "",
+    ]
 
 
 def test_a_run_that_goes_on_knows_what_it_had_passed() -> None:
     rows = CheckupRows(True, BASELINES, FILE, best=2.2)
     assert not [*rows.lines(checkup(1, 2.3), 1)][-1].endswith("*")
     assert [*rows.lines(checkup(2, 2.1), 1)][-1].endswith("*")
+
+
+class Ticks(io.StringIO):
+    """A terminal that can be told what it has seen."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_best_is_never_left_out_however_fast_rows_come(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "ROW", math.inf)  # there is never time for another
+    seen = Ticks()
+    monkeypatch.setattr("sys.stderr", seen)
+    monkeypatch.setenv("TERM", "xterm")
+    program.run("train", "names.txt", *BRIEF)
+    run = checkpoint.load("model.npz")
+    with progress.Progress(run, 100, Console(), 0) as screen:
+        screen.rows = CheckupRows(True, {}, screen.console.err)
+        for step, (nats, is_best) in enumerate(
+            [(3.0, True), (2.9, True), (2.95, False), (2.8, True), (2.9, False)], 1
+        ):
+            screen.show(replace(checkup(step, nats), is_best=is_best))
+        screen.finish()
+    rows = re.findall(
+        r"(\d) +[\d.]+ +2\.000 +([\d.]+)", re.sub(r"\x1b\[[\d;]*m", "", seen.getvalue())
+    )
+    assert rows == [("1", "3.000"), ("2", "2.900"), ("4", "2.800"), ("5", "2.900")]
+
+
+def test_the_gap_is_between_two_losses_that_are_measured_alike() -> None:
+    corpus = from_texts(NAMES.split() * 3, CorpusConfig(holdout=0.3))
+    config = fitted(TrainConfig(hidden=8, dropout=0.9, epochs=40), corpus)
+    for event in train(start(corpus, config), corpus, config):
+        if isinstance(event, Checkup) and event.score is not None and event.step > 50:
+            *_, row = CheckupRows(True, {}, FILE).lines(event, 1)
+            shown, held_out, _, gap = (float(word) for word in row.replace("*", "").split()[2:])
+            assert gap == pytest.approx(held_out - shown, abs=2e-3)
+            assert event.familiar_nats_per_character < event.train_nats_per_character
 
 
 def test_without_anything_held_out_there_is_less_to_say() -> None:
@@ -185,8 +234,17 @@ def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
 # Columns
 
 
+def test_wide_characters_are_wrapped_where_the_window_ends() -> None:
+    text = "\u4e00\u4e8c \u4e09 a " * 20 + "\u56db" * 30
+    for columns in (8, 9, 21, 50):
+        lines = table.wrap(text, columns)
+        assert max(map(cell_len, lines)) <= columns
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert len(lines) < 2.5 * cell_len(text) / columns
+
+
 def test_entries_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{table.TOGETHER}7")]
+    told = [("name", "word " * 30), ("", f"an --option{numbers.TOGETHER}7")]
     lines = list(table.entries(told, FILE))
     assert lines[0].startswith("name       word")
     assert all(line.startswith(" " * table.INDENT) for line in lines[1:])

@@ -160,9 +160,9 @@ def test_what_is_no_encoding_is_refused(encoding: str) -> None:
 
 
 def test_unknown_ways_to_read_are_refused() -> None:
-    with pytest.raises(SettingError, match="newlines cannot be drop"):
+    with pytest.raises(SettingError, match="newlines cannot be 'drop'"):
         Reading(newlines="drop")  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="normalize cannot be NFD"):
+    with pytest.raises(SettingError, match="normalize cannot be 'NFD'"):
         Reading(normalize="NFD")  # type: ignore[arg-type]
 
 
@@ -232,7 +232,7 @@ def test_lines_with_wrong_bytes_are_left_out_in_every_encoding(path: Path, encod
 
 def test_unless_it_is_asked_for_no_error_is_passed_over(path: Path) -> None:
     assert Reading().errors == "strict"
-    with pytest.raises(SettingError, match="errors cannot be ignore"):
+    with pytest.raises(SettingError, match="errors cannot be 'ignore'"):
         Reading(errors="ignore")  # type: ignore[arg-type]
 
 

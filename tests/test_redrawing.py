@@ -2,12 +2,12 @@
 
 import random
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from charrnn.corpus.segmentation import Cut, cut
-from charrnn.sampling.redrawing import ATTEMPTS, IN_VAIN, Known, growing_groups, redrawn
+from charrnn.sampling.redrawing import ATTEMPTS, IN_VAIN, Known, growing_groups, mark_of, redrawn
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
 from tests.speaking import END, babbler, independent, speller
 
@@ -19,13 +19,17 @@ def known(text: str, kind: Cut = "lines", block: int = 1000) -> Known:
     return Known(cut((text[at : at + block] for at in range(0, len(text), block)), kind))
 
 
+def is_in(refused: Known | None, before: str = "") -> Callable[[Sample], bool]:
+    return lambda sample: refused is not None and before + sample.text in refused
+
+
 def drawn(
     sampler: Sampler, count: int, refused: Known | None = None, unique: bool = False
 ) -> list[str | None]:
     def whole(sample: Sample) -> str:
         return sample.text
 
-    samples = redrawn(sampler, count, whole, refused, unique)
+    samples = redrawn(sampler, count, whole, is_in(refused), set() if unique else None)
     return [None if sample is None else sample.text for sample in samples]
 
 
@@ -88,8 +92,21 @@ def test_the_prime_counts_as_part_of_the_text() -> None:
     def whole(sample: Sample) -> str:
         return "a" + sample.text
 
-    assert next(redrawn(sampler, 1, whole, known("bc"), False)) is not None
-    assert next(redrawn(sampler, 1, whole, known("abc"), False)) is None
+    assert next(redrawn(sampler, 1, whole, is_in(known("bc"), "a"))) is not None
+    assert next(redrawn(sampler, 1, whole, is_in(known("abc"), "a"))) is None
+    said = {mark_of("abc")}
+    assert next(redrawn(sampler, 1, whole, is_in(None), said)) is None
+
+
+@pytest.mark.parametrize("block", [1, 2, 1000])
+def test_case_and_outer_spaces_may_be_ignored(block: int) -> None:
+    text = "Anna \nÜBER straße\n\nbob"
+    blocks = (text[at : at + block] for at in range(0, len(text), block))
+    names = Known(cut(blocks, "lines"), ignoring_case=True)
+    assert len(names) == 3
+    assert all(name in names for name in ("anna", " ANNA", "über STRASSE", "Bob\t"))
+    assert not any(name in names for name in ("an na", "", "uber strasse"))
+    assert "anna" not in known(text)
 
 
 def test_a_hopeless_case_is_given_up() -> None:

@@ -224,10 +224,13 @@ def test_the_likeliest_symbol_has_rank_1() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
-def test_every_figure_of_every_text_is_a_number(texts: list[str]) -> None:
+def test_every_figure_that_exists_is_a_number(texts: list[str]) -> None:
     score = Scorer(LanguageModel(network(Architecture(5, 4, 1)), ABC)).score_texts(texts)
-    flat = {**score.figures(), **score.without_end.figures(), **score.without_unknown.figures()}
-    assert all(math.isfinite(n) for n in flat.values() if isinstance(n, (int, float)))
+    for mean in (score.overall, score.without_end, score.without_unknown):
+        exists = mean.count > 0
+        assert math.isfinite(mean.nats_per_character) == exists
+        assert math.isfinite(mean.perplexity) == exists
+    assert math.isfinite(score.bits_per_byte) == (score.bytes > 0)
 
 
 def test_the_perplexity_of_what_cannot_be_is_the_largest_float_and_not_infinite() -> None:

@@ -44,7 +44,7 @@ def backward(
     d_ux: Array,
     d_wh: Array,
     d_before: Sequence[Array],
-    spare: Array,
+    spare: Sequence[Array],
 ) -> None:
     """The way back."""
     d_s = d_after[1].copy()

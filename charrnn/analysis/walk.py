@@ -115,7 +115,7 @@ class Walk:
         d_ux = d_after[0] if cell.gates == 1 else layer.ux[t, lane]
         d_wh = d_ux if cell.one_gradient else np.empty_like(d_ux)
         d_before = [np.zeros_like(d_after[0]), *d_after[1:]]
-        spare = np.empty_like(d_ux)
+        spare = [np.empty_like(d_ux) for _ in range(2)]
         tape = layer.tape[t, lane]
         cell.backward(d_after, before, after, tape, d_ux, d_wh, d_before, spare)
         return d_ux, d_wh, before[0], d_before

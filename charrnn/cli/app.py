@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn.cli import completion, usage
 from charrnn.cli import help as page
-from charrnn.cli import usage
 from charrnn.cli.console import Console, show_version
+from charrnn.cli.did_you_mean import meant_by_command
 from charrnn.cli.exit_status import USAGE
 from charrnn.errors import SettingError
 from charrnn.escaping import Raw
@@ -30,17 +30,17 @@ class Entry(NamedTuple):
 
     where: str
     line: str
-    works_alone: bool = False  # without any option
 
 
 COMMANDS = {
     "train": Entry("charrnn.cli.train:train", "Train a network on a corpus."),
-    "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model.", True),
-    "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model foretells a text.", True),
+    "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model."),
+    "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model predicts a text."),
     "fill": Entry("charrnn.cli.fill:fill", "Fill in what is missing of a text."),
-    "embed": Entry("charrnn.cli.embed:embed", "Turn each text into one vector.", True),
-    "reach": Entry("charrnn.cli.reach:reach", "Show how far the gradient reaches back.", True),
-    "info": Entry("charrnn.cli.info:info", "Show what a model file holds.", True),
+    "embed": Entry("charrnn.cli.embed:embed", "Turn each text into one vector."),
+    "reach": Entry("charrnn.cli.reach:reach", "Show how far the gradient reaches back."),
+    "info": Entry("charrnn.cli.info:info", "Show what a model file holds."),
+    "slim": Entry("charrnn.cli.slim:slim", "Write a model without what only training needs."),
 }
 
 EXAMPLES = """
@@ -57,9 +57,7 @@ charrnn --install-completion
 
 
 class Command(TyperCommand):
-    """A command whose help is our page, and which shows it where all it needs is missing."""
-
-    works_alone = False
+    """A command whose help is our page."""
 
     def get_params(self, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)
@@ -70,8 +68,6 @@ class Command(TyperCommand):
         page.write(self, ctx, formatter, {})
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        if not args and not ctx.resilient_parsing and not self.works_alone:
-            show_help(ctx)
         with usage.placed(ctx):
             return super().parse_args(ctx, args)
 
@@ -89,23 +85,17 @@ class Commands(TyperGroup):
         page.write(self, ctx, formatter, {name: entry.line for name, entry in COMMANDS.items()})
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        if not args and not ctx.resilient_parsing:
-            show_help(ctx)
+        if not args and not ctx.resilient_parsing:  # a line that says nothing is answered by help
+            Console().out.write(Raw(ctx.get_help() + "\n"))
+            raise typer.Exit(USAGE)
         with usage.placed(ctx):
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
         if args[0] not in COMMANDS and not ctx.resilient_parsing:
-            near = get_close_matches(args[0], COMMANDS)
-            meant = f"Did you mean {' or '.join(near)}? " if near else ""
+            meant = meant_by_command(args[0], COMMANDS)
             raise SettingError(f"no such command: {args[0]}", f"{meant}Try 'charrnn --help'.")
         return super().resolve_command(ctx, args)
-
-
-def show_help(ctx: Context) -> NoReturn:
-    """Answer a command line that says nothing: help, and the status of something missing."""
-    Console().out.write(Raw(ctx.get_help() + "\n"))
-    raise typer.Exit(USAGE)
 
 
 def load(name: str) -> Command:
@@ -121,13 +111,15 @@ def load(name: str) -> Command:
     register(with_options(getattr(module, function_name)))
     command = typer.main.get_command(app)
     assert isinstance(command, Command)
-    command.works_alone = COMMANDS[name].works_alone
     return command
 
 
 def program() -> Commands:
     """The whole program, ready for a command line."""
-    app = _typer(with_completion=_completion_is_asked_for())
+    with_completion = _completion_is_asked_for()
+    if with_completion:
+        completion.mend()
+    app = _typer(with_completion=with_completion)
     register = app.callback(cls=Commands, epilog=EXAMPLES, context_settings=_settings())
     register(_charrnn)
     group = typer.main.get_command(app)

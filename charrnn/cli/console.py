@@ -125,6 +125,10 @@ class Console:
         """Say that something may not be as it was meant."""
         self.say(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
 
+    def alarm(self, text: str) -> None:
+        """Warn of what matters even to whoever wants to be left in peace."""
+        _write_above_bar(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
+
     def error(self, what: str, hint: str = "") -> None:
         """Say what is wrong and what to do about it, whoever wants to be left in peace."""
         _write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))

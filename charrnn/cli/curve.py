@@ -1,14 +1,16 @@
 """The learning curve as a small picture: held-out loss, training loss, and the line to beat.
 
+    nats per character
     3.04 |*
          | **
          |  .***
          |    ..*****
     1.63 |--------.--****************  markov-6
          +--------------------------
-         354             14,160 steps
+         0               14,160 steps
 
-In dots of Braille, eight to a character, or in ASCII where a terminal has nothing finer.
+In dots of Braille, eight to a character, or in ASCII where a terminal has nothing finer. At step 0
+stands what a network begins with: it knows how frequent each character is, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import NamedTuple
 
 from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
 from charrnn.escaping import Visible, joined, visible_line
+from charrnn.model_file.schema import CorpusRecord
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
@@ -39,7 +42,7 @@ class Line(NamedTuple):
 
 
 BASELINE = Line("baseline", YELLOW, "-", 2)
-TRAIN = Line("train", BLUE, ".", 1)
+TRAIN = Line("learning", BLUE, ".", 1)
 HELD_OUT = Line("held-out", GREEN, "*", 0)
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a Braille cell
 
@@ -88,12 +91,22 @@ class Canvas:
 
 
 def learning_curve(
-    history: Sequence[Mapping[str, float]], baselines: Mapping[str, float], output: Output
+    history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
 ) -> list[Visible]:
     """The picture that suits this output, below an empty line; nothing without a curve."""
+    baselines = corpus.baselines
     best = (best_of(baselines), min(baselines.values())) if baselines else None
-    lines = picture(history, best, output.width, output.paint, plain=output.is_plain)
-    return [Visible(""), *lines] if lines else []
+    rows = [*first_row(corpus), *history]
+    lines = picture(rows, best, output.width, output.paint, plain=output.is_plain)
+    return [Visible(""), Visible("nats per character"), *lines] if lines else []
+
+
+def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
+    """What a network loses before its first step, where that is known and it began from nothing."""
+    begins = corpus.baselines.get("unigram")
+    return (
+        [] if begins is None or corpus.known else [{"step": 0, "train": begins, "held_out": begins}]
+    )
 
 
 def best_of(losses: Mapping[str, float]) -> str:

@@ -1,13 +1,13 @@
-"""``charrnn eval``: how well a model foretells a text."""
+"""``charrnn eval``: how well a model predicts a text."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, standard_input, threads
 from charrnn.cli.console import Console
 from charrnn.cli.options import (
     OUTPUT,
@@ -19,25 +19,29 @@ from charrnn.cli.options import (
     would_replace,
 )
 from charrnn.errors import SettingError
-from charrnn.settings import DYNAMIC_RATE, CorpusConfig, Reading
-from charrnn.values import File, OneOf, setting
+from charrnn.settings import CORPUS, COUNT, DYNAMIC_RATE, CorpusConfig, Reading
+from charrnn.values import File, OneOf, Real, setting
 
-SCORING = "Scoring"  # a panel of help
+SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 SORTS = ("surprise", "nats", "input")
 
 EXAMPLES = """
 # how good is it, on what it was not trained on? and is that good?
 charrnn eval --baselines
 
-# which names do not belong?
+# which names do not belong? which ten lines of a log are the oddest?
 charrnn eval names.txt --per-example | head
-sort -R lines.txt | charrnn eval - --per-example --sort input --json
+cat *.log | charrnn eval --top 10
+
+# raise an alarm, line by line; the exit status is 3 if there was one
+tail -f server.log | charrnn eval - --per-example --sort input --above 4
 
 # where did the text surprise it?
 charrnn eval letter.txt --per-char
 charrnn eval letter.txt --html letter.html
 
-# let it get used to the text
+# which of two models is better? and if it gets used to the text?
+charrnn eval play.txt -m small.npz -m large.npz
 charrnn eval play.txt --dynamic 0.0002
 """
 
@@ -48,9 +52,10 @@ class Options:
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
-        "What to score: files, or - for standard input. Without any, the part of the corpus that"
-        " was held out in training.",
+        "What to score: files, or - for standard input, which is read as well where it is a pipe"
+        " or a file and no TEXT is named. Else it is what was held out in training.",
     )
+    held_out: bool = flag("Score what was held out in training, whatever is piped.", panel=CORPUS)
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     baselines: bool = flag(
@@ -61,36 +66,77 @@ class Options:
         "Keep learning while reading, at this rate: 0.0002, say. The model file stays as it is.",
         panel=SCORING,
     )
-    per_example: bool = flag("A row for each example, odd ones out first.")
+    fast: bool = flag(
+        "Compute in 32 bits, as training does: sooner, and the last digits depend on threads and"
+        " on how the text arrives.",
+        panel=SCORING,
+    )
+    above: float | None = setting(
+        Real(0, metavar="BITS"),
+        "End with status 3 if an example has more bits per character than this, and show only"
+        " such rows; with --per-char, if a character has more bits.",
+        panel=SCORING,
+    )
+    per_example: bool = flag("A row for each example, odd ones out first.", panel=ROWS)
     sort: str | None = setting(
         OneOf(SORTS),
         "Rows by nats per character, by nats, or in the order of the input: then each comes as"
-        " soon as it is read, and blank lines have theirs.",
-        panel=OUTPUT,
+        " soon as it is read, and blank lines have theirs. Sorted rows are kept until the end,"
+        " and repeated ones told once.",
+        panel=ROWS,
         default_in_words=SORTS[0],
+    )
+    top: int | None = setting(
+        COUNT,
+        "The first so many of the sorted rows; only those are kept.",
+        panel=ROWS,
+        default_in_words="all, with --per-example",
     )
     per_char: bool = flag(
         "The text coloured by surprisal; where there are no colours, a row for each character: it,"
-        " its nats, its rank."
+        " its nats, its rank.",
+        panel=ROWS,
     )
     html: Path | None = setting(File(), "Write the coloured text as a web page too.", panel=OUTPUT)
-    model: Path = options.model()
+    force: bool = flag("Let --html replace any file.")
+    models: tuple[Path, ...] = options.models()
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
     workers: int | None = options.threads()
 
     @property
+    def shows_examples(self) -> bool:
+        """Whether there is a row for each of them."""
+        return self.per_example or self.top is not None
+
+    @property
     def shows_rows(self) -> bool:
         """Whether stdout is taken by more than the sums."""
-        return self.per_example or self.per_char
+        return self.shows_examples or self.per_char
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other, or lead nowhere."""
         check_exclusive(
             per_example=self.per_example, per_char=self.per_char, baselines=self.baselines
         )
-        if self.sort is not None and not self.per_example:
+        check_exclusive(top=self.top, per_char=self.per_char, baselines=self.baselines)
+        check_exclusive(fast=self.fast, dynamic=self.dynamic)
+        if self.sort is not None and not self.shows_examples:
             raise SettingError("--sort is for the rows of --per-example", "Add --per-example.")
+        if self.top is not None and self.sort == "input":
+            raise SettingError("--top is for sorted rows", "Leave --sort input out.")
+        self.check_text()
+        self.check_models()
+        for model in self.models:
+            self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
+        self.check_page(*self.sources)
+
+    def check_text(self) -> None:
+        """Raise SettingError where it is not clear what to score, or how to read it."""
+        if self.held_out and self.sources:
+            raise SettingError(
+                f"--held-out and {self.sources[0]} exclude each other", "Leave one of them out."
+            )
         given = [*(["examples"] if self.examples else []), *self.reading]
         if given and not self.sources:
             raise SettingError(
@@ -98,7 +144,19 @@ class Options:
                 "What was held out is read as it was in training.",
             )
         check_read_once(self.sources)
-        self.check_page(os.path.join(os.curdir, self.model), *self.sources)  # no shipped corpus
+
+    def check_models(self) -> None:
+        """Raise SettingError where several are asked for what one alone can show."""
+        alone = {
+            "--per-example": self.per_example,
+            "--top": self.top,
+            "--per-char": self.per_char,
+            "--above": self.above is not None,
+            "--html": self.html,
+        }
+        for option, value in alone.items():
+            if value and len(self.models) > 1:
+                raise SettingError(f"{option} is for one model", "Name it alone with -m.")
 
     def check_page(self, *sources: str) -> None:
         """Raise SettingError where the page would take the place of one of these."""
@@ -107,19 +165,24 @@ class Options:
 
 
 def evaluate(options: Options) -> None:
-    """Measure how well a model foretells a text.
+    """Measure how well a model predicts a text.
 
     Each example costs the nats of its characters and of its end, and the mean over both is the
     loss. A character that the model has never seen costs what naming it among all of Unicode
-    costs, so no text is impossible. The result does not depend on threads or on how the text
-    arrives.
+    costs, so no text is impossible. The result is the same to the last bit whatever the threads
+    are and however the text arrives, but with --fast.
 
-    With --json there is one object; with --per-example or --per-char one a line, and there the
-    character of an end is null. A rank of 1 means that nothing was more likely.
+    With --json there is one object; with --per-example or --per-char one a line. There the number
+    of an example is the line of its file on which it begins, or its place among those held out; the
+    character of an end is null; a rank of 1 means that nothing was more likely. A figure that does
+    not exist is null.
     """
+    console = Console(options.quiet)
+    if not options.sources and not options.held_out and standard_input.has_text(console):
+        options = replace(options, sources=("-",))
     options.check()
     useful = threads.prepare(options.workers)
 
     from charrnn.cli.run_scoring import run  # numpy comes with it, and must find the threads set
 
-    run(options, useful, Console(options.quiet))
+    run(options, useful, console)

@@ -2,6 +2,7 @@
 
 0    done                          2    wrong usage, or a value out of range
 1    a known failure               130  Ctrl-C       143  SIGTERM       129  SIGHUP
+3    something is above --above
 141  the reader of stdout left (128 + SIGPIPE, as cat and grep end)
 """
 
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 FAILURE = 1
 USAGE = 2
+ABOVE = 3
 INTERRUPTED = 130
 READER_LEFT = 141
 

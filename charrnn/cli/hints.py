@@ -39,6 +39,7 @@ HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]]
     (CorpusError, "other encoding"): "{hint}: --encoding NAME",
     (CorpusError, "likely encodings"): likely_encodings,
     (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
+    (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",
     (CorpusError, "text"): "{hint}: charrnn eval TEXT",
     (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
     (DivergedError, "lr"): "try a smaller learning rate, such as --lr {lr}",

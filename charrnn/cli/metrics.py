@@ -1,32 +1,39 @@
 """A line of JSON for each step and each check-up, in a file that a resumed run goes on with.
 
+    {"schema": "charrnn.run/1", "run": "5f0c..", "step": 0, "seed": 0, "corpus": "9a3e.."}
     {"schema": "charrnn.step/1", "step": 1, "nats_per_character": 3.99, ...}
     {"schema": "charrnn.checkup/1", "step": 40, "held_out_nats_per_character": 2.87, ...}
 
 Each line is handed to the system before the model is saved, so a run that is killed has written
 every line up to the step it resumes from, and perhaps more: those are cut off, for they will come
-again. A file may hold several runs, one after the other; what is cut belongs to the last.
+again. A file may hold several runs, one after the other; what is cut belongs to the last, and only
+if that is the run that goes on, which its first line tells. Else it gets a first line of its own.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-import os
-import stat
-from contextlib import ExitStack, suppress
-from io import FileIO
+from contextlib import suppress
+from dataclasses import asdict, fields
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from charrnn.cli.line_sink import LineSink, NoReaderError
 from charrnn.errors import CharrnnError
+from charrnn.settings import Fitted
 from charrnn.training.loop import Checkup, Event, Step, TrainState
 
-STEP, CHECKUP = "charrnn.step/1", "charrnn.checkup/1"
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
+    from charrnn.cli.signals import Stop
+    from charrnn.model_file.checkpoint import Checkpoint
+
+RUN, STEP, CHECKUP = "charrnn.run/1", "charrnn.step/1", "charrnn.checkup/1"
 BEGINNING = b'{"schema": "charrnn.'
 ENCODER = json.JSONEncoder(allow_nan=False)
-
-
-FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+MAY_CHANGE = ("epochs", "minutes", "patience")  # and it is still the same run
 
 
 class Mark(NamedTuple):
@@ -42,70 +49,125 @@ def mark_of(state: TrainState) -> Mark:
     return Mark(state.step, examined)
 
 
+def name_of(run: Checkpoint) -> str:
+    """What tells a run from others: the same text with the same settings is the same run.
+
+    A setting that has its default does not count, so that a new one renames no run.
+    """
+    settings = asdict(run.config)
+    usual = {one.name: one.default for one in fields(Fitted)}
+    chosen = {
+        name: value
+        for name, value in settings.items()
+        if name not in MAY_CHANGE and value != usual[name]
+    }
+    text = json.dumps([run.corpus.fingerprint, chosen], sort_keys=True)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
 class Metrics:
     """The file, open."""
 
-    def __init__(self, path: Path, state: TrainState) -> None:
-        """Open it to go on from this state: with what it has up to there, or with nothing yet."""
-        self.path = path
-        with ExitStack() as stack:
-            try:
-                self._file = stack.enter_context(FileIO(os.open(path, FLAGS, 0o666), "rb+"))
-                if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-                    self._file.truncate(self._end(mark_of(state)))
-            except OSError as error:
-                raise self._refusal(error) from error
-            stack.pop_all()  # it stays open
+    def __init__(
+        self, path: Path, run: Checkpoint, console: Console, stop: Stop, *, is_resumed: bool
+    ) -> None:
+        """Open it to go on from where the run stands, or below what it has."""
+        self.path, self.console, self.stop = path, console, stop
+        self.name, self.mark = name_of(run), mark_of(run.state)
+        first = {
+            "schema": RUN,
+            "run": self.name,
+            "step": run.state.step,
+            "seed": run.config.seed,
+            "corpus": run.corpus.fingerprint,
+        }
+        try:
+            self._sink: LineSink | None = LineSink(path)
+        except OSError as error:
+            raise self._refusal(error) from error
+        try:
+            goes_on = self._cut_back(is_resumed)
+        except (OSError, CharrnnError) as error:
+            self.close()
+            raise self._refusal(error) if isinstance(error, OSError) else error from None
+        if not goes_on:
+            self._write(first)
 
     def note(self, event: Event) -> None:
         """Write the line for an event, if there is one."""
-        fields = _fields(event)
-        if not fields:
-            return
-        line = ENCODER.encode(fields).encode() + b"\n"
-        try:
-            while line:
-                line = line[self._file.write(line) :]
-        except OSError as error:
-            raise self._refusal(error) from error
+        if told := _fields(event):
+            self._write(told)
 
     def sync(self) -> None:
         """Make sure that what was written outlasts a power cut, where that can be had."""
-        with suppress(OSError):
-            os.fsync(self._file.fileno())
+        if self._sink is not None:
+            self._sink.sync()
 
     def close(self) -> None:
         """No more lines."""
-        self._file.close()
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None
 
-    def _end(self, mark: Mark) -> int:
-        """Where what is to be kept ends: whole lines, and of the last run those up to the mark."""
+    def _write(self, told: dict[str, object]) -> None:
+        if self._sink is None:
+            return
+        try:
+            self._sink.write(ENCODER.encode(told).encode() + b"\n", lambda: self.stop.requested)
+        except NoReaderError:
+            self.close()
+            if not self.stop.requested:
+                self.console.alarm(f"nobody reads {self.path} any more; training goes on")
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def _cut_back(self, is_resumed: bool) -> bool:
+        """Cut off what will come again; whether the file ends with this very run by now."""
+        if self._sink is None or not self._sink.is_file:
+            return False
+        end, goes_on = self._end(is_resumed)
+        self._sink.truncate(end)
+        return goes_on
+
+    def _end(self, is_resumed: bool) -> tuple[int, bool]:
+        """Where what is to be kept ends, and whether that is in the run that goes on.
+
+        Kept are whole lines, and of this run those up to its mark.
+        """
+        assert self._sink is not None
         keep = at = 0
-        last = Mark(0, True)
-        with open(self._file.fileno(), "rb", closefd=False) as lines:
-            for line in lines:
-                if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):
-                    break  # torn by a kill
-                here = self._mark_in(line)
-                if here < last and mark.step:  # another run begins
-                    keep = at
-                at += len(line)
-                last = here
-                if here <= mark or not mark.step:
-                    keep = at
-        return keep
+        last, is_ours = Mark(0, True), False
+        for line in self._sink.lines():
+            if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):
+                break  # torn by a kill
+            told = self._read(line)
+            here = Mark(told["step"], told["schema"] == CHECKUP)
+            if told["schema"] == RUN:  # another run begins, or this one
+                is_ours = is_resumed and told.get("run") == self.name and here <= self.mark
+            elif here < last:  # one that an earlier version wrote
+                is_ours = False
+            at += len(line)
+            last = here
+            if told["schema"] == RUN or not is_ours or here <= self.mark:
+                keep = at
+        return keep, is_ours
 
-    def _mark_in(self, line: bytes) -> Mark:
+    def _read(self, line: bytes) -> dict[str, Any]:
         with suppress(ValueError, TypeError, KeyError):
-            fields = json.loads(line)
-            if fields["schema"] in (STEP, CHECKUP):
-                return Mark(int(fields["step"]), fields["schema"] == CHECKUP)
+            told = json.loads(line)
+            if told["schema"] in (RUN, STEP, CHECKUP) and type(told["step"]) is int:
+                return dict(told)
         raise CharrnnError(
             f"{self.path} holds something else than the metrics of a run",
             "Name another file with --metrics.",
         )
 
     def _refusal(self, error: OSError) -> CharrnnError:
+        if error.errno == errno.ENXIO:
+            return CharrnnError(
+                f"{self.path} is a pipe, and nobody reads it",
+                "Start what reads it first, or name another file with --metrics.",
+            )
         return CharrnnError(
             f"{self.path} cannot be written: {error.strerror or error}",
             "Name another file with --metrics, or make room.",

@@ -13,9 +13,16 @@ from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of, learning_curve
 from charrnn.cli.hints import option_for
-from charrnn.cli.numbers import bytes_in_words, count, of_bits
-from charrnn.cli.plan import settings_json
-from charrnn.cli.table import TOGETHER, Entry, entries
+from charrnn.cli.numbers import (
+    TOGETHER,
+    bytes_in_words,
+    count,
+    epochs_in_words,
+    of_bits,
+    of_held_out,
+)
+from charrnn.cli.run_json import corpus_json, in_order, settings_json
+from charrnn.cli.table import Entry, entries
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import CorpusError
 from charrnn.presets import FOREVER
@@ -44,7 +51,7 @@ def show(path: Path, console: Console, *, as_json: bool) -> None:
         console.json("info", described(path, model, resume))
         return
     console.out.write_lines(entries(in_words(path, model, resume), console.out))
-    curve = learning_curve(model.trained.history, model.corpus.baselines, console.out)
+    curve = learning_curve(model.trained.history, model.corpus, console.out)
     console.out.write_lines(curve)
 
 
@@ -52,7 +59,7 @@ def resume_of(model: Model) -> Resume:
     """Look for the corpus, and compare it unless that would take long."""
     try:
         texts.check_there(model.corpus)
-        sources = map(path_of, (*model.corpus.sources, *model.corpus.valid))
+        sources = map(path_of, model.corpus.files)
         if sum(os.path.getsize(source) for source in sources) > COMPARED:
             found = "the corpus is there; it was not compared"
         else:
@@ -70,7 +77,7 @@ def beyond(model: Model) -> str:
         case "epochs":
             reached = count(c.epochs, "epoch")
         case "minutes":
-            reached = f"{c.minutes or 0:g} minutes"
+            reached = count(c.minutes or 0.0, "minute")
         case "patience":
             reached = f"{count(c.patience or 0, 'check-up')} without a better one"
         case _:
@@ -83,16 +90,18 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
     c, corpus, trained = model.config, model.corpus, model.trained
     size, are = model.vocabulary.symbols, corpus.examples_are
     names = ", ".join(corpus.sources) or "texts that Python gave it"
+    before = f"{len(corpus.known):,}"
     held = f"{count(corpus.held_out_examples, 'example', are=are)}"
     kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
-    learned = f"{count(trained.step, 'step')}, {count(trained.epoch, 'epoch')}"
+    learned = f"{count(trained.step, 'step')}, {epochs_in_words(trained.epoch)}"
     return [
         ("model", f"{path}, {bytes_in_words(path.stat().st_size)}"),
         ("network", f"{count(c.layers, 'layer')} of {c.hidden:,} units"),
         ("", f"{model.parameters.flat.size:,} parameters"),
-        ("vocabulary", f"{size:,} symbols: the end, the unseen, and"),
+        ("vocabulary", f"{size:,} symbols: the end, the unknown, and"),
         ("", characters_in_words(model.vocabulary.characters)),
         ("corpus", names),
+        *([("", f"begun from a model of {before} characters")] if corpus.known else []),
         ("", f"{count(corpus.examples, 'example', are=are)}, {corpus.characters:,} characters"),
         ("held out", f"{held}, {corpus.held_out_characters:,} characters{kept}"),
         ("learning", settings_in_words(model)),
@@ -120,8 +129,7 @@ def best_in_words(model: Model) -> list[Entry]:
     best, baselines = best_of_run(model), model.corpus.baselines
     if best is None:
         return []
-    loss = of_bits(best.nats_per_character)
-    rows = [("best", f"{loss} per held-out character, at step {model.trained.best_step:,}")]
+    rows = [("best", of_held_out(best.nats_per_character, model.trained.best_step))]
     if baselines:
         name = best_of(baselines)
         rows.append(("", f"{name}, the best by counting: {of_bits(baselines[name])}"))
@@ -137,8 +145,6 @@ def best_of_run(model: Model) -> Mean | None:
 def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
     """All of it for programs."""
     trained, vocabulary = model.trained, model.vocabulary
-    corpus = asdict(model.corpus)
-    baselines = corpus.pop("baselines")
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
@@ -149,12 +155,12 @@ def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
         "vocabulary": list(vocabulary.characters),
         "novelty": vocabulary.novelty,
         "settings": settings_json(model.config),
-        "corpus": corpus,
+        "corpus": corpus_json(model.corpus, vocabulary.symbols),
         "steps": trained.step,
         "epochs": trained.epoch,
         "characters_seen": trained.characters_seen,
         "best": best_described(model),
-        "baselines": baselines,
+        "baselines": in_order(model.corpus.baselines),
         "history": trained.history,
         "resume": asdict(resume),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+TOGETHER = "\u00a0"  # a space at which no line ends
+
 
 def clock(seconds: float) -> str:
     """A duration, at least a moment: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
@@ -40,10 +42,16 @@ def bytes_in_words(number: float) -> str:
     return f"{number / (1 << 30):,.1f} GiB"
 
 
-def count(number: int, what: str, are: str = "") -> str:
-    """1 layer, 2 layers; where examples are lines, 1 line, 2 lines."""
+def count(number: float, what: str, are: str = "") -> str:
+    """1 layer, 2,000 layers, 0.5 minutes; where examples are lines, 1 line, 2 lines."""
     word = are.removesuffix("s") if are not in ("", "mixed") else what
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
+    return f"{shown} {word}{'' if number == 1 else 's'}"
+
+
+def epochs_in_words(done: int) -> str:
+    """How often the corpus was read to its end."""
+    return count(done, "epoch") if done else "less than 1 epoch"
 
 
 def bits(nats: float) -> float:
@@ -54,3 +62,10 @@ def bits(nats: float) -> float:
 def of_bits(nats: float) -> str:
     """A loss in both units."""
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
+
+
+def of_held_out(nats: float, step: int | None) -> str:
+    """The loss of the best check-up in all units, and when it was."""
+    perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
+    where = f"at step {step or 0:,}".replace(" ", TOGETHER)
+    return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"

@@ -18,7 +18,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import MISSING, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
+from charrnn.cli import completion
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import SettingError
 from charrnn.settings import CORPUS, TrainConfig
@@ -33,6 +34,11 @@ from charrnn.values import File, Flag, OneOf, Setting, Text, Values, option_of, 
 
 OUTPUT = "Output"  # a panel of help
 MODEL = Path("model.npz")
+
+
+@dataclass(frozen=True)
+class CorpusName(Text):
+    """The name of a file, or of a corpus that comes with the program."""
 
 
 class Option(NamedTuple):
@@ -72,7 +78,9 @@ def like(config: type, name: str, **changes: Any) -> Any:
 def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
     """An argument that takes the names of texts: files, or "-" for standard input."""
     default = MISSING if is_required else ()
-    return setting(Text(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
+    return setting(
+        CorpusName(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True
+    )
 
 
 def model() -> Any:
@@ -83,6 +91,20 @@ def model() -> Any:
         panel=OUTPUT,
         default=MODEL,
         names=("-m", "--model"),
+        variable="CHARRNN_MODEL",
+    )
+
+
+def models() -> Any:
+    """The same, where there may be several."""
+    return setting(
+        File(),
+        "The model file; several are set side by side.",
+        panel=OUTPUT,
+        default=(MODEL,),
+        default_in_words=str(MODEL),
+        names=("-m", "--model"),
+        repeated=True,
         variable="CHARRNN_MODEL",
     )
 
@@ -151,15 +173,21 @@ def _made(kind: type, options: list[Option], typed: dict[str, Any]) -> Any:
     values: dict[str, Any] = {}
     for one in options:
         value = typed.get(one.name)
-        if value is None or (one.setting.repeated and not value):
-            continue
         if one.setting.repeated:
-            value = tuple(value)
+            value = tuple(value or _in_the_environment(one.setting)) or None
+        if value is None:
+            continue
         if one.group:
             values.setdefault(one.group, {})[one.name] = value
         else:
             values[one.name] = value
     return kind(**values)
+
+
+def _in_the_environment(setting: Setting) -> list[Any]:
+    """The one value of a variable where there may be several: Typer would take it word by word."""
+    value = os.environ.get(setting.variable) if setting.variable else None
+    return [setting.values.read(value)] if value else []
 
 
 def _parameter(option: Option) -> Parameter:
@@ -175,7 +203,10 @@ def _parameter(option: Option) -> Parameter:
     if not is_flag:
         what["parser"] = _parser(setting.values)
         what["metavar"] = setting.values.metavar
-        what["envvar"] = setting.variable or None
+        if setting.variable and setting.repeated:
+            what["help"] += f" [env: {setting.variable}]"
+        else:
+            what["envvar"] = setting.variable or None
         what["autocompletion"] = _completion(setting.values)
     if names[0].startswith("-"):
         info = typer.Option(*names, **what)
@@ -197,9 +228,7 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
     def parse(typed: Any) -> Any:
         with suppress(ValueError):
-            value = values.read(typed)
-            if values.holds(value):
-                return value
+            return values.plain(values.read(typed))
         shown = repr(typed)
         shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
         raise typer.BadParameter(f"{shown} is not {values.allowed}")
@@ -208,6 +237,8 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def _completion(values: Values) -> Any:
+    if isinstance(values, CorpusName):
+        return completion.corpora
     if not isinstance(values, OneOf):
         return None
 

@@ -9,40 +9,52 @@ Sorted, they are kept until the end; in the order of the input each goes out as 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Sequence
 
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.table import Column, Table
 from charrnn.escaping import Raw, Visible, encodable, joined, visible_json, visible_line
-from charrnn.scoring.blocks import Gatherer, Piece, Rows
+from charrnn.scoring.blocks import Gatherer, Piece
+from charrnn.scoring.places import Places
+from charrnn.scoring.ranking import Batch, Ranking, Row
 from charrnn.scoring.surprisal_bands import BITS
 
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
+TIMES = Column("times", 7, 3)
+PLACE = "where"
+LONGEST_PLACE = 24  # columns for a file and a line
+DIGITS = 6  # of a line
 TEXT = 8  # columns for the text, before the others are left out
 GAP = "  "
 NEWLINE = Visible("\n")
 ELLIPSIS = "..."
 AT_ONCE = 10_000  # rows written together, where they are many
 
-Place = tuple[Rows, int, int]  # where an example is among some, and its number among all
-
 
 class ExampleRows:
     """Makes rows of pieces, and writes them to stdout."""
 
-    def __init__(self, sort: str, console: Console, *, as_json: bool) -> None:
-        self._sort = sort
+    def __init__(
+        self,
+        files: Sequence[str],
+        places: Places,
+        console: Console,
+        *,
+        sort: str,
+        top: int | None,
+        above: float | None,
+        as_json: bool,
+    ) -> None:
+        self._files = files
+        self._places = places
+        self._above = above
         self._as_json = as_json
         self._output = console.out
         self._is_terminal = console.out.is_terminal
         self._gatherer = Gatherer()
-        self._kept: list[Rows] = []
-        self._count = 0
+        self._ranking = None if sort == "input" else Ranking(by_nats=sort == "nats", top=top)
         columns = console.out.window - 1 - len(GAP)
-        self._table = Table(COLUMNS, columns - TEXT, console.out)
+        self._table = Table(self._columns(), columns - TEXT, console.out)
         self._room = max(len(ELLIPSIS), columns - self._table.width)
         if not as_json and self._is_terminal:  # a program counts on a line an example
             text = console.out.paint(Visible(GAP + "text"), CYAN)
@@ -53,64 +65,73 @@ class ExampleRows:
         rows = self._gatherer.add(piece)
         if rows is None:
             return
-        if self._sort == "input":
-            self._write((rows, i, self._count + i) for i in range(len(rows)))
+        batch = Batch.new(rows, *self._places.take(len(rows)))
+        if self._above is not None:
+            batch = batch.above(self._above)
+        if self._ranking is None:
+            self._write(map(batch.row, range(len(batch))))
         else:
-            self._kept.append(rows)
-        self._count += len(rows)
+            self._ranking.add(batch)
 
     def finish(self) -> None:
-        """Write what was kept, the odd ones first; what costs the same stays in its order."""
-        if not self._kept:
-            return
-        costs = [row.nats if self._sort == "nats" else row.nats_per_character for row in self._kept]
-        order = np.argsort(-np.concatenate(costs), kind="stable")
-        firsts = np.cumsum([0, *(len(rows) for rows in self._kept)])
-        self._write(self._in_order(order, firsts))
+        """Write what was kept, the odd ones first."""
+        if self._ranking is not None:
+            self._write(self._ranking.rows())
 
-    def _in_order(self, order: NDArray[np.intp], firsts: NDArray[np.int64]) -> Iterator[Place]:
-        for number in order.tolist():
-            batch = int(np.searchsorted(firsts, number, side="right")) - 1
-            yield self._kept[batch], number - int(firsts[batch]), number
+    def _columns(self) -> list[Column]:
+        """What there is to tell: how often, where the same is told once; where, in many files."""
+        columns = [*COLUMNS, *([] if self._ranking is None else [TIMES])]
+        if len(self._files) > 1:
+            width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, self._files)))
+            columns.append(Column(PLACE, len(GAP) + width, 4))
+        return columns
 
-    def _write(self, chosen: Iterable[Place]) -> None:
+    def _write(self, rows: Iterable[Row]) -> None:
         lines: list[Visible | Raw] = []
-        for rows, i, number in chosen:
-            lines.append(self._line(rows, i, number))
+        for row in rows:
+            lines.append(self._line(row))
             if len(lines) == AT_ONCE:
-                self._write_lines(lines)
+                self._output.write(*lines)
                 lines = []
-        self._write_lines(lines)
-
-    def _write_lines(self, lines: list[Visible | Raw]) -> None:
         if lines:
             self._output.write(*lines)
 
-    def _line(self, rows: Rows, i: int, number: int) -> Visible | Raw:
+    def _line(self, row: Row) -> Visible | Raw:
         """One line; on a terminal it is cut to the window."""
         if self._as_json:
-            return joined([json_line(rows, i, number), NEWLINE])
-        cells = {
-            "nats": f"{rows.nats[i]:.2f}",
-            "nats/char": f"{rows.nats_per_character[i]:.3f}",
-            "chars": str(rows.characters[i]),
-        }
-        text = rows.text(i)
+            file = self._files[row.file] if self._files else None
+            return joined([json_line(row, file), NEWLINE])
+        cells = self._table.row(self._cells(row))
         if not self._is_terminal:
-            return Raw(f"{self._table.row(cells)}{GAP}" + text.replace("\n", "\\n") + "\n")
-        shown = visible_line(text[: self._room + 1])
+            return Raw(f"{cells}{GAP}" + row.text.replace("\n", "\\n") + "\n")
+        shown = visible_line(row.text[: self._room + 1])
         if len(shown) > self._room:
             shown = Visible(shown[: self._room - len(ELLIPSIS)] + ELLIPSIS)
-        return joined([self._table.row(cells), Visible(GAP), shown, NEWLINE])
+        return joined([cells, Visible(GAP), shown, NEWLINE])
+
+    def _cells(self, row: Row) -> dict[str, str]:
+        cells = {
+            "nats": f"{row.nats:.2f}",
+            "nats/char": f"{row.nats_per_character:.3f}",
+            "chars": str(row.characters),
+            "times": str(row.times),
+        }
+        if len(self._files) > 1:
+            place = f"{visible_line(self._files[row.file])}:{row.line}"
+            if len(place) > LONGEST_PLACE:
+                place = f"..{place[2 - LONGEST_PLACE :]}"
+            cells[PLACE] = place
+        return cells
 
 
-def json_line(rows: Rows, i: int, number: int) -> Visible:
-    """One object on one line; its number counts from 1 in the order of the input."""
-    nats, mean = float(rows.nats[i]), float(rows.nats_per_character[i])
-    text = json.dumps(encodable(rows.text(i)), ensure_ascii=False)
+def json_line(row: Row, file: str | None) -> Visible:
+    """One object on one line; its number is the line of the file on which it begins."""
+    mean = row.nats_per_character
+    text = visible_json(json.dumps(encodable(row.text), ensure_ascii=False))
+    name = "null" if file is None else json.dumps(encodable(file), ensure_ascii=False)
     return Visible(
-        f'{{"schema": "charrnn.eval.example/1", "number": {number + 1},'
-        f' "text": {visible_json(text)}, "characters": {rows.characters[i]},'
-        f' "unknown": {rows.unknown[i]}, "nats": {nats!r}, "nats_per_character": {mean!r},'
-        f' "bits_per_character": {mean * BITS!r}}}'
+        f'{{"schema": "charrnn.eval.example/1", "number": {row.line}, "text": {text},'
+        f' "characters": {row.characters}, "unknown": {row.unknown}, "nats": {row.nats!r},'
+        f' "nats_per_character": {mean!r}, "bits_per_character": {mean * BITS!r},'
+        f' "file": {visible_json(name)}, "times": {row.times}}}'
     )

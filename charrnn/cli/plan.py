@@ -1,24 +1,18 @@
-"""The plan of a run in words and as JSON: what is learned from, by what, for how long, and against
-what.
-
-The words go to stderr. What takes a moment to find out, how fast this machine is and what counting
-alone can do, is said as soon as it is known.
-"""
+"""The plan of a run in words: what is learned from, by what, for how long, and against what."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of
 from charrnn.cli.hints import option_for
-from charrnn.cli.numbers import bytes_in_words, clock, count, counted, of_bits
-from charrnn.cli.table import TOGETHER, Entry, GrowingEntry, entries
+from charrnn.cli.numbers import TOGETHER, bits, bytes_in_words, clock, count, counted
+from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.warnings import Warned, warnings
-from charrnn.model_file.schema import CorpusRecord
+from charrnn.corpus.warnings import Warned
+from charrnn.network.model import LanguageModel
 from charrnn.plan import Plan
 from charrnn.presets import FITTED, FOREVER, preset
 from charrnn.scoring.markov import Baseline
@@ -27,17 +21,19 @@ from charrnn.settings import Fitted
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
 
+WORDS: Final = [
+    (
+        "words",
+        "Loss is surprise per character, less is better: 1 nat is 1.44 bits; perplexity 5 is as if"
+        " among 5 letters. gap: held-out minus train, measured alike (below 0: what is held out is"
+        " easier). * is the best so far. markov-6 counts what followed the last 6 characters.",
+    )
+]
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 SHRINKING = ("bptt", "batch")
 
 
-def show(what: Iterable[Entry], console: Console) -> None:
-    """Show a part of the plan, on stderr."""
-    if not console.quiet:
-        console.err.write_lines(entries(what, console.err))
-
-
-def corpus_in_words(corpus: Corpus, options: Options) -> Iterator[Entry]:
+def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]:
     """What is learned from, what is held out, and what is doubtful about it."""
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
@@ -50,7 +46,7 @@ def corpus_in_words(corpus: Corpus, options: Options) -> Iterator[Entry]:
         yield "", said
     none = "nothing: the loss is that of training"
     yield "held out", f"{held}: {kept}" if len(held_out) else none
-    for found in [] if options.resume else warnings(corpus):
+    for found in doubts:
         yield "warning", doubt(found)
 
 
@@ -92,6 +88,15 @@ def how_cut(corpus: Corpus) -> Iterator[str]:
             yield f"a line each{where}, for no blank line parts them (--examples)"
 
 
+def start_in_words(path: Path | None, model: LanguageModel, corpus: Corpus) -> list[Entry]:
+    """What is kept of the model that a run starts from, and what is new."""
+    had = set(model.vocabulary.characters)
+    new = "".join(one for one in corpus.vocabulary.characters if one not in had)
+    kept = f"{path}: all of its {count(len(model.parameters.flat), 'parameter')} are kept"
+    fresh = f"{count(len(new), 'character')} it does not know: {new}" if new else "nothing is new"
+    return [("from", kept), ("", fresh)]
+
+
 def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     """What learns, what it takes, and which of its sizes were chosen for it."""
     c = plan.config
@@ -115,7 +120,9 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
     """Whether that setting was left to us."""
-    return name not in options.learning and getattr(config, name) != FOREVER
+    is_of_model = options.start_from is not None and name in ("hidden", "layers")
+    is_given = name in options.learning or is_of_model
+    return not is_given and getattr(config, name) != FOREVER
 
 
 def shrinking(config: Fitted, options: Options, symbols: int) -> Iterable[tuple[str, int, int]]:
@@ -140,7 +147,7 @@ def time_in_words(plan: Plan, rate: float, left: float) -> list[Entry]:
     if plan.steps is not None:
         steps += f"; about {plan.steps:,} in {count(c.epochs, 'epoch')}"
     ends = [clock(left)] if plan.steps is not None else []
-    ends += [f"{c.minutes:g} minutes (--minutes)"] if c.minutes is not None else []
+    ends += [f"{count(c.minutes, 'minute')} (--minutes)"] if c.minutes is not None else []
     speed = f"{counted(rate)} characters a second with {count(c.workers, 'thread')}"
     return [
         ("steps", steps),
@@ -148,37 +155,15 @@ def time_in_words(plan: Plan, rate: float, left: float) -> list[Entry]:
     ]
 
 
-class BaselinesDisplay:
-    """What there is to beat: the held-out loss of models that only count, each as it is found."""
-
-    def __init__(self, corpus: Corpus, console: Console) -> None:
-        self._corpus = corpus
-        self._console = console
-        is_shown = not console.quiet and len(corpus.held_out)
-        self._entry = GrowingEntry("to beat", console.err) if is_shown else None
-        self._found: list[Baseline] = []
-
-    def add(self, one: Baseline) -> None:
-        """Show one more."""
-        self._found.append(one)
-        if self._entry is not None:
-            self._entry.add(f"{one.name} {one.nats_per_character:.3f}")
-
-    def close(self) -> None:
-        """Show which was the best."""
-        if self._entry is None:
-            return
-        self._entry.close()
-        if self._found:
-            losses = {one.name: one.nats_per_character for one in self._found}
-            part = part_in_words(self._found[-1], self._corpus)
-            show([("", best_in_words(losses)), *([("", part)] if part else [])], self._console)
+def simplest_in_words(one: Baseline) -> str:
+    """What there is to beat at least."""
+    return f"{one.name} {one.nats_per_character:.3f}, where each symbol is as likely as the next"
 
 
 def best_in_words(losses: Mapping[str, float]) -> str:
     """Which is the best, and how good it is."""
     name = best_of(losses)
-    return f"the best by counting: {name}, {of_bits(losses[name])} per held-out character"
+    return f"{name} {losses[name]:.3f} ({bits(losses[name]):.3f} bits), the best by counting"
 
 
 def part_in_words(one: Baseline, corpus: Corpus) -> str:
@@ -190,44 +175,3 @@ def part_in_words(one: Baseline, corpus: Corpus) -> str:
         f"counted on {one.train_symbols / whole:.1%} of what is learned from, scored on"
         f" {one.held_out_symbols / held_out:.1%} of what is held out: evenly spaced pieces"
     )
-
-
-def as_json(
-    plan: Plan, record: CorpusRecord, symbols: int, rate: float, left: float, model: str
-) -> dict[str, Any]:
-    """The plan for programs."""
-    timed = plan.config.minutes
-    ends = [left] if plan.steps is not None else []
-    ends += [60 * timed] if timed is not None else []
-    return {
-        "model": model,
-        "corpus": corpus_json(record, symbols),
-        "parameters": plan.parameters,
-        "memory_bytes": plan.memory_bytes,
-        "steps_per_epoch": plan.steps_per_epoch,
-        "steps": plan.steps,
-        "seconds": min(ends),
-        "characters_per_second": rate,
-        "settings": settings_json(plan.config),
-        "baselines": dict(record.baselines),
-    }
-
-
-def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
-    """The corpus for programs."""
-    return {
-        "examples": record.examples,
-        "characters": record.characters,
-        "symbols": symbols,
-        "held_out_examples": record.held_out_examples,
-        "held_out_characters": record.held_out_characters,
-        "examples_are": record.examples_are,
-    }
-
-
-def settings_json(config: Fitted) -> dict[str, Any]:
-    """The settings for programs; null where there is no limit."""
-    return {
-        name: None if name == "epochs" and value == FOREVER else value
-        for name, value in asdict(config).items()
-    }

@@ -7,26 +7,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from charrnn import memory
-from charrnn.cli import plan as plan_display
-from charrnn.cli import resuming
+from charrnn.cli import plan as words
+from charrnn.cli import resuming, threads
 from charrnn.cli.console import Console
+from charrnn.cli.numbers import epochs_in_words
+from charrnn.cli.plan_display import PlanDisplay
+from charrnn.cli.run_json import in_order, plan_json, warnings_json
+from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
-from charrnn.errors import ModelExistsError, ResumeError, SettingError
+from charrnn.corpus.warnings import Warned, warnings
+from charrnn.errors import (
+    ModelExistsError,
+    ModelFileError,
+    NewerModelError,
+    ResumeError,
+    SettingError,
+)
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
 from charrnn.model_file.lock import locked
+from charrnn.model_file.schema import CorpusRecord
+from charrnn.network.model import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, plan
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.scoring.markov import Baseline
 from charrnn.settings import Fitted, TrainConfig
+from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import ended, start
 
 if TYPE_CHECKING:
@@ -45,7 +59,8 @@ class PreparedRun:
     corpus: Corpus
     checkpoint: Checkpoint
     plan: Plan
-    characters_per_second: float  # as far as a trial tells
+    warnings: list[Warned]  # what is doubtful about the corpus
+    characters_per_second: float = 0.0  # as far as a trial tells
 
     @property
     def symbols(self) -> int:
@@ -70,14 +85,15 @@ class PreparedRun:
 
     def as_json(self) -> dict[str, Any]:
         """The plan for programs."""
-        return plan_display.as_json(
+        planned = plan_json(
             self.plan,
             self.checkpoint.corpus,
             self.checkpoint.vocabulary.symbols,
             self.characters_per_second,
             self.seconds_left,
-            str(self.options.model),
         )
+        model = {"model": str(self.options.model)}
+        return model | planned | {"warnings": warnings_json(self.warnings)}
 
 
 @contextmanager
@@ -109,9 +125,10 @@ def check_there(options: Options) -> None:
         )
 
 
-def prepared(options: Options, threads: int, console: Console) -> PreparedRun:
+def prepared(options: Options, workers: int, console: Console) -> PreparedRun:
     """The run, its plan shown; a file that is too large for the disk is refused."""
-    run = resumed_run(options, console) if options.resume else new_run(options, threads, console)
+    run = resumed_run(options, console) if options.resume else new_run(options, workers, console)
+    threads.note_if_refused(console)
     if not options.dry_run:
         container.check_writable(options.model, room_needed(run))
     return run
@@ -119,7 +136,7 @@ def prepared(options: Options, threads: int, console: Console) -> PreparedRun:
 
 def room_needed(run: PreparedRun) -> int:
     """The bytes that the file will have once its history is as long as it gets."""
-    return checkpoint.room_needed(run.checkpoint) + CHECKUP * run.checkups
+    return checkpoint.room_needed(run.options.model, run.checkpoint) + CHECKUP * run.checkups
 
 
 def check_history(run: PreparedRun) -> None:
@@ -136,27 +153,55 @@ def check_history(run: PreparedRun) -> None:
         )
 
 
-def new_run(options: Options, threads: int, console: Console) -> PreparedRun:
+def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     """A new run."""
-    config = TrainConfig(**{"workers": threads, **options.learning})
-    cutting = CorpusConfig(reading=Reading(**options.reading), seed=config.seed, **options.cutting)
+    config = TrainConfig(**{"workers": workers, **options.learning})
+    model = model_to_start_from(options)
+    known = ""
+    if model is not None:
+        config = sized_like(config, model, options.learning)
+        known = model.vocabulary.characters
+    reading = Reading(**options.reading)
+    cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = load(options.sources, cutting, options.valid)
     c = fitted(config, corpus)
-    will_be = show_beginning(c, corpus, options, console)
+    display = PlanDisplay(options, console)
+    doubts = warnings(corpus)
+    will_be = show_beginning(c, corpus, doubts, options, display)
+    if model is not None:
+        display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus)
     if "check_every" not in options.learning:
         c = paced(c, corpus, rate)
     record = record_of(corpus, cutting, {})
-    run = Checkpoint(corpus.vocabulary, c, record, start(corpus, c))
-    made = PreparedRun(options, corpus, run, replace(will_be, config=c), rate)
+    run = Checkpoint(corpus.vocabulary, c, record, start(corpus, c, model))
+    made = PreparedRun(options, corpus, run, replace(will_be, config=c), doubts, rate)
     check_history(made)
-    show_time(made, console)
-    with closing(plan_display.BaselinesDisplay(corpus, console)) as display:
-        for one in by_counting(corpus, corpus.held_out.ids):
-            record.baselines[one.name] = one.nats_per_character
-            display.add(one)
+    display.show(time_in_words(made))
+    display.show_baselines(noted(by_counting(corpus, corpus.held_out.ids), record), corpus)
+    display.show(words.WORDS)
     return made
+
+
+def model_to_start_from(options: Options) -> LanguageModel | None:
+    """The model whose parameters are taken over, if one was named."""
+    if options.start_from is None:
+        return None
+    try:
+        return checkpoint.load_trained(options.start_from).model
+    except NewerModelError:
+        raise
+    except ModelFileError as error:
+        hint = "Name with --from a file that charrnn train wrote."
+        raise ModelFileError(error.what, hint, "start from") from error
+
+
+def noted(found: Iterator[Baseline], record: CorpusRecord) -> Iterator[Baseline]:
+    """The same, each written into the record as it is found."""
+    for one in found:
+        record.baselines[one.name] = one.nats_per_character
+        yield one
 
 
 def resumed_run(options: Options, console: Console) -> PreparedRun:
@@ -167,46 +212,35 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
     record = resuming.named_anew(run.corpus, corpus)
     run.corpus = replace(record, baselines=in_order(record.baselines))
     run.config = c = resuming.settings(run.config, options, corpus)
-    will_be = show_beginning(c, corpus, options, console)
+    display = PlanDisplay(options, console)
+    doubts = warnings(corpus)
+    will_be = show_beginning(c, corpus, doubts, options, display)
     is_over = ended(run.state, c) is not None
     rate = 0.0 if is_over else characters_per_second(c, corpus)
-    made = PreparedRun(options, corpus, run, will_be, rate)
-    plan_display.show(
-        [("resumes", f"at step {run.state.step:,}, epoch {run.state.epoch:,}")], console
-    )
+    made = PreparedRun(options, corpus, run, will_be, doubts, rate)
+    so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
+    display.show([("resumes", so_far)])
     if not is_over:
-        show_time(made, console)
-    with closing(plan_display.BaselinesDisplay(corpus, console)) as display:
-        for one in remembered(run.corpus.baselines, corpus):
-            display.add(one)
+        display.show(time_in_words(made))
+    display.show_baselines(remembered(run.corpus.baselines, corpus), corpus)
+    display.show(words.WORDS)
     return made
 
 
-def show_beginning(config: Fitted, corpus: Corpus, options: Options, console: Console) -> Plan:
+def show_beginning(
+    config: Fitted, corpus: Corpus, doubts: list[Warned], options: Options, display: PlanDisplay
+) -> Plan:
     """Show what is to learn and from what: the plan. CorpusError where memory will not do."""
-    plan_display.show(plan_display.corpus_in_words(corpus, options), console)
+    display.show(words.corpus_in_words(corpus, doubts))
     will_be = plan(config, corpus)
-    plan_display.show(
-        plan_display.network_in_words(will_be, options, len(corpus.train.ids)), console
-    )
+    display.show(words.network_in_words(will_be, options, len(corpus.train.ids)))
     check_memory(will_be.memory_bytes, memory.available())
     return will_be
 
 
-def show_time(run: PreparedRun, console: Console) -> None:
-    """Show how long it will take."""
-    rate, left = run.characters_per_second, run.seconds_left
-    plan_display.show(plan_display.time_in_words(run.plan, rate, left), console)
-
-
-def in_order(losses: Mapping[str, float]) -> dict[str, float]:
-    """From the simplest to the longest memory; a file has them in the order of their names."""
-    first = ("uniform", "unigram")
-
-    def place(name: str) -> tuple[int, str]:
-        return (first.index(name), "") if name in first else (len(name) + 1, name)
-
-    return {name: losses[name] for name in sorted(losses, key=place)}
+def time_in_words(run: PreparedRun) -> list[Entry]:
+    """How long it will take."""
+    return words.time_in_words(run.plan, run.characters_per_second, run.seconds_left)
 
 
 def remembered(losses: Mapping[str, float], corpus: Corpus) -> list[Baseline]:

@@ -1,13 +1,14 @@
 """What is seen of a run: a bar that moves, and a row a check-up with a taste of what it writes.
 
        step   epoch     train  held-out      bits       gap
-        708    6.00     2.412     2.311     3.334    -0.101  *  past markov-2
+        708    6.00     2.231     2.311     3.334    +0.080  *  better than markov-2
               Tyranosaurus
     step 1,044   2.2 nats   74.9k/s   21 s left   7% |==        |
 
-Where nothing can move, in a file or on a dumb terminal, the rows remain, not too many of them, and
-a line now and then in between. Nothing here may slow the run down: the bar is drawn ten times a
-second, and a sample is drawn only for a row that is shown.
+Where nothing can move, in a file or on a dumb terminal, all rows are written, and a line now and
+then in between; a terminal leaves out rows that come too fast, but never the best one so far.
+Nothing here may slow the run down: the bar is drawn ten times a second, and a sample only where
+there is time for one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from charrnn.training.loop import Checkup, Done, Event, Step, progress
 from charrnn.training.stopwatch import Stopwatch
 
 REFRESH = 0.1  # seconds between two pictures of the bar
-ROW, PLAIN_ROW = 0.5, 5.0  # seconds between two rows; in a log file
+ROW = 0.5  # seconds between two rows with a sample
 HEARTBEAT = 60.0  # seconds of silence after which a log file gets a line
 COSTLY = 20  # times as long as a row took to make passes until the next
 NARROWEST = 20  # columns of a terminal on which a bar is drawn
@@ -95,6 +96,7 @@ class Progress:
         self._drawn = self._spoken = time.monotonic()
         self._next_row = 0.0
         self._waiting: Checkup | None = None  # a row that was not shown, to be shown at the end
+        self._untasted: Checkup | None = None  # a row that was shown without a sample, likewise
 
     def __enter__(self) -> Progress:
         self.pace.share = self._share()
@@ -116,8 +118,10 @@ class Progress:
                     self._refresh()
             case Checkup():
                 self._waiting = event
-                if time.monotonic() >= self._next_row:
-                    self._show_row()
+                is_due = time.monotonic() >= self._next_row
+                is_best = event.is_best and event.score is not None
+                if is_due or is_best or not self._is_animated:
+                    self._show_row(tasted=is_due)
             case Done():
                 self.finish()
 
@@ -130,7 +134,10 @@ class Progress:
         """The run has come to its end, whatever the reason."""
         self._update_pace()
         if self._waiting is not None:
-            self._show_row()
+            self._show_row(tasted=True)
+        elif self._untasted is not None:
+            self._show_samples(self._untasted.step)
+            self._untasted = None
 
     def _share(self) -> float:
         return progress(self.run.state, self.run.config, self.symbols)
@@ -168,21 +175,24 @@ class Progress:
                 room -= len(pieces[name]) + 3
         return "   ".join(text for name, text in pieces.items() if name in kept)
 
-    def _show_row(self) -> None:
+    def _show_row(self, *, tasted: bool) -> None:
+        """Show the row that waits, with or without a taste of what the network writes by now."""
         event, self._waiting = self._waiting, None
         if event is None or self.console.quiet:
             return
         began = time.monotonic()
         epoch = self.run.state.characters / self.symbols
         self._say(*self.rows.lines(event, epoch))
-        if self.samples:
+        self._untasted = None if tasted else event
+        if tasted:
             self._show_samples(event.step)
-        pause = ROW if self._is_animated else PLAIN_ROW
-        now = time.monotonic()
-        self._next_row = now + max(pause, COSTLY * (now - began))
+            now = time.monotonic()
+            self._next_row = now + max(ROW, COSTLY * (now - began))
 
     def _show_samples(self, step: int) -> None:
         """What the network would write now; another seed each time, and the same each time."""
+        if not self.samples:
+            return
         err, indent = self.console.err, self.rows.indent
         mixed = (self.run.config.seed + step) % (1 << 64)
         room = err.width - indent

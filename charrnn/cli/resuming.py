@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli.hints import option_for
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, load
+from charrnn.corpus.places import place_of
 from charrnn.errors import CorpusError, ResumeError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
@@ -32,7 +33,8 @@ def read_again(run: Checkpoint, options: Options) -> Corpus:
     """The corpus that the run learned from; ResumeError if it is another one by now."""
     record = run.corpus
     check_cutting(record, options)
-    sources, valid = options.sources or record.sources, options.valid or record.valid
+    sources = options.sources or record.source_files
+    valid = options.valid or record.valid_files
     options.check_metrics(*sources, *valid)
     if not sources:
         raise ResumeError(
@@ -48,7 +50,11 @@ def read_again(run: Checkpoint, options: Options) -> Corpus:
             error.what, f"Say where it is now: {options.line('train', 'CORPUS', '--resume')}"
         ) from error
     check_same(corpus, run, options)
-    return corpus
+    return replace(
+        corpus,
+        sources=options.sources or record.sources,
+        valid=options.valid or record.valid,
+    )
 
 
 def check_cutting(record: CorpusRecord, options: Options) -> None:
@@ -132,11 +138,7 @@ def named_anew(record: CorpusRecord, corpus: Corpus) -> CorpusRecord:
     The old names stay as long as they lead somewhere: the file of a run that was interrupted is
     that of one that was not, however its corpus was called meanwhile.
     """
-    if all(is_there(name) for name in (*record.sources, *record.valid)):
+    if all(os.path.exists(path_of(file)) for file in record.files):
         return record
-    return replace(record, sources=corpus.sources, valid=corpus.valid)
-
-
-def is_there(name: str) -> bool:
-    """Whether a source can be read once more."""
-    return os.path.exists(path_of(name))
+    places = tuple(map(place_of, (*corpus.sources, *corpus.valid)))
+    return replace(record, sources=corpus.sources, valid=corpus.valid, places=places)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from charrnn.api import Model, load
+from charrnn.cli import threads
 from charrnn.cli.console import Console
-from charrnn.cli.sample_output import Frame, style_for, write_pieces
+from charrnn.cli.sample_output import Frame, Samples, style_for
 from charrnn.corpus.reading import Reading, blocks
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.escaping import Visible, encodable
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from charrnn.cli.copies import Copies
     from charrnn.cli.sample import Options
-
+    from charrnn.cli.wanted import Wanted
 
 NAMED = 12  # of the characters that were never seen
 
@@ -28,48 +31,96 @@ NAMED = 12  # of the characters that were never seen
 class Tally:
     """What became of the samples."""
 
+    prime: str
+    copies: Copies | None = None
     written: int = 0
     limited: int = 0  # of those
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Let them pass, counted."""
         for sample in samples:
-            self.written += 1
-            self.limited += sample.ended == "limit"
+            self._count(sample.text, sample.ended)
             yield sample
 
     def of_pieces(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """The same, where they come in pieces."""
+        begun: list[str] = []
         for piece in pieces:
-            self.written += piece.ended is not None
-            self.limited += piece.ended == "limit"
+            if self.copies is not None:
+                begun.append(piece.text)
+            if piece.ended is not None:
+                self._count("".join(begun), piece.ended)
+                begun = []
             yield piece
+
+    def _count(self, text: str, ended: str) -> None:
+        self.written += 1
+        self.limited += ended == "limit"
+        if self.copies is not None:
+            self.copies.add(self.prime + text)
 
 
 def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
+    temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
     model = load(options.model)
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
-    sampler = Sampler(model.language_model, config, prime, workers)
+    config = no_longer_than(options.longest, prime, config)
     note_prime(prime, model.vocabulary, console)
 
-    tally = Tally()
-    shown = "" if options.hide_prime else prime
-    redrawn = None
-    if options.novel or options.unique:
-        redrawn = samples_redrawn(options, sampler, prime, model, reading)
-    numbers = range(options.count)
-    if options.as_json:
-        samples = sampler.samples(numbers) if redrawn is None else redrawn
-        nats = nats_of(shown, model) if shown else 0.0
-        write_lines(tally.of(samples), console, shown, nats)
-    else:
-        pieces = sampler.pieces(numbers) if redrawn is None else map(whole_piece, redrawn)
-        write_text(tally.of_pieces(pieces), shown, options, model, console)
-    note_what_is_missing(tally, options, config, console)
+    tally = Tally(prime, copies_of(options, model, console))
+    wishes = wishes_of(options, prime, model, reading)
+    before = prime_shown(options, prime, model) if options.as_json else ("", 0.0)
+    write = writer(options, prime, model, console)
+    for temperature in temperatures:
+        how = replace(config, temperature=temperature)
+        sampler = Sampler(model.language_model, how, prime, workers)
+        if len(temperatures) > 1:
+            console.note(f"temperature {temperature:g}")
+        samples = None if wishes is None else wishes.samples(sampler)
+        if options.as_json:
+            drawn = sampler.samples(range(options.count)) if samples is None else samples
+            write_lines(tally.of(drawn), console, before, temperature)
+        else:
+            whole = None if samples is None else map(whole_piece, samples)
+            write(tally.of_pieces(whole or sampler.pieces(range(options.count))))
+    threads.note_if_refused(console)
+    note_limited(tally, options, config, console)
+    if tally.copies is not None and tally.written:
+        tally.copies.tell(console)
+    check_all_are_there(tally, options, len(temperatures))
+
+
+def no_longer_than(longest: int | None, prime: str, config: SampleConfig) -> SampleConfig:
+    """The same; nothing is drawn beyond what shows that a sample is too long."""
+    if longest is None:
+        return config
+    left = longest - len(prime)
+    if left < 0:
+        raise SettingError(f"the prime has more than {longest} characters", "Raise --longest.")
+    return replace(config, max_characters=min(config.max_characters, left + 1))
+
+
+def copies_of(options: Options, model: Model, console: Console) -> Copies | None:
+    """What counts samples that are none of its own, where somebody is to be told."""
+    if console.quiet or options.novel or not model.corpus.sources:
+        return None
+    from charrnn.cli.copies import Copies, is_at_hand
+
+    return Copies(model) if is_at_hand(model) else None
+
+
+def wishes_of(options: Options, prime: str, model: Model, reading: Reading) -> Wanted | None:
+    """Which samples are wanted, where not all are."""
+    lengths = options.shortest is not None or options.longest is not None
+    if not (options.novel or options.unique or options.best or lengths):
+        return None
+    from charrnn.cli.wanted import wanted
+
+    return wanted(options, prime, model, reading)
 
 
 def read_prime(options: Options, model: Model, reading: Reading) -> str:
@@ -124,20 +175,11 @@ def nats_of(prime: str, model: Model) -> float:
     return float(scorer.read(model.vocabulary.encode(prime))[0].sum())
 
 
-def samples_redrawn(
-    options: Options, sampler: Sampler, prime: str, model: Model, reading: Reading
-) -> Iterator[Sample]:
-    """The samples, drawn again where they are not wanted."""
-    from charrnn.sampling import redrawing
-    from charrnn.scoring.texts import codes_in
-
-    known = None
-    if options.novel:
-        known = redrawing.Known(codes_in(options.novel, model.corpus.config.examples, reading))
-    samples = redrawing.redrawn(
-        sampler, options.count, lambda sample: prime + sample.text, known, options.unique
-    )
-    return (sample for sample in samples if sample is not None)
+def prime_shown(options: Options, prime: str, model: Model) -> tuple[str, float]:
+    """What of the prime is shown, and what it cost."""
+    if options.hide_prime or not prime:
+        return "", 0.0
+    return prime, nats_of(prime, model)
 
 
 def whole_piece(sample: Sample) -> Piece:
@@ -145,8 +187,11 @@ def whole_piece(sample: Sample) -> Piece:
     return Piece(sample.number, sample.text, sample.nats, sample.ended)
 
 
-def write_lines(samples: Iterable[Sample], console: Console, prime: str, prime_nats: float) -> None:
+def write_lines(
+    samples: Iterable[Sample], console: Console, before: tuple[str, float], temperature: float
+) -> None:
     """A line of JSON for each sample."""
+    prime, prime_nats = before
     for sample in samples:
         text = prime + sample.text
         nats = prime_nats + sum(sample.nats)
@@ -159,16 +204,17 @@ def write_lines(samples: Iterable[Sample], console: Console, prime: str, prime_n
                 "nats": nats,
                 "nats_per_character": nats / symbols,
                 "ended": sample.ended,
+                "temperature": temperature,
             },
         )
 
 
-def write_text(
-    pieces: Iterable[Piece], prime: str, options: Options, model: Model, console: Console
-) -> None:
-    """The samples as text."""
+def writer(
+    options: Options, prime: str, model: Model, console: Console
+) -> Callable[[Iterable[Piece]], None]:
+    """What writes samples as text; more of them may follow."""
     painter = None
-    if options.surprise:
+    if options.surprise and not options.as_json:
         from charrnn.cli.surprisal_colours import Painter
 
         painter = Painter(console.out)
@@ -176,31 +222,41 @@ def write_text(
             console.say(Painter(console.err).legend())
     has_newlines = "\n" in model.vocabulary.characters or "\n" in prime
     frame = Frame(
-        before=prime,
+        before="" if options.hide_prime else prime,
         after=Visible("\0" if options.null else "\n"),
         between="\n" if has_newlines and not options.null else "",
     )
     style = style_for(console.out, raw=options.raw, painter=painter)
-    write_pieces(pieces, console.out, style, frame)
+    samples = Samples(console.out, style, frame)
+    return samples.write
 
 
-def note_what_is_missing(
-    tally: Tally, options: Options, config: SampleConfig, console: Console
-) -> None:
-    """Say which samples are not what was asked for."""
+def note_limited(tally: Tally, options: Options, config: SampleConfig, console: Console) -> None:
+    """Say which samples were cut off."""
     if tally.limited:
-        many = f"{tally.limited:,} of {options.count:,} samples"
+        many = f"{tally.limited:,} of {tally.written:,} samples"
         console.note(
-            f"{many if options.count > 1 else 'the sample'} reached --max-chars"
+            f"{many if tally.written > 1 else 'the sample'} reached --max-chars"
             f" {config.max_characters} before the end"
         )
-    if tally.written < options.count:
-        from charrnn.sampling.redrawing import ATTEMPTS
 
-        wish = " and ".join(
-            [*(["novel"] if options.novel else []), *(["unique"] if options.unique else [])]
-        )
-        console.warn(
-            f"gave up {options.count - tally.written:,} of {options.count:,} samples:"
-            f" {ATTEMPTS} draws brought nothing {wish}"
-        )
+
+def check_all_are_there(tally: Tally, options: Options, times: int) -> None:
+    """Raise CharrnnError where there are less than were asked for."""
+    asked = options.count * times
+    if tally.written == asked:
+        return
+    from charrnn.sampling.redrawing import ATTEMPTS
+
+    wishes = {
+        "novel": options.novel,
+        "unique": options.unique,
+        f"of {options.shortest} characters or more": options.shortest,
+        f"of {options.longest} characters or less": options.longest,
+    }
+    wished = " and ".join(wish for wish, is_so in wishes.items() if is_so)
+    raise CharrnnError(
+        f"gave up {asked - tally.written:,} of {asked:,} samples: {ATTEMPTS} draws brought nothing"
+        f" {wished}",
+        "Ask for fewer, or raise the temperature with -t.",
+    )

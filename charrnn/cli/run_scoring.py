@@ -8,23 +8,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from itertools import chain, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from charrnn.api import Model, load
+from charrnn.cli import threads
+from charrnn.cli.above import Alarm
 from charrnn.cli.console import Console
+from charrnn.cli.ours import check_may_be_replaced
 from charrnn.cli.per_character import heat_map
 from charrnn.cli.per_example import ExampleRows
-from charrnn.cli.score_summary import Summary
+from charrnn.cli.score_summary import Summary, show
 from charrnn.corpus.corpus import Corpus
-from charrnn.errors import SaveError
+from charrnn.corpus.sources import name_of
+from charrnn.errors import CorpusError, SaveError
 from charrnn.model_file import container
 from charrnn.model_file.replacement import replace
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
 from charrnn.scoring.blocks import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.dynamic import DynamicScorer
-from charrnn.scoring.html_page import page
+from charrnn.scoring.html_page import is_page, page
+from charrnn.scoring.places import Counted, Places
 from charrnn.scoring.score import bytes_of
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Codes
@@ -85,38 +91,63 @@ class ReadingBar:
 
 def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
-    model = load(options.model)
-    learned_from = (*model.corpus.sources, *model.corpus.valid)
+    models = [load(path) for path in options.models]
+    model = models[0]
+    learned_from = model.corpus.files
     options.check_page(*(source for source in learned_from if source != "-"))
     if options.html is not None:
-        check_page(options.html)
+        check_page(options.html, force=options.force)
     corpus = None
     if options.baselines or not options.sources:
         corpus = texts.rebuilt(model.corpus, model.vocabulary)
+        note_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
-    text = the_text(options, model, corpus)
-    summary = Summary(text.name, text.examples_are, str(options.model), options.dynamic)
+    places = Places() if options.sources else Counted()
+    text = the_text(options, model, corpus, places)
+    summaries = [
+        Summary(text.name, text.examples_are, str(path), options.dynamic) for path in options.models
+    ]
+    others: Sequence[Listener] = summaries[1:]
     heard = Heard()
-    listeners: list[Listener] = [summary, *([heard] if options.baselines else [])]
-    listeners += rows(options, text, console)
-    scored = pieces(the_reader(options, model, workers), text.codes, symbols_at_once(options))
+    alarm = None
+    if options.above is not None:
+        alarm = Alarm(options.above, of_characters=options.per_char)
+    listeners: list[Listener] = [summaries[0], *([heard] if options.baselines else [])]
+    listeners += [*rows(options, text, places, console), *([] if alarm is None else [alarm])]
+    everybody = [listeners, *([one] for one in others)]
     with ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar:
-        stream = seen(scored, [*listeners, bar])
+        listeners.append(bar)
+        readers = [the_reader(options, one, workers) for one in models]
+        stream = read_by_all(readers, everybody, text, symbols_at_once(options))
         if options.html is None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            write_page(options.html, page(text.name, stream, summary.sums, gap))
-    for listener in listeners:
+            write_page(options.html, page(text.name, stream, summaries[0].sums, gap))
+    for listener in chain.from_iterable(everybody):
         listener.finish()
     if options.baselines and corpus is not None:
-        summary.compare(corpus, heard)
-    summary.show(console, as_json=options.as_json, is_aside=options.shows_rows)
+        summaries[0].compare(corpus, heard)
+    more = {"fast": options.fast, "above": None if alarm is None else alarm.found}
+    threads.note_if_refused(console)
+    show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
     if options.html is not None:
         console.note(f"the coloured text is in {options.html}")
+    if alarm is not None:
+        alarm.tell(console)
 
 
-def the_text(options: Options, model: Model, corpus: Corpus | None) -> Text:
+def note_other_corpora(options: Options, models: Sequence[Model], console: Console) -> None:
+    """Say so where what one model was kept from may be what another has learned."""
+    for path, model in zip(options.models[1:], models[1:], strict=True):
+        if options.sources:
+            return
+        mine, its = models[0].corpus, model.corpus
+        if (mine.fingerprint, mine.config) != (its.fingerprint, its.config):
+            console.warn(f"{path} may have learned some of what {options.models[0]} did not see")
+
+
+def the_text(options: Options, model: Model, corpus: Corpus | None, places: Places) -> Text:
     """What was named, or what was held out of this corpus."""
     record = model.corpus
     if corpus is not None and not options.sources:
@@ -125,9 +156,9 @@ def the_text(options: Options, model: Model, corpus: Corpus | None) -> Text:
         return Text(name, codes, record.examples_are, record.held_out_characters)
     kind: Any = options.examples or record.config.examples
     reading = changed(model.reading, **options.reading)
-    codes = texts.codes_in(options.sources, kind, reading, keep_blank=options.sort == "input")
-    names = ["standard input" if source == "-" else source for source in options.sources]
-    return Text(", ".join(names), codes, kind, size_of(options.sources))
+    keep_blank = options.sort == "input"
+    codes = texts.codes_in(options.sources, kind, reading, keep_blank, places)
+    return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
 
 
 def size_of(sources: Sequence[str]) -> int | None:
@@ -152,28 +183,53 @@ def the_reader(options: Options, model: Model, workers: int) -> Reader:
     ranking = options.per_char
     if options.dynamic is not None:
         return DynamicScorer(model.language_model, options.dynamic, ranking)
-    return Scorer(model.language_model, workers, ranking=ranking)
+    return Scorer(model.language_model, workers, ranking=ranking, fast=options.fast)
 
 
-def rows(options: Options, text: Text, console: Console) -> list[Listener]:
+def rows(options: Options, text: Text, places: Places, console: Console) -> list[Listener]:
     """Whoever shows more than the sums."""
-    if options.per_example:
-        return [ExampleRows(options.sort or "surprise", console, as_json=options.as_json)]
+    if options.shows_examples:
+        return [
+            ExampleRows(
+                [name_of(source) for source in options.sources],
+                places,
+                console,
+                sort=options.sort or "surprise",
+                top=options.top,
+                above=options.above,
+                as_json=options.as_json,
+            )
+        ]
     if options.per_char:
         return [heat_map(text.examples_are, console, as_json=options.as_json)]
     return []
 
 
-def seen(scored: Iterator[Piece], listeners: Sequence[Listener]) -> Iterator[Piece]:
-    """The pieces, each looked at by all."""
-    for piece in scored:
-        for listener in listeners:
-            listener.hear(piece)
-        yield piece
+def read_by_all(
+    readers: Sequence[Reader], listeners: Sequence[Sequence[Listener]], text: Text, symbols: int
+) -> Iterator[Piece]:
+    """The pieces as the first reader has them. Each reader has listeners of its own, and no one
+    reads ahead of the others: a stream passes once.
+    """
+    copies = tee(text.codes, len(readers))
+    read = [pieces(*both, symbols) for both in zip(readers, copies, strict=True)]
+    is_empty = True
+    for together in zip(*read, strict=True):
+        is_empty = False
+        for piece, its in zip(together, listeners, strict=True):
+            for listener in its:
+                listener.hear(piece)
+        yield together[0]
+    if is_empty:
+        raise CorpusError(
+            f"there is nothing to score in {text.name}",
+            "A text needs a character that can be seen.",
+        )
 
 
-def check_page(path: Path) -> None:
-    """Find out before the work, not after it, whether the file can be written."""
+def check_page(path: Path, *, force: bool) -> None:
+    """Find out before the work, not after it, whether the file may and can be written."""
+    check_may_be_replaced(path, is_page, force=force, option="--html")
     with _refused(path):
         container.check_writable(path, 0)
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of, learning_curve
-from charrnn.cli.numbers import clock, count, counted, of_bits
-from charrnn.cli.plan import corpus_json
+from charrnn.cli.numbers import clock, count, counted, epochs_in_words, of_bits, of_held_out
 from charrnn.cli.progress import Pace
+from charrnn.cli.run_json import corpus_json, in_order, warnings_json
 from charrnn.cli.table import Entry, entries
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.warnings import Warned
 from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.schema import CorpusRecord
 from charrnn.plan import parameters
-from charrnn.scoring.score import Mean
+from charrnn.scoring.score import Mean, Score
 from charrnn.settings import Ending
+from charrnn.training.loop import Best
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
+
+
+EARLY = 0.75  # of the steps: a best check-up before that was followed by too much learning by heart
+REMEDIES = "more --dropout, a smaller --hidden, or more text."
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,8 @@ class Outcome:
     stopped: Ending
     pace: Pace
     is_new: bool  # whether there was anything left to do
+    warnings: list[Warned]  # what is doubtful about the corpus
+    score_of_best: Score | None = None  # of all that is held out, exact, if there was time for it
 
     @property
     def best(self) -> Mean | None:
@@ -37,17 +48,19 @@ class Outcome:
         best = self.run.state.best
         if best is None or not self.run.corpus.held_out_characters:
             return None
+        if self.score_of_best is not None:
+            return self.score_of_best.overall
         return Mean(best.nats_per_character, 1)
 
 
 def show(outcome: Outcome, options: Options, console: Console) -> None:
     """Show what the run came to."""
     run = outcome.run
-    curve = learning_curve(run.state.history, run.corpus.baselines, console.err)
+    curve = learning_curve(run.state.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
     if options.as_json:
         console.json("train", summary(outcome, options))
-    else:
+    elif not console.quiet:
         console.out.write_lines(entries(in_words(outcome, options), console.out))
 
 
@@ -56,14 +69,13 @@ def in_words(outcome: Outcome, options: Options) -> list[Entry]:
     run, pace, state = outcome.run, outcome.pace, outcome.run.state
     found = [("model", str(options.model))]
     if outcome.best is not None and state.best is not None:
-        loss = of_bits(outcome.best.nats_per_character)
-        found.append(("best", f"{loss} per held-out character, at step {state.best.step:,}"))
+        found.append(("best", of_held_out(outcome.best.nats_per_character, state.best.step)))
         if run.corpus.baselines:
             found.append(("", compared(run.corpus.baselines, outcome.best.nats_per_character)))
     elif state.history:
         found.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
     took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
-    steps = f"{count(state.step, 'step')}, {count(state.epoch, 'epoch')}"
+    steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
     return [
         *found,
         ("learned", f"{steps}, {state.characters:,} characters"),
@@ -86,9 +98,9 @@ def stopped(outcome: Outcome) -> str:
         case "epochs":
             return f"all {c.epochs:,} epochs are done" if c.epochs > 1 else "the epoch is done"
         case "minutes":
-            return f"the {c.minutes or 0:g} minutes are over"
+            return f"after {count(c.minutes or 0.0, 'minute')}"
         case "patience":
-            return f"{count(c.patience or 0, 'check-up')} in a row were no better"
+            return f"after {count(c.patience or 0, 'check-up')} without a better one"
     return "interrupted"
 
 
@@ -113,30 +125,46 @@ def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
             "bits_per_character": best and best.bits_per_character,
             "perplexity": best and best.perplexity,
         },
-        "baselines": dict(run.corpus.baselines),
+        "baselines": in_order(run.corpus.baselines),
         "stopped": outcome.stopped,
+        "warnings": warnings_json(outcome.warnings),
     }
 
 
 def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     """Lines to type next."""
+    run = outcome.run
     if outcome.stopped == "interrupted":
-        console.note(
-            f"saved at step {outcome.run.state.step:,}; to go on: {go_on(outcome.run, options)}"
-        )
+        console.note(f"saved at step {run.state.step:,}; to go on: {go_on(run, options)}")
         return
     if not outcome.is_new:
         console.note("there was nothing left to do")
+    lines = {options.line("sample", "-n", "10"): "make up ten more"}
+    if run.corpus.held_out_characters and can_be_read_again(run.corpus):
+        lines[options.line("eval")] = "how likely is what was held out?"
+    if not (was_early := best_was_early(outcome)):
+        lines[go_on(run, options, *twice(outcome))] = "learn for longer"
     console.note("next:")
-    lines = {
-        options.line("sample", "-n", "10"): "make up ten more",
-        options.line("eval"): "how likely is what was held out?",
-        go_on(outcome.run, options, *twice(outcome)): "learn for longer",
-    }
     longest = max(map(len, lines))
     for line, what in lines.items():
         explained = f"  {line:<{longest}}  # {what}"
         console.note(explained if len(explained) <= console.err.width else f"  {line}")
+    if was_early:
+        best = f"the best was at step {was_early.step:,} of {run.state.step:,}"
+        console.note(f"{best}: to learn for longer will not help. What may help: {REMEDIES}")
+
+
+def best_was_early(outcome: Outcome) -> Best | None:
+    """The best check-up, if the run went on for long after it in vain."""
+    best, state = outcome.run.state.best, outcome.run.state
+    if outcome.best is None or best is None or best.step > EARLY * state.step:
+        return None
+    return best
+
+
+def can_be_read_again(record: CorpusRecord) -> bool:
+    """Whether the corpus is in files that are there: no pipe, nor texts of Python."""
+    return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
 
 
 def twice(outcome: Outcome) -> list[str]:
@@ -148,7 +176,9 @@ def twice(outcome: Outcome) -> list[str]:
 
 def go_on(run: Checkpoint, options: Options, *more: str) -> str:
     """What to type to go on with the run."""
-    again = ["-"] if "-" in run.corpus.sources else []
+    record = run.corpus
+    is_piped = "-" in record.sources
+    again = ["-"] if is_piped else [] if can_be_read_again(record) else ["CORPUS"]
     metrics = ["--metrics", str(options.metrics)] if options.metrics is not None else []
     line = options.line("train", *again, "--resume", *more, *metrics)
-    return f"{line} < CORPUS" if again else line
+    return f"{line} < CORPUS" if is_piped else line

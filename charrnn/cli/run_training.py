@@ -23,6 +23,7 @@ from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
 from charrnn.settings import Ending
 from charrnn.training.loop import Done, Event, train
+from charrnn.training.validation import score_of_best
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -51,14 +52,18 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
     with ExitStack() as stack:
         metrics = None
         if options.metrics is not None:
-            metrics = stack.enter_context(closing(Metrics(options.metrics, checkpoint.state)))
+            written = Metrics(options.metrics, checkpoint, console, stop, is_resumed=options.resume)
+            metrics = stack.enter_context(closing(written))
         saver = Saver(options.model, checkpoint, console, metrics, is_there=options.resume)
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
         with noting_what_is_saved(saver), screen:
             events = train(checkpoint.state, ready.corpus, checkpoint.config)
             why = follow(events, stop, screen, saver, metrics)
             saver.save()
-    return Outcome(checkpoint, why, screen.pace, screen.is_new)
+    found = None
+    if not stop.requested:  # who has asked for an end need not wait for a last digit
+        found = score_of_best(checkpoint.state, ready.corpus, checkpoint.config)
+    return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, found)
 
 
 def follow(

@@ -8,12 +8,14 @@ from typing import Any
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
-from charrnn.cli.options import check_exclusive, check_read_once, flag, group
+from charrnn.cli.options import check_exclusive, check_read_once, flag, group, like
+from charrnn.errors import SettingError
 from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig
-from charrnn.values import Text, setting
+from charrnn.values import Real, Several, Text, setting
 
 PRIME = "Prime"  # panels of help
 AGAIN = "Drawing again"
+BEST_OF = 10
 
 EXAMPLES = """
 # ten new names, bolder than usual
@@ -24,7 +26,12 @@ charrnn sample -p "Ty" --seed 1
 echo "It was a dark and stormy night" | charrnn sample --prime-file -
 
 # a thousand that nobody has had before, no two alike
-charrnn sample -n 1000 --novel dinosaurs --unique
+charrnn sample -n 1000 --novel dinosaurs --ignore-case --unique
+
+# short ones; the best of a hundred; three tries to find the right temperature
+charrnn sample -n 10 --shortest 4 --longest 8
+charrnn sample -n 5 --best --of 100 --unique
+charrnn sample -n 5 -t 0.5,0.8,1.2
 
 # what surprised the model itself
 charrnn sample --surprise
@@ -46,7 +53,20 @@ class Options:
         default=1,
         names=("-n", "--count"),
     )
-    sampling: dict[str, Any] = group(SampleConfig)
+    temperatures: tuple[float, ...] | None = like(
+        SampleConfig,
+        "temperature",
+        values=Several(Real(0, 1e6)),
+        about="Below 1 is more careful, above 1 bolder; 0 always takes the most likely character."
+        " Of several, each has -n samples.",
+    )
+    sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    best: bool = flag(
+        "Draw more than -n, and show the likeliest, by nats per character, first.", panel=DRAWING
+    )
+    of: int | None = setting(
+        COUNT, "How many to draw for --best.", panel=DRAWING, default_in_words=f"{BEST_OF} x -n"
+    )
     prime: str | None = setting(
         Text(), "Read this first and go on from there.", panel=PRIME, names=("-p", "--prime")
     )
@@ -71,7 +91,23 @@ class Options:
         default=(),
         repeated=True,
     )
+    ignore_case: bool = flag(
+        "For --novel, capital letters are as small ones, and spaces at either end are none.",
+        panel=AGAIN,
+    )
     unique: bool = flag("Draw again what was drawn before.", panel=AGAIN)
+    shortest: int | None = setting(
+        COUNT,
+        "Draw again what has fewer characters, the prime counted.",
+        panel=AGAIN,
+        default_in_words="any",
+    )
+    longest: int | None = setting(
+        COUNT,
+        "Draw again what has more characters, or was cut off.",
+        panel=AGAIN,
+        default_in_words="any",
+    )
     model: Path = options.model()
     null: bool = flag("End samples with NUL, not with a newline.", names=("-0", "--null"))
     surprise: bool = flag("Colour each character by how little it was expected, in a terminal.")
@@ -83,7 +119,27 @@ class Options:
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
         check_exclusive(prime=self.prime is not None, prime_file=self.prime_file is not None)
+        if self.ignore_case and not self.novel:
+            raise SettingError("--ignore-case is for --novel", "Name a CORPUS with --novel.")
+        if self.of is not None and not self.best:
+            raise SettingError("--of is for --best", "Add --best.")
+        if self.drawn < self.count:
+            raise SettingError(
+                f"--of {self.drawn} is less than -n {self.count}", "Draw as many as are shown."
+            )
+        if self.longest is not None and (self.shortest or 0) > self.longest:
+            raise SettingError(
+                f"nothing has at least {self.shortest} and at most {self.longest} characters",
+                "Let --longest be no less than --shortest.",
+            )
         check_read_once(self.files)
+
+    @property
+    def drawn(self) -> int:
+        """How many samples are drawn at each temperature, as far as they are wanted."""
+        if not self.best:
+            return self.count
+        return BEST_OF * self.count if self.of is None else self.of
 
     @property
     def files(self) -> list[str]:
@@ -101,7 +157,7 @@ def sample(options: Options) -> None:
     With --json there is a line for each sample. Its characters and nats are those of its text, the
     prime included unless that is hidden. Nats are what the model itself would say of the text,
     whatever the temperature and the filters, and cover the end of the text where it was drawn: they
-    are those of charrnn eval.
+    are those of charrnn eval. Where fewer samples are found than were asked for, the status is 1.
     """
     options.check()
     useful = threads.prepare(options.workers)

@@ -106,21 +106,29 @@ def style_for(output: Output, *, raw: bool, painter: Painter | None) -> Style:
     return ForTerminal(painter if painter is not None and painter.has_colours else None)
 
 
-def write_pieces(pieces: Iterable[Piece], output: Output, style: Style, frame: Frame) -> None:
-    """Write all of it as it comes."""
-    buffer = Buffer(output)
-    has_begun = False
-    before = frame.before
-    try:
-        for piece in pieces:
-            if not has_begun:
-                has_begun = True
-                buffer.write(style.add(before, [0.0] * len(before)))
-                before = frame.between + frame.before
-            buffer.write(style.add(piece.text, piece.nats))
-            if piece.ended:
-                buffer.write(style.rest())
-                buffer.write(frame.after)
-                has_begun = False
-    finally:
-        buffer.flush()
+class Samples:
+    """Writes samples as they come, some and then some more."""
+
+    def __init__(self, output: Output, style: Style, frame: Frame) -> None:
+        self._output = output
+        self._style = style
+        self._frame = frame
+        self._before = frame.before
+
+    def write(self, pieces: Iterable[Piece]) -> None:
+        """Write all of these."""
+        buffer, style, frame = Buffer(self._output), self._style, self._frame
+        has_begun = False
+        try:
+            for piece in pieces:
+                if not has_begun:
+                    has_begun = True
+                    buffer.write(style.add(self._before, [0.0] * len(self._before)))
+                    self._before = frame.between + frame.before
+                buffer.write(style.add(piece.text, piece.nats))
+                if piece.ended:
+                    buffer.write(style.rest())
+                    buffer.write(frame.after)
+                    has_begun = False
+        finally:
+            buffer.flush()

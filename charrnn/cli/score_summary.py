@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.numbers import clock, count, counted
@@ -19,8 +21,8 @@ FIRST = 20  # columns for a name
 COLUMNS = (
     Column("", FIRST, is_left=True),
     Column("nats", 8),
-    Column("bits", 9, 1),
-    Column("perplexity", 13, 2),
+    Column("bits", 8, 1),
+    Column("perplexity", 12, 2),
 )
 
 
@@ -35,7 +37,7 @@ class Summary:
         self.score = Score()
         self.baselines: list[Baseline] = []
         self._began = time.monotonic()
-        self._seconds = 0.0
+        self.seconds = 0.0
 
     def hear(self, piece: Piece) -> None:
         """Add a piece."""
@@ -43,7 +45,7 @@ class Summary:
 
     def finish(self) -> None:
         """Stop the clock."""
-        self._seconds = time.monotonic() - self._began
+        self.seconds = time.monotonic() - self._began
 
     def compare(self, corpus: Corpus, heard: Heard) -> None:
         """Find out what others make of the same text."""
@@ -52,7 +54,7 @@ class Summary:
     @property
     def characters_per_second(self) -> float:
         """Ends counted."""
-        return self.score.overall.count / max(self._seconds, 1e-9)
+        return self.score.overall.count / max(self.seconds, 1e-9)
 
     def sums(self) -> Mapping[str, str]:
         """What is worth a place above the text in colours."""
@@ -67,16 +69,6 @@ class Summary:
         }
         return sums if self.rate is None else sums | {"learning at": f"{self.rate:g}"}
 
-    def show(self, console: Console, *, as_json: bool, is_aside: bool) -> None:
-        """Show it on stdout, unless that has rows on it."""
-        if is_aside:
-            console.note(self.in_a_line())
-        elif as_json:
-            console.json("eval", self.as_json())
-        else:
-            console.out.write_lines(entries(self.in_words(), console.out))
-            console.out.write_lines(self.table(console.out))
-
     def in_words(self) -> list[Entry]:
         """What was scored, and by what."""
         score = self.score
@@ -89,32 +81,13 @@ class Summary:
             ("", f"{text}, {score.bytes:,} bytes"),
             ("model", self.model + learning),
             *([("unseen", f"{unseen} never seen in training")] if score.unknown else []),
-            ("time", f"{clock(self._seconds)}, {speed}"),
+            ("time", f"{clock(self.seconds)}, {speed}"),
         ]
 
     @property
     def nature(self) -> str:
         """What examples are called: nothing, where that was found out on the way."""
         return "" if self.examples_are == "auto" else self.examples_are
-
-    def table(self, output: Output) -> Iterator[Visible]:
-        """The loss in all its forms, and in the order of merit, if it is to be compared."""
-        score, table = self.score, Table(COLUMNS, output.width, output)
-        yield Visible("")
-        yield table.head()
-        yield output.paint(table.row(cells("per character", score.overall)), BOLD)
-        yield table.row(cells("ends not counted", score.without_end))
-        if score.unknown:
-            yield table.row(cells("unseen not counted", score.without_unknown))
-        yield table.row({"": "per byte", "bits": f"{score.bits_per_byte:.3f}"})
-        if self.baselines:
-            yield Visible("")
-            yield output.paint(Visible("compared"), CYAN)
-            means = {one.name: Mean(one.nats_per_character, 1) for one in self.baselines}
-            means[self.model] = score.overall
-            for name in sorted(means, key=lambda name: -means[name].nats_per_character):
-                row = table.row(cells(name, means[name]))
-                yield output.paint(row, BOLD) if name == self.model else row
 
     def in_a_line(self) -> str:
         """The loss, where there is no room for more."""
@@ -137,27 +110,125 @@ class Summary:
             },
             "model": self.model,
             "dynamic": self.rate,
-            "seconds": self._seconds,
+            "seconds": self.seconds,
             "characters_per_second": self.characters_per_second,
         }
 
 
-def cells(name: str, mean: Mean) -> dict[str, str]:
+def show(
+    summaries: Sequence[Summary],
+    console: Console,
+    more: Mapping[str, object],
+    *,
+    as_json: bool,
+    is_aside: bool,
+) -> None:
+    """Show what the models make of a text on stdout, unless that has rows on it; and, to programs,
+    what more there is to say.
+    """
+    first = summaries[0]
+    if is_aside:
+        console.note(first.in_a_line())
+    elif as_json:
+        several = {summary.model: summary.score.figures() for summary in summaries}
+        beside = {"models": several} if len(summaries) > 1 else {}
+        console.json("eval", {**first.as_json(), **more, **beside})
+    else:
+        console.out.write_lines(entries(in_words(summaries), console.out))
+        console.out.write_lines(tables(summaries, console.out))
+
+
+def in_words(summaries: Sequence[Summary]) -> list[Entry]:
+    """What was scored, and by what."""
+    first, *others = summaries
+    if not others:
+        return first.in_words()
+    shared = [entry for entry in first.in_words() if entry[0] in ("text", "")]
+    return [*shared, ("time", clock(first.seconds))]
+
+
+def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
+    """The loss in all its forms, a group of columns for each model; and in the order of merit, if
+    it is to be compared.
+    """
+    yield Visible("")
+    yield from beside_each_other(summaries, output)
+    baselines = summaries[0].baselines
+    if baselines:
+        table = Table(COLUMNS, output.width, output)
+        yield Visible("")
+        yield output.paint(Visible("compared"), CYAN)
+        means = {one.name: Mean(one.nats_per_character, 1) for one in baselines}
+        models = {summary.model: summary.score.overall for summary in summaries}
+        means |= models
+        for name in sorted(means, key=lambda name: -means[name].nats_per_character):
+            row = table.row({"": fitted(name), **cells(means[name])})
+            yield output.paint(row, BOLD) if name in models else row
+
+
+def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
+    """The forms of the loss, a row each."""
+    groups = [
+        [one._replace(name=f"{one.name} {i}") for one in columns_for(len(summaries), output)]
+        for i in range(len(summaries))
+    ]
+    table = Table([COLUMNS[0], *chain.from_iterable(groups)], output.width, output)
+    if len(summaries) > 1:
+        width = sum(column.width for column in groups[0])
+        names = [fitted(summary.model, width).rjust(width) for summary in summaries]
+        yield output.paint(visible_line(" " * FIRST + "".join(names)), CYAN)
+    heads = {column.name: column.name.rpartition(" ")[0] for column in table.columns[1:]}
+    yield output.paint(table.row(heads), CYAN)
+    scores = [summary.score for summary in summaries]
+    forms = {
+        "per character": [cells(score.overall) for score in scores],
+        "ends not counted": [cells(score.without_end) for score in scores],
+        "unseen not counted": [cells(score.without_unknown) for score in scores],
+        "per byte": [{"bits": figure(score.bits_per_byte)} for score in scores],
+    }
+    if not any(score.unknown for score in scores):
+        del forms["unseen not counted"]
+    for name, each in forms.items():
+        row = {f"{key} {i}": cell for i, some in enumerate(each) for key, cell in some.items()}
+        line = table.row({"": name, **row})
+        yield output.paint(line, BOLD) if name == "per character" else line
+
+
+def columns_for(models: int, output: Output) -> Sequence[Column]:
+    """As many for each model as there is room for: one has all that a window takes."""
+    columns = Table(COLUMNS, output.width, output).columns[1:]
+    while len(columns) > 1 and FIRST + models * sum(map(width_of, columns)) > output.width:
+        columns.pop()
+    return columns
+
+
+def width_of(column: Column) -> int:
+    """How wide it is."""
+    return column.width
+
+
+def cells(mean: Mean) -> dict[str, str]:
     """What stands in a row of the table."""
     return {
-        "": fitted(name),
-        "nats": f"{mean.nats_per_character:.3f}",
-        "bits": f"{mean.bits_per_character:.3f}",
+        "nats": figure(mean.nats_per_character),
+        "bits": figure(mean.bits_per_character),
         "perplexity": shown(mean.perplexity),
     }
 
 
-def fitted(name: str) -> str:
+def figure(number: float) -> str:
+    """A number, if there is one."""
+    return "-" if math.isnan(number) else f"{number:.3f}"
+
+
+def fitted(name: str, room: int = FIRST) -> str:
     """The name, or the end of it."""
     name = visible_line(name)
-    return name if len(name) < FIRST else f"..{name[3 - FIRST :]}"
+    return name if len(name) < room else f"..{name[3 - room :]}"
 
 
 def shown(perplexity: float) -> str:
-    """A perplexity of any size."""
+    """A perplexity of any size, if there is one."""
+    if math.isnan(perplexity):
+        return "-"
     return f"{perplexity:.2f}" if perplexity < 1e6 else f"{perplexity:.2e}"

@@ -10,6 +10,8 @@
 
 What the parent process had ignored (nohup, a shell's ``&``) stays ignored. Outside of watched()
 each of them ends the program at once, by an exception, so that files are left as they should be.
+At once is as soon as an exception comes through and does no harm: a module that is being imported
+may take it for a fault of its own, and where Python cleans up it would be lost.
 """
 
 from __future__ import annotations
@@ -21,16 +23,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from charrnn.cli import arriving_signals
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError
 
 STDERR = 2
-# Windows has no SIGHUP, and the others no SIGBREAK.
-_ALL = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-    if hasattr(signal, name)
-)
+SOON = 0.01  # seconds after which a stop that would have been lost is tried again
+# Files of Python in which exceptions are lost: imports, and what is called when something goes.
+SWALLOWING = {
+    *("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"),
+    *("weakref.py", "_weakrefset.py"),
+}
+# Where a file comes to be, and there is nobody yet who would take it away.
+IN_ONE_GO = {("lock.py", "locked"), ("replacement.py", "_temporary")}
 _MAY_REPEAT = getattr(signal, "SIGHUP", None)
 
 Handler = Callable[[int, FrameType | None], None]
@@ -57,11 +62,11 @@ def watched(console: Console) -> Iterator[Stop]:
     """A Stop that the first signal sets, saying so; the second one raises Stopped."""
     stop = Stop()
 
-    def handle(number: int, _frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if stop.requested:
-            if number == _MAY_REPEAT:  # a closing terminal tends to send it twice
-                return
-            raise Stopped(number)
+            if number != _MAY_REPEAT:  # a closing terminal tends to send it twice
+                _stop(number, frame)
+            return
         stop.requested = True
         stop.status = 128 + number
         if not console.quiet:
@@ -87,10 +92,10 @@ def unheard_after_hanging_up(stop: Stop) -> Iterator[None]:
 def ending() -> Iterator[None]:
     """Each signal raises Stopped, so that SIGTERM cleans up as well as Ctrl-C does."""
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        raise Stopped(number)
-
-    with _handled(handle):
+    with _handled(_stop):
+        early = arriving_signals.first()
+        if early is not None:
+            raise Stopped(early)
         yield
 
 
@@ -98,6 +103,27 @@ def leave_to_the_system() -> None:
     """No more handlers: from here to the end, Ctrl-C just ends, without a last traceback."""
     for number in _ours():
         signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Raise Stopped, as soon as that comes through."""
+    if hasattr(signal, "setitimer") and _would_be_lost(frame):
+        signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
+        signal.setitimer(signal.ITIMER_REAL, SOON)
+    else:
+        raise Stopped(number)
+
+
+def _would_be_lost(frame: FrameType | None) -> bool:
+    """Whether an exception in this frame may never reach us, or would leave a file behind."""
+    while frame is not None:
+        name = os.path.basename(frame.f_code.co_filename)
+        if name in SWALLOWING or (name, frame.f_code.co_name) in IN_ONE_GO:
+            return True
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager
@@ -108,6 +134,8 @@ def _handled(handler: Handler) -> Iterator[None]:
             signal.signal(number, handler)
         yield
     finally:
+        if before and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, old in before.items():
             signal.signal(number, old)
 
@@ -115,7 +143,11 @@ def _handled(handler: Handler) -> Iterator[None]:
 def _ours() -> list[int]:
     if threading.current_thread() is not threading.main_thread():
         return []  # Python leaves signals to the main thread
-    return [number for number in _ALL if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    return [
+        number
+        for number in arriving_signals.ALL
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    ]
 
 
 def _announcement(number: int) -> bytes:

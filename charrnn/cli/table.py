@@ -9,15 +9,16 @@ Where the window is narrow, text is wrapped, and the columns of least weight are
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len, chop_cells
+
 from charrnn.cli.console import CYAN, Output
+from charrnn.cli.numbers import TOGETHER
 from charrnn.escaping import Visible, joined, visible_line
 
 INDENT = 11
-TOGETHER = "\u00a0"  # a space at which no line ends
 NOTHING: Mapping[str, str] = {}
 
 Entry = tuple[str, str]
@@ -43,35 +44,19 @@ def indentation(output: Output) -> int:
 
 
 def wrap(text: str, columns: int) -> list[Visible]:
-    """The text in lines of at most so many columns."""
-    lines = textwrap.wrap(visible_line(text), max(8, columns), break_on_hyphens=False)
-    return [Visible(line.replace(TOGETHER, " ")) for line in lines] or [Visible("")]
-
-
-class GrowingEntry:
-    """An entry of which there is more and more to say, each piece shown as it comes."""
-
-    def __init__(self, name: str, output: Output) -> None:
-        self._output = output
-        self._indent = " " * indentation(output)
-        self._left = self._room = output.width - len(self._indent)
-        lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
-        below = "" if len(self._indent) == INDENT else f"\n{self._indent}"
-        output.write(lead, Visible(below))
-
-    def add(self, text: str) -> None:
-        """Show one more, on a line of its own if there is no room beside the last."""
-        piece = visible_line(text)
-        gap = "" if self._left == self._room else "   "
-        if len(gap) + len(piece) > self._left:
-            self._output.write(Visible("\n" + self._indent))
-            gap, self._left = "", self._room
-        self._output.write(Visible(gap + piece))
-        self._left -= len(gap) + len(piece)
-
-    def close(self) -> None:
-        """That was all."""
-        self._output.write(Visible("\n"))
+    """The text in lines of at most so many columns, of which a Chinese character takes two."""
+    room, lines = max(8, columns), [""]
+    for word in visible_line(text).split(" "):
+        pieces = chop_cells(word, room) if cell_len(word) > room else [word]
+        for piece in pieces:
+            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if cell_len(longer) <= room and piece is pieces[0]:
+                lines[-1] = longer
+            elif lines[-1]:
+                lines.append(piece)
+            else:
+                lines[-1] = piece
+    return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
 
 
 class Column(NamedTuple):

@@ -9,6 +9,10 @@ when it is imported, which then takes half as long.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
 
 BLAS = (
     "OPENBLAS_NUM_THREADS",
@@ -26,6 +30,14 @@ def prepare(threads: int | None = None) -> int:
     for name in BLAS:
         os.environ[name] = "1"
     return threads or min(cores(), ENOUGH)
+
+
+def note_if_refused(console: Console) -> None:
+    """Say so where the system had no threads for us."""
+    from charrnn.network.threads import Threads
+
+    if Threads.were_refused:
+        console.note("the system starts no more threads: one does all the work, as well as several")
 
 
 def cores() -> int:

@@ -21,7 +21,7 @@ from charrnn.cli.options import (
 )
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
-from charrnn.settings import CORPUS, CorpusConfig, Reading, TrainConfig
+from charrnn.settings import CORPUS, LEARNING, CorpusConfig, Reading, TrainConfig
 from charrnn.values import File, Text, Whole, setting
 
 EXAMPLES = """
@@ -38,6 +38,9 @@ charrnn train book.txt.gz -m book.npz --carry --minutes 20
 # go on after Ctrl-C, or for longer
 charrnn train --resume
 charrnn train --resume --epochs 200
+
+# names of your own, from a model that has read many
+charrnn train mine.txt --from given-names.npz -m mine.npz
 
 # from another program, with a record of every step
 cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
@@ -65,6 +68,12 @@ class Options:
     reading: dict[str, Any] = group(Reading)
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = options.model()
+    start_from: Path | None = setting(
+        File("MODEL"),
+        "Start from the parameters of this model, for a list that has grown or one of its kind.",
+        panel=LEARNING,
+        names=("--from",),
+    )
     resume: bool = flag("Go on with the run in the model file.")
     force: bool = flag("Replace a model file that is there.")
     metrics: Path | None = setting(
@@ -82,8 +91,14 @@ class Options:
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
         if not self.sources and not self.resume:
-            raise SettingError("CORPUS is missing", "Try 'charrnn train --help'.")
+            ours = ", ".join(NAMES)
+            raise SettingError(
+                "CORPUS is missing",
+                f"Name a file, - for standard input, or one of {ours}. Try 'charrnn train --help'.",
+            )
         check_exclusive(resume=self.resume, force=self.force)
+        if self.resume and self.start_from is not None:
+            raise SettingError("--resume and --from exclude each other", "Leave one of them out.")
         check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
         named = [*self.sources, *self.valid]
         check_read_once(named)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any
 
 import typer
 
+from charrnn.cli.did_you_mean import meant_by_argument, meant_by_option
 from charrnn.cli.exit_status import INTERRUPTED, USAGE, Fault
 
 _USAGE_ERROR: type = typer.BadParameter.__mro__[1]
@@ -54,12 +54,22 @@ def _what(error: Any) -> str:
 
 
 def _hint(error: Any) -> str:
-    near = get_close_matches(
-        getattr(error, "option_name", ""), getattr(error, "possibilities", None) or (), 1
-    )
-    meant = f"Did you mean {near[0]}? " if near else ""
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
+    meant = meant_by_argument(str(error.message), command)
+    if hasattr(error, "possibilities"):
+        options = [] if error.ctx is None else _options_of(error.ctx)
+        meant = meant_by_option(error.option_name, command.rpartition(" ")[2], options)
     return f"{meant}Try '{command} --help'."
+
+
+def _options_of(ctx: Any) -> list[str]:
+    """What can be typed as an option of that command."""
+    return [
+        name
+        for parameter in ctx.command.get_params(ctx)
+        if parameter.param_type_name == "option"
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    ]
 
 
 def _name(parameter: Any) -> str:

@@ -35,7 +35,7 @@ VALIDATION_FOLLOWS: Final = b"\xfe"
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    vocabulary: Vocabulary  # of the training part only
+    vocabulary: Vocabulary  # of the training part, and what was known before
     train: Examples
     held_out: Examples
     examples_are: str  # lines, paragraphs, files; mixed; or texts that came from Python
@@ -75,7 +75,7 @@ def load(
     _check_not_empty(draft, sources)
     are = are_all(cuts)
     share = 0.0 if valid else config.holdout
-    vocabulary, train, held_out = _settle(draft, share, config.seed)
+    vocabulary, train, held_out = _settle(draft, share, config)
     if valid:
         digest.update(VALIDATION_FOLLOWS)
         likewise: Any = [are] * len(valid)
@@ -99,7 +99,7 @@ def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corp
         draft.add(codes)
     if draft.size == draft.examples:
         raise CorpusError("the corpus is empty", "Give it a text with something in it.")
-    vocabulary, train, held_out = _settle(draft, config.holdout, config.seed)
+    vocabulary, train, held_out = _settle(draft, config.holdout, config)
     return Corpus(vocabulary, train, held_out, "texts", (), (), digest.hexdigest())
 
 
@@ -138,16 +138,17 @@ def _check_not_empty(draft: Draft, sources: Sequence[str]) -> None:
     raise CorpusError(f"{which} is empty", "A corpus needs a character that can be seen.")
 
 
-def _settle(draft: Draft, share: float, seed: int) -> tuple[Vocabulary, Examples, Examples]:
-    """The vocabulary of the training part, and both parts in its numbers."""
-    train, held_out = split(draft, share, seed)
+def _settle(
+    draft: Draft, share: float, config: CorpusConfig
+) -> tuple[Vocabulary, Examples, Examples]:
+    """The vocabulary of the training part and of what is known, and both parts in its numbers."""
+    train, held_out = split(draft, share, config.seed)
     counts = np.zeros(len(draft.characters) + 2, np.int64)
     for block in blocks_of(train.ids):
         counts += np.bincount(block, minlength=len(counts))
     counted = zip(draft.characters, counts[2:].tolist(), strict=True)
-    vocabulary = Vocabulary.counted(
-        {chr(code): count for code, count in counted if count}, len(train.ids)
-    )
+    found = {chr(code): count for code, count in counted if count}
+    vocabulary = Vocabulary.counted({**dict.fromkeys(config.known, 0), **found}, len(train.ids))
     return (
         vocabulary,
         replace(train, ids=renumbered(train.ids, draft, vocabulary)),

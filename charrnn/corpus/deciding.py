@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Final, Literal
 
-from charrnn.corpus.segmentation import Cut, LineCount, cut
+from charrnn.corpus.segmentation import Cut, LineCount, LineNumbers, cut
 from charrnn.settings import Kind as Kind
 from charrnn.vocabulary import Codes
 
@@ -53,14 +53,14 @@ def are_all(cuts: Sequence[FileCut]) -> str:
 
 
 def cut_as_decided(
-    texts: Iterable[str], kind: Kind, keep_blank: bool = False
+    texts: Iterable[str], kind: Kind, keep_blank: bool = False, begins: LineNumbers | None = None
 ) -> tuple[Iterator[Codes], Callable[[], FileCut]]:
     """The code points of a text, END_CODE after each example; and, at their end, how it was cut."""
     if kind != "auto":
-        return cut(texts, kind, keep_blank), lambda: FileCut(kind)
+        return cut(texts, kind, keep_blank, begins=begins), lambda: FileCut(kind)
     head, texts = _begun(texts)
     count, are = LineCount(), cut_of(head)
-    return cut(texts, are, keep_blank, count), lambda: FileCut(are, **vars(count))
+    return cut(texts, are, keep_blank, count, begins), lambda: FileCut(are, **vars(count))
 
 
 def _begun(texts: Iterable[str]) -> tuple[str, Iterator[str]]:

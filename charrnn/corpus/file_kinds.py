@@ -10,6 +10,7 @@ class FileKind(NamedTuple):
 
     name: str
     hint: str
+    key: str = ""
 
 
 UNPACK: Final = "Unpack it first."
@@ -22,6 +23,7 @@ ZIPPED: Final = {  # by a name that stands in the archive
     b"ppt/": FileKind("a PowerPoint file (pptx)", SAVE_AS_TEXT),
     b"mimetypeapplication/epub": FileKind("an EPUB book", SAVE_AS_TEXT),
     b"mimetypeapplication/vnd.oasis": FileKind("an OpenDocument file", SAVE_AS_TEXT),
+    b"charrnn.json": FileKind("a model of charrnn", "Name it as the model.", "model"),
     b".npy": FileKind("a NumPy archive (npz)", NO_TEXT),
     b"": FileKind("a zip archive", UNPACK),
 }

@@ -10,7 +10,7 @@ kept but what the next block decides about: spaces that may turn out to be a bla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -26,20 +26,29 @@ SPACES: Final = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def cut(
-    texts: Iterable[str], kind: Cut, keep_blank: bool = False, count: LineCount | None = None
+    texts: Iterable[str],
+    kind: Cut,
+    keep_blank: bool = False,
+    count: LineCount | None = None,
+    begins: LineNumbers | None = None,
 ) -> Iterator[Codes]:
     """The code points of one text that comes in blocks, END_CODE after each example.
 
     With keep_blank, every line is an example, also one that is empty; else they can be counted.
+    Who wants to know on which line each of them begins is told by then.
     """
     blocks: Iterator[Codes] = (codes_of(text) for text in texts if text)
     if kind == "files":
-        return _from_first_visible(blocks)
+        blocks = _from_first_visible(blocks)
+        return blocks if begins is None else begins.of_all(blocks)
     if kind == "lines" and keep_blank:
+        blocks = blocks if begins is None else begins.of_lines(blocks)
         return _end_lines(blocks, keep_blank)
     blocks = _blank_lines_emptied(blocks)
     if count is not None:
         blocks = count.passed(blocks)
+    if begins is not None:
+        blocks = begins.of_visible(blocks, kind)
     return _end_at_gaps(blocks) if kind == "paragraphs" else _end_lines(blocks, keep_blank)
 
 
@@ -61,6 +70,48 @@ class LineCount:
             self.paragraphs += int(np.count_nonzero(begins & newline[:-2]))
             before = newline[-2:]
             yield codes
+
+
+class LineNumbers:
+    """Tells on which line of a text each example begins, in their order."""
+
+    def __init__(self, tell: Callable[[NDArray[np.int64]], None]) -> None:
+        self._tell = tell
+        self._line = 1  # in which the next block begins
+
+    def of_all(self, blocks: Iterable[Codes]) -> Iterator[Codes]:
+        """The blocks of a text that is one example."""
+        for i, codes in enumerate(blocks):
+            if not i:
+                self._tell(np.ones(1, np.int64))
+            yield codes
+
+    def of_lines(self, blocks: Iterable[Codes]) -> Iterator[Codes]:
+        """The blocks of a text of which each line is one."""
+        starts = True
+        for codes in blocks:
+            newline = codes == NEWLINE
+            self._note(np.concatenate(([starts], newline[:-1])), newline)
+            starts = bool(newline[-1])
+            yield codes
+
+    def of_visible(self, blocks: Iterable[Codes], kind: Cut) -> Iterator[Codes]:
+        """The blocks of a text, blank lines emptied, whose other lines or paragraphs are."""
+        before = np.ones(2, np.bool_)
+        for codes in blocks:
+            newline = np.concatenate((before, codes == NEWLINE))
+            begins = newline[1:-1] & ~newline[2:]
+            if kind == "paragraphs":
+                begins &= newline[:-2]
+            self._note(begins, newline[2:])
+            before = newline[-2:]
+            yield codes
+
+    def _note(self, begins: NDArray[np.bool_], newline: NDArray[np.bool_]) -> None:
+        ends = np.flatnonzero(newline)
+        if begins.any():
+            self._tell(self._line + np.searchsorted(ends, np.flatnonzero(begins)))
+        self._line += len(ends)
 
 
 def is_space(codes: Codes) -> NDArray[np.bool_]:

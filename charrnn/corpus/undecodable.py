@@ -64,7 +64,7 @@ def not_decoded(
 def _no_text(name: str, head: bytes, encoding: str = "utf-8") -> CorpusError | None:
     kind = kind_of(head)
     if kind is not None:
-        return CorpusError(f"{name} is {kind.name}, not a text", kind.hint)
+        return CorpusError(f"{name} is {kind.name}, not a text", kind.hint, kind.key)
     found = wide(head)
     if found in (None, encoding.lower()):
         return None

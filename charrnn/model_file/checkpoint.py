@@ -21,6 +21,7 @@ from os import PathLike
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.places import NOWHERE, place_of, reached_from, seen_from
 from charrnn.errors import DamagedModelError, ResumeError, SettingError
 from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Spec
@@ -96,12 +97,27 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
         baselines=dict(baselines),
         cuts=tuple(each.are for each in corpus.cuts) if corpus.examples_are == "mixed" else (),
         digest=corpus.digest,
+        places=tuple(map(place_of, (*corpus.sources, *corpus.valid))),
+        known=config.known,
     )
+
+
+def as_seen_from(model: Path, record: CorpusRecord) -> CorpusRecord:
+    """The record as it stands in a model file: no name of a text in it is absolute."""
+    places = tuple(seen_from(model, place) for place in record.places)
+    ways = places or (NOWHERE,) * len(record.names)
+    names = [
+        (way or os.path.basename(name)) if os.path.isabs(name) else name
+        for name, way in zip(record.names, ways, strict=True)
+    ]
+    first = len(record.sources)
+    sources, valid = tuple(names[:first]), tuple(names[first:])
+    return replace(record, sources=sources, valid=valid, places=places)
 
 
 def save(path: Path, run: Checkpoint) -> None:
     """Write the run, whole, or raise SaveError and leave what was there."""
-    container.save(path, _arrays(run), _facts(run))
+    container.save(path, _arrays(run), _facts(path, run), _Book(path).expected)
 
 
 def save_slim(path: Path, trained: Trained) -> None:
@@ -126,19 +142,19 @@ def save_slim(path: Path, trained: Trained) -> None:
     facts: dict[str, JSON] = {
         "vocabulary": asdict(trained.model.vocabulary),
         "settings": asdict(trained.config),
-        "corpus": asdict(replace(trained.corpus, sources=sources, valid=valid)),
+        "corpus": asdict(replace(trained.corpus, sources=sources, valid=valid, places=())),
         "run": counters,
         "best": best,
         "history": [],
         "slim": True,
     }
-    container.save(path, {name: p[name] for name in p}, facts)
+    container.save(path, {name: p[name] for name in p}, facts, _Book(path).expected)
 
 
-def room_needed(run: Checkpoint) -> int:
+def room_needed(path: Path, run: Checkpoint) -> int:
     """The bytes that the file will have."""
     architecture = architecture_of(run.config, run.vocabulary.symbols)
-    return container.room_needed(_specs(run.config, architecture), _facts(run))
+    return container.room_needed(_specs(run.config, architecture), _facts(path, run))
 
 
 def load(path: Path) -> Checkpoint:
@@ -234,12 +250,12 @@ def _shapes_alone(architecture: Architecture) -> dict[str, Spec]:
     return {name: (shape, np.dtype(np.float32)) for name, shape in architecture.shapes.items()}
 
 
-def _facts(run: Checkpoint) -> dict[str, JSON]:
+def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
     state, best = run.state, run.state.best
     return {
         "vocabulary": asdict(run.vocabulary),
         "settings": asdict(run.config),
-        "corpus": asdict(run.corpus),
+        "corpus": asdict(as_seen_from(path, run.corpus)),
         "run": {name: getattr(state, name) for name in COUNTERS},
         "best": None if best is None else [best.step, best.nats_per_character],
         "history": [dict(row) for row in state.history],
@@ -259,11 +275,13 @@ class _Book:
     def expected(self, document: Document) -> Mapping[str, Spec]:
         """The arrays that go with this text; DamagedModelError where it makes no sense."""
         try:
-            self.claims = claims = checked(document)
+            claims = checked(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self.damaged(f"its facts make no sense ({error})") from error
         except SettingError as error:
             raise self.damaged(f"its facts make no sense ({error.what})") from error
+        places = tuple(reached_from(self.path, way) for way in claims.corpus.places)
+        self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
         config, vocabulary = claims.config, claims.vocabulary
         self.architecture = architecture_of(config, vocabulary.symbols)
         if claims.slim:

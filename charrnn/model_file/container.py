@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import ModelFileError, SaveError
 from charrnn.model_file import npz
-from charrnn.model_file.json_text import JSON, LARGEST, compose
+from charrnn.model_file.json_text import JSON, LARGEST, compose, parse
 from charrnn.model_file.npz import Layout, Spec
 from charrnn.model_file.reader import Archive, Expected, Reader
 from charrnn.model_file.recognition import open_regular
@@ -36,10 +36,17 @@ Path = str | os.PathLike[str]
 Arrays = Mapping[str, NDArray[np.generic]]
 
 
-def save(path: Path, arrays: Arrays, facts: Mapping[str, JSON]) -> None:
-    """Write the file whole, or leave what is there as it is and raise SaveError."""
+def save(
+    path: Path, arrays: Arrays, facts: Mapping[str, JSON], expected: Expected | None = None
+) -> None:
+    """Write the file whole, or leave what is there as it is and raise SaveError.
+
+    What `load` would refuse by its `expected` is not written, least of all over what is good.
+    """
     text = _text(path, facts)
     specs = {name: (array.shape, array.dtype) for name, array in arrays.items()}
+    if expected is not None:
+        _check_readable(path, text, specs, expected)
     layout = npz.lay_out(len(text), specs)
     for name, array in arrays.items():
         if not npz.is_finite(array):
@@ -85,6 +92,20 @@ def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:
             "Fewer check-ups make a shorter history.",
         )
     return text
+
+
+def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected: Expected) -> None:
+    """Raise SaveError where a file of this text and these arrays could not be loaded."""
+    try:
+        wanted, why = expected(parse(text)), "its arrays are not those of its settings"
+    except (ValueError, ModelFileError) as error:
+        wanted, why = {}, str(error).partition(" is damaged: ")[2] or str(error)
+    if dict(wanted) != dict(specs):
+        raise SaveError(
+            f"{os.fspath(path)} was not saved, for it could not be loaded: {why}",
+            "What was saved before is untouched.",
+            "unreadable",
+        )
 
 
 def _pieces(layout: Layout, text: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:

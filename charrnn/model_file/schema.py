@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import CorpusConfig
+from charrnn.corpus.places import NOWHERE, found
 from charrnn.corpus.reading import Reading
 from charrnn.model_file.json_text import FORMAT, Document
 from charrnn.settings import Fitted
@@ -62,6 +63,8 @@ class CorpusRecord:
     cuts: tuple[str, ...] = ()  # of each file, where they differ
     errors: str = "strict"
     digest: str = ""  # of the examples as they are learned from; the first format had none
+    places: tuple[str, ...] = ()  # of sources and valid: where they are
+    known: str = ""  # the characters of the model that the run began from, if there was one
 
     @property
     def reading(self) -> Reading:
@@ -72,7 +75,29 @@ class CorpusRecord:
     def config(self) -> CorpusConfig:
         """What makes the same corpus of the same files."""
         kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
-        return CorpusConfig(kind, self.holdout, self.seed, self.reading, self.cuts)  # type: ignore[arg-type]
+        cuts: Any = self.cuts
+        return CorpusConfig(kind, self.holdout, self.seed, self.reading, cuts, self.known)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What to read for sources and valid, from whatever folder."""
+        places = self.places or (NOWHERE,) * len(self.names)
+        return tuple(found(name, place) for name, place in zip(self.names, places, strict=True))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All files, as they were typed."""
+        return (*self.sources, *self.valid)
+
+    @property
+    def source_files(self) -> tuple[str, ...]:
+        """What to read for the sources."""
+        return self.files[: len(self.sources)]
+
+    @property
+    def valid_files(self) -> tuple[str, ...]:
+        """What to read to validate with."""
+        return self.files[len(self.sources) :]
 
 
 @dataclass(frozen=True)
@@ -139,8 +164,17 @@ def _corpus(facts: dict[str, Any], is_whole: bool) -> CorpusRecord:
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
     _ = corpus.config  # refuses what cannot be
-    sources, valid, cuts = map(_texts, (corpus.sources, corpus.valid, corpus.cuts))
-    return replace(corpus, sources=sources, valid=valid, cuts=cuts)
+    corpus = replace(
+        corpus,
+        sources=_texts(corpus.sources),
+        valid=_texts(corpus.valid),
+        cuts=_texts(corpus.cuts),
+        places=_texts(corpus.places),
+    )
+    if len(corpus.places) not in (0, len(corpus.names)):
+        raise ValueError("the places of a corpus are not those of its files")
+    _ = Vocabulary(corpus.known)  # refuses what cannot be
+    return corpus
 
 
 def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:

@@ -40,16 +40,18 @@ class Layer:
         self.d_ux: Array = self.d if in_place else self.ux
         self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
         self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
-        self._spare: Array = np.empty((lanes, columns), dtype)
+        self._spare = [np.empty((lanes, columns), dtype) for _ in range(2)]
         self._there = Product(lanes, hidden, columns, dtype)
         self._back = Product(lanes, columns, hidden, dtype)
         self._copies = [np.empty((lanes, hidden), dtype) for _ in cell.states]
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
-        self._forth = list(zip(self.h, self.ux, at, at[1:], self.tape, strict=False))
-        self._back_again = list(
-            zip(self.d, at, at[1:], self.tape, self.d_ux, self.d_wh, strict=False)
-        )
+        d, h = list(self.d), [states[0] for states in at]
+        # What is in one place has to be one object: NumPy takes its time over two that overlap.
+        ux = h[1:] if in_place else list(self.ux)
+        d_ux = d if in_place else ux
+        self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
+        self._back_again = list(zip(d, at, at[1:], self.tape, d_ux, self.d_wh, strict=False))
 
     def forward(
         self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()

@@ -45,7 +45,7 @@ class Product:
 
         Lane by lane, for they are few: 0.3 microseconds each, where one index for all takes 1.5.
         """
-        np.matmul(rows, self.panels, out=self._by_panel)
+        np.matmul(rows, self.panels, self._by_panel)
         for lane in without:
             self._lanes[lane].fill(0)
         return self.out

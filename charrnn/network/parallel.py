@@ -115,9 +115,11 @@ class Parallel:
 
 
 def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:
-    """As many of these threads as have enough to do at every step."""
-    each = architecture.cell.gates * architecture.hidden**2
-    while workers > 1 and each * (lanes // workers) < WORTHWHILE:
+    """As many of these threads as have enough to do at every step.
+
+    A cell with more gates has larger products, and as many more calls that wait for Python's lock.
+    """
+    while workers > 1 and architecture.hidden**2 * (lanes // workers) < WORTHWHILE:
         workers -= 1
     return workers
 

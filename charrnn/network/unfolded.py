@@ -52,11 +52,12 @@ class Window:
         return self._lanes(self.settles)
 
     def _lanes(self, marked: NDArray[np.bool_] | None) -> Starts:
+        if marked is None:
+            return ((),) * len(self.x)
         found: list[list[int]] = [[] for _ in self.x]
-        if marked is not None:
-            steps, lanes = np.nonzero(marked)
-            for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
-                found[t].append(lane)
+        steps, lanes = np.nonzero(marked)
+        for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
+            found[t].append(lane)
         return found
 
 
@@ -140,7 +141,7 @@ class Unfolded:
             else:
                 np.matmul(rows_of(below), U.T, out=rows_of(ux))
                 np.add(ux, b, out=ux)
-            layer.forward(starts, W, p.get(f"d{number}"), settling)
+            layer.forward(starts, W, p.views.get(f"d{number}"), settling)
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
@@ -177,7 +178,7 @@ class Unfolded:
             if window.begins is not None:
                 h_before[np.flatnonzero(window.begins)] = 0
             np.matmul(d_wh.T, h_before, out=gradient[f"W{number}"])  # (10.26)
-            if f"d{number}" in gradient:
+            if f"d{number}" in gradient.views:
                 d_own = gradient[f"d{number}"]
                 np.matmul(self.ones[: len(d_wh)], d_wh[:, -len(d_own) :], out=d_own)
 

@@ -31,11 +31,15 @@ class Known:
     taken for one of them and is not.
     """
 
-    def __init__(self, codes: Iterable[Codes]) -> None:
-        """``codes`` is what ``cut`` gives: code points, END_CODE after each text."""
+    def __init__(self, codes: Iterable[Codes], *, ignoring_case: bool = False) -> None:
+        """``codes`` is what ``cut`` gives: code points, END_CODE after each text. Where case is
+        ignored, so are spaces at either end.
+        """
+        self._ignoring_case = ignoring_case
         self._marks: NDArray[np.uint64] = np.empty(0, np.uint64)
         pending = array("Q")
-        for mark in _marks_of(codes):
+        marks = map(mark_of, map(folded, _texts_of(codes))) if ignoring_case else _marks_of(codes)
+        for mark in marks:
             pending.append(mark)
             if len(pending) >= max(PENDING, len(self._marks)):
                 self._add(pending)
@@ -46,8 +50,11 @@ class Known:
         return len(self._marks)
 
     def __contains__(self, text: str) -> bool:
-        mark = np.uint64(mark_of(text))
-        at = int(self._marks.searchsorted(mark))
+        return self.has_mark(mark_of(folded(text) if self._ignoring_case else text))
+
+    def has_mark(self, mark: int) -> bool:
+        """Whether the text that is known by this mark is one of them."""
+        at = int(self._marks.searchsorted(np.uint64(mark)))
         return at < len(self._marks) and bool(self._marks[at] == mark)
 
     def _add(self, pending: array[int]) -> None:
@@ -57,6 +64,23 @@ class Known:
 def mark_of(text: str) -> int:
     """64 bits by which a text is known again."""
     return _number(_hash(codes_of(text).tobytes()))
+
+
+def folded(text: str) -> str:
+    """What is left of a text without case and without spaces at either end."""
+    return text.strip().casefold()
+
+
+def _texts_of(codes: Iterable[Codes]) -> Iterator[str]:
+    unfinished: list[Codes] = []
+    for block in codes:
+        start = 0
+        for end in np.flatnonzero(block == END_CODE).tolist():
+            parts = [*unfinished, block[start:end]]
+            text = np.concatenate(parts).astype("<u4").tobytes()
+            yield text.decode("utf-32-le", "surrogatepass")
+            unfinished, start = [], end + 1
+        unfinished.append(block[start:])
 
 
 def _marks_of(codes: Iterable[Codes]) -> Iterator[int]:
@@ -80,20 +104,22 @@ def _number(digest: blake2b) -> int:
 
 
 def redrawn(
-    sampler: Sampler, count: int, whole: Callable[[Sample], str], known: Known | None, unique: bool
+    sampler: Sampler,
+    count: int,
+    whole: Callable[[Sample], str],
+    is_unwanted: Callable[[Sample], bool],
+    said: set[int] | None = None,
 ) -> Iterator[Sample | None]:
     """The samples, each drawn until it is wanted; None for one that was given up.
 
-    ``whole`` is the text that a sample stands for, its prime included. A sample may not be
-    ``known``; nor, where they are to be ``unique``, what one before it is. After IN_VAIN samples
-    given up in a row there is no next.
+    ``whole`` is the text that a sample stands for, its prime included. Where there is a set of what
+    was ``said``, by ``mark_of``, a sample may not be that, and is added to it. After IN_VAIN
+    samples given up in a row there is no next.
     """
-    said: set[int] = set()
     in_vain = 0
 
     def is_refused(sample: Sample) -> bool:
-        text = whole(sample)
-        return (unique and mark_of(text) in said) or (known is not None and text in known)
+        return is_unwanted(sample) or (said is not None and mark_of(whole(sample)) in said)
 
     for numbers in growing_groups(count, sampler.group):
         for number, attempts in _tried_at_once(sampler, numbers, is_refused).items():
@@ -105,7 +131,7 @@ def redrawn(
             wanted = (sample for sample in chain(attempts, later) if not is_refused(sample))
             sample = next(wanted, None)
             yield sample
-            if sample is not None and unique:
+            if sample is not None and said is not None:
                 said.add(mark_of(whole(sample)))
             in_vain = 0 if sample is not None else in_vain + 1
             if in_vain == IN_VAIN:

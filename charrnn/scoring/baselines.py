@@ -53,7 +53,7 @@ class Heard:
 
 
 def comparisons(corpus: Corpus, heard: Heard) -> Iterator[Baseline]:
-    """Uniform, unigram, Markov models of order 2 to 7, xz and bzip2 on this text, one by one."""
+    """Uniform, unigram, markov-1 to markov-6, xz and bzip2 on this text, one by one."""
     ids = heard.ids
     if not len(ids):
         return

@@ -54,8 +54,7 @@ class ChunkReader:
         self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
         self.carry = model.carry
         lanes = lanes_for(architecture.hidden)
-        each = architecture.cell.gates * architecture.hidden**2
-        self.workers = max(1, min(workers, lanes * each // WORTHWHILE))
+        self.workers = max(1, min(workers, lanes * architecture.hidden**2 // WORTHWHILE))
         self.most = lanes * self.workers  # chunks that are of use
         self.ranking = ranking
         self._parallels: dict[int, Parallel] = {}

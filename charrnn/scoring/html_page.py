@@ -43,6 +43,9 @@ NAMES: Final = "abcdefg"  # a class for each band
 _STEERING: Final = re.compile(f"[{STEERING}]")
 SHEET: Final = 4000  # characters: a browser lays out only those sheets that are on the screen
 
+BEGINNING: Final = '<!doctype html>\n<html lang="und">\n<head>\n<meta charset="utf-8">\n'
+GENERATOR: Final = '<meta name="generator" content="charrnn">\n'
+VIEWPORT: Final = '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
 STYLE: Final = """
 :root { color-scheme: light dark; --ink: #23262b; --faint: #767b84; --ground: #fdfdfc;
   --line: #e4e4e0; %(light)s }
@@ -89,12 +92,22 @@ def _head(title: str) -> str:
         for band, name in enumerate(surprisal_bands.names())
     )
     return (
-        '<!doctype html>\n<html lang="und">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(visible(title))}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
+        f"{BEGINNING}{GENERATOR}{VIEWPORT}<title>{escape(visible(title))}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
         f"<h1>{escape(visible(title))}</h1>\n"
         f"<nav>Surprisal in bits {legend} <span><s>↵</s> newline, <s>■</s> end of an example;"
         " point at a colour for more digits</span></nav>\n<pre>"
+    )
+
+
+def is_page(head: bytes) -> bool:
+    """Whether a file that begins so is such a page; the first ones did not name their maker."""
+    text = head.decode("utf-8", "replace")
+    if text.startswith(BEGINNING + GENERATOR):
+        return True
+    begun, _, rest = text.partition("</title>\n")
+    first_rule = STYLE.partition("{")[0]
+    return begun.startswith(f"{BEGINNING}{VIEWPORT}<title>") and rest.startswith(
+        f"<style>{first_rule}"
     )
 
 

@@ -16,12 +16,12 @@ import bz2
 import lzma
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
 import numpy as np
 
 from charrnn.corpus.segmentation import END_CODE
+from charrnn.network.threads import Threads
 from charrnn.scoring.blocks import text_of
 from charrnn.vocabulary import Codes
 
@@ -56,8 +56,8 @@ PACKERS: Final[dict[str, Callable[[int], Packer]]] = {
 def nats_of(corpus: bytes, text: bytes) -> Iterator[tuple[str, float]]:
     """What each packer needs for the text once it has seen the corpus, where that can be told."""
     jobs = [(name, data) for name in PACKERS for data in (corpus, corpus + text)]
-    with ThreadPoolExecutor(2) as pool:  # they let go of Python's lock while they work
-        sizes = list(pool.map(lambda job: packed_size(*job), jobs))
+    pool = Threads(2)  # they let go of Python's lock while they work
+    sizes = [one.result() for one in [pool.submit(packed_size, *job) for job in jobs]]
     for name, alone, together in zip(PACKERS, sizes[::2], sizes[1::2], strict=True):
         added = max(0, together - alone)
         if added >= NOISE[name]:

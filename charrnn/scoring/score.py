@@ -46,14 +46,14 @@ def sums_of_units(nats: NDArray[np.floating], starts: NDArray[np.integer]) -> ND
 
 @dataclass(frozen=True)
 class Mean:
-    """So many nats over so many symbols. Nothing at all costs nothing."""
+    """So many nats over so many symbols; NaN where there are none."""
 
     nats: float
     count: int
 
     @property
     def nats_per_character(self) -> float:
-        return self.nats / self.count if self.count else 0.0
+        return self.nats / self.count if self.count else math.nan
 
     @property
     def bits_per_character(self) -> float:
@@ -127,7 +127,7 @@ class Score:
     @property
     def bits_per_byte(self) -> float:
         """All bits, for each byte that the characters have in UTF-8."""
-        return self.nats / NATS_IN_A_BIT / self.bytes if self.bytes else 0.0
+        return self.nats / NATS_IN_A_BIT / self.bytes if self.bytes else math.nan
 
     def figures(self) -> dict[str, object]:
         """All of it by name, for programs to read."""

@@ -21,6 +21,7 @@ from charrnn.corpus.holdout import split
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
+from charrnn.scoring.places import Places
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
@@ -35,21 +36,30 @@ class Facts(Protocol):
     @property
     def valid(self) -> tuple[str, ...]: ...
     @property
+    def source_files(self) -> tuple[str, ...]: ...
+    @property
+    def valid_files(self) -> tuple[str, ...]: ...
+    @property
     def fingerprint(self) -> str: ...
     @property
     def config(self) -> CorpusConfig: ...
 
 
 def codes_in(
-    sources: Sequence[str], kind: Kind | Sequence[Kind], reading: Reading, keep_blank: bool = False
+    sources: Sequence[str],
+    kind: Kind | Sequence[Kind],
+    reading: Reading,
+    keep_blank: bool = False,
+    places: Places | None = None,
 ) -> Iterator[Codes]:
     """The code points of some files, END_CODE after each example; "-" is standard input.
 
-    The kind is that of all, or one for each.
+    The kind is that of all, or one for each. Where examples begin is noted in places.
     """
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
     for source, each in zip(sources, kinds, strict=True):
-        yield from cut_as_decided(blocks(source, reading), each, keep_blank)[0]
+        begins = None if places is None else places.of_next_file()
+        yield from cut_as_decided(blocks(source, reading), each, keep_blank, begins)[0]
 
 
 def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
@@ -57,7 +67,7 @@ def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     check_there(facts)
     names = ", ".join(facts.sources + facts.valid)
     try:
-        found = corpus.load(facts.sources, facts.config, facts.valid)
+        found = corpus.load(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
     if found.fingerprint != facts.fingerprint:
@@ -84,11 +94,11 @@ def check_there(facts: Facts) -> None:
         raise CorpusError(
             "the model was trained on standard input, which is gone", NAME_A_TEXT, "text"
         )
-    for source in sources:
-        if not os.path.exists(path_of(source)):
+    for source, file in zip(sources, facts.source_files + facts.valid_files, strict=True):
+        if not os.path.exists(path_of(file)):
             raise CorpusError(
                 f"the corpus has moved: {source} is not there",
-                f"Go to the folder where it was trained, or bring it back. {NAME_A_TEXT}",
+                f"Bring it back to where it was, or beside the model file. {NAME_A_TEXT}",
                 "text",
             )
 
@@ -102,9 +112,9 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
         return codes_of_ids(ids, found.vocabulary)
     config, first = facts.config, len(facts.sources)
     if facts.valid:
-        return codes_in(facts.valid, config.kinds(len(facts.valid), first), config.reading)
+        return codes_in(facts.valid_files, config.kinds(len(facts.valid), first), config.reading)
     # Their ids do not tell them apart. They are rare, so we read again, with an alphabet of all.
-    texts = (blocks(source, config.reading) for source in facts.sources)
+    texts = (blocks(source, config.reading) for source in facts.source_files)
     draft, _ = draft_of(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return _looked_up(split(draft, config.holdout, config.seed)[1].ids, characters)

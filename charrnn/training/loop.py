@@ -29,6 +29,7 @@ from charrnn.random_streams import WEIGHTS
 from charrnn.scoring.scorer import Score
 from charrnn.settings import Ending, Fitted, ending
 from charrnn.training.batches import Epoch
+from charrnn.training.inheritance import inherited
 from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
 from charrnn.training.schedules import rate
 from charrnn.training.stopwatch import Stopwatch
@@ -82,8 +83,9 @@ class Checkup:
 
     step: int
     score: Score | None
-    train_nats_per_character: float
+    train_nats_per_character: float  # since the last check-up, while parts were hidden
     is_best: bool
+    familiar_nats_per_character: float = math.nan  # of some of the same, measured as the score is
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,17 @@ class Done:
 Event = Step | Checkup | Done
 
 
-def start(corpus: Corpus, config: Fitted) -> TrainState:
-    """A network that has learned nothing yet."""
+def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
+    """A network that has learned nothing yet, or no more than this model has."""
     check_patience(config.patience, corpus)
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     rng = np.random.default_rng([config.seed, WEIGHTS])
-    p = initial(architecture, log_frequencies(corpus), rng)
+    if model is None:
+        p = initial(architecture, log_frequencies(corpus), rng)
+    else:
+        size = len(corpus.train.ids)
+        softened = (np.exp(log_frequencies(corpus)) * size + 1) / (size + architecture.symbols)
+        p = inherited(model, corpus.vocabulary, softened)
     lanes: State = [
         np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
     ]
@@ -149,8 +156,9 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
-            learner.check_bounds(validator.familiar_nats())
-            yield check_up(state, validator.score())
+            familiar = validator.familiar_nats()
+            learner.check_bounds(familiar)
+            yield check_up(state, validator.score(), familiar)
         if why := ended(state, config):
             yield Done(why)
             return
@@ -250,7 +258,7 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     return state.step % config.check_every == 0 or ended(state, config) is not None
 
 
-def check_up(state: TrainState, score: Score | None) -> Checkup:
+def check_up(state: TrainState, score: Score | None, familiar: float) -> Checkup:
     """Keep the parameters if they are the best so far, and note it all."""
     train_loss = state.nats / state.since
     now = train_loss if score is None else score.nats_per_character
@@ -260,7 +268,7 @@ def check_up(state: TrainState, score: Score | None) -> Checkup:
     row = {"step": state.step, "characters": state.characters, "train": train_loss}
     state.history.append(row if score is None else row | {"held_out": now})
     state.nats, state.since = 0.0, 0
-    return Checkup(state.step, score, train_loss, is_best)
+    return Checkup(state.step, score, train_loss, is_best, familiar)
 
 
 def progress(state: TrainState, config: Fitted, symbols: int) -> float:

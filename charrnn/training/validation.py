@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.network.model import LanguageModel
+from charrnn.network.parameters import Parameters
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings import Fitted
 
+if TYPE_CHECKING:
+    from charrnn.training.loop import TrainState
+
 SHARE = 0.1  # symbols examined for each one that is trained on between two check-ups
 MINIMUM = 1 << 14
-FAMILIAR = 1 << 9  # symbols of the training text that show whether all is well
+AT_ONCE = 1 << 16  # symbols that are scored in a moment
+FAMILIAR = 1 << 12  # symbols of the training text that are looked at beside it
 
 
 class Validator:
@@ -35,6 +42,20 @@ class Validator:
     def familiar_nats(self) -> float:
         """The loss per character on a little of what was learned from."""
         return float(self._scorer.nats_in_chunks(self._familiar).mean())
+
+
+def score_of_best(state: TrainState, corpus: Corpus, config: Fitted) -> Score | None:
+    """What the best parameters so far make of all that is held out, to the last digit.
+
+    A check-up is quick, and may have looked at a part. Nothing where it would take long beside what
+    the run has learned from, or where there is nothing to score.
+    """
+    best, symbols = state.best, len(corpus.held_out.ids)
+    if best is None or not symbols or symbols > max(AT_ONCE, int(SHARE * state.characters)):
+        return None
+    parameters = Parameters(state.parameters.architecture, best.flat)
+    model = LanguageModel(parameters, corpus.vocabulary, config.carry)
+    return Scorer(model, config.workers).score(corpus.held_out)
 
 
 def part_of(examples: Examples, most: int) -> Examples:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from charrnn.network.architecture import Architecture
+from charrnn.network.cells import CELLS
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Window
@@ -30,11 +31,11 @@ ROUNDS = 5
 PEERS = Path(__file__).parent / "peers"
 
 
-def step(shape: Shape, workers: int) -> Work:
+def step(shape: Shape, workers: int, cell: str = "tanh") -> Work:
     """One step on random symbols."""
     symbols, hidden, lanes, steps = shape
     rng = np.random.default_rng(0)
-    size = Architecture(symbols, hidden, 1)
+    size = Architecture(symbols, hidden, 1, cell)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
     gradient, moments = p.like(), initial_moments("adam", p)
     parallel = Parallel(size, steps, lanes, workers)
@@ -55,34 +56,40 @@ def step(shape: Shape, workers: int) -> Work:
 
 def report(against: list[str]) -> None:
     """Print our rate for each shape, and how many times theirs it is, round by round."""
-    print("| symbols, hidden, lanes, steps | characters/s | of products only | " + "against |")
-    for shape in SHAPES:
-        ours: list[float] = []
-        theirs: dict[str, list[float]] = {}
-        for _ in range(ROUNDS):
-            rate, rivals = one_round(shape, against)
-            ours.append(rate)
-            for name, other in rivals.items():
-                theirs.setdefault(name, []).append(rate / other)
-        ratios = ", ".join(f"{k} {statistics.median(v):.2f}" for k, v in theirs.items())
-        print(f"| {shape} | {statistics.median(ours):,.0f} | {ratios} |", flush=True)
+    print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
+    for cell in CELLS:
+        for shape in SHAPES:
+            report_on(cell, shape, against)
 
 
-def one_round(shape: Shape, against: list[str]) -> tuple[float, dict[str, float]]:
+def report_on(cell: str, shape: Shape, against: list[str]) -> None:
+    """Print the row for one cell and shape."""
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {}
+    for _ in range(ROUNDS):
+        rate, rivals = one_round(cell, shape, against)
+        ours.append(rate)
+        for name, other in rivals.items():
+            theirs.setdefault(name, []).append(rate / other)
+    ratios = ", ".join(f"{k} {statistics.median(v):.2f}" for k, v in theirs.items())
+    print(f"| {cell} | {shape} | {statistics.median(ours):,.0f} | {ratios} |", flush=True)
+
+
+def one_round(cell: str, shape: Shape, against: list[str]) -> tuple[float, dict[str, float]]:
     """Our characters a second and those of the others, one after the other in the same minute."""
-    rivals = rates([sys.executable, "-m", "tests.benchmarks.products"], shape)
+    rivals = rates([sys.executable, "-m", "tests.benchmarks.products"], cell, shape)
     for python in against:
         for peer in sorted(PEERS.glob("with_*.py")):
-            rivals |= rates([python, str(peer)], shape)
-    work = step(shape, len(os.sched_getaffinity(0)))
+            rivals |= rates([python, str(peer)], cell, shape)
+    work = step(shape, len(os.sched_getaffinity(0)), cell)
     return shape[2] * shape[3] / statistics.median(in_turn({"ours": work})["ours"]), rivals
 
 
-def rates(command: list[str], shape: Shape) -> dict[str, float]:
+def rates(command: list[str], cell: str, shape: Shape) -> dict[str, float]:
     """What a rival prints of itself; nothing where that Python has no such library."""
     free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     done = subprocess.run(
-        [*command, *map(str, shape)], capture_output=True, text=True, env=free, check=False
+        [*command, *map(str, shape), cell], capture_output=True, text=True, env=free, check=False
     )
     if done.returncode:
         return {}

@@ -9,35 +9,46 @@ A cell sees one step of one layer. With B lanes, H units and G gates it is hande
 
 and on the way back, with what it wrote on its tape, dL/d(after), to be turned into dL/d(ux),
 dL/d(wh) and, where it reads them, dL/d(before). Training and exact steps call the same two
-functions. All is computed in place: ``d_ux`` holds what forward left in ``ux``, and dL/d(before)
-of a second state takes the place of its dL/d(after). A cell of one gate has ``ux`` in the place of
+functions. All is computed in place: ``d_ux`` holds what forward left in ``ux``, dL/d(before) of a
+second state takes the place of its dL/d(after), and dL/d(after) of h is not needed any more.
+``spare`` is two arrays like ``ux`` to compute in. A cell of one gate has ``ux`` in the place of
 the new h, and d_ux in that of its gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from charrnn.network.parameters import Array
 
-    Forward = Callable[[Array, Array, Sequence[Array], Sequence[Array], Array], None]
-    Backward = Callable[
-        [
-            Sequence[Array],
-            Sequence[Array],
-            Sequence[Array],
-            Array,
-            Array,
-            Array,
-            Sequence[Array],
-            Array,
-        ],
-        None,
-    ]
+    States = Sequence[Array]
+
+    class Forward(Protocol):
+        """Fill the states after a step."""
+
+        def __call__(
+            self, ux: Array, wh: Array, before: States, after: States, tape: Array
+        ) -> None: ...
+
+    class Backward(Protocol):
+        """Fill the gradients of U x, of W h and of the states before."""
+
+        def __call__(
+            self,
+            d_after: States,
+            before: States,
+            after: States,
+            tape: Array,
+            d_ux: Array,
+            d_wh: Array,
+            d_before: States,
+            spare: States,
+        ) -> None: ...
+
 
 # name -> where it is found
 CELLS = {
@@ -51,8 +62,8 @@ CELLS = {
 class Cell:
     """Two functions, and what has to be known to call them."""
 
-    forward: Forward  # (ux, wh, before, after, tape)
-    backward: Backward  # (d_after, before, after, tape, d_ux, d_wh, d_before, spare)
+    forward: Forward
+    backward: Backward
     states: Mapping[str, float]  # name -> how far from 0 it can be
     bias: Sequence[float]  # what the b of each gate starts from
     tape: int = 0  # blocks of H columns that forward leaves for backward

@@ -27,7 +27,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from charrnn.network.cells import Cell
-from charrnn.network.cells.sigmoid import sigmoid
 from charrnn.network.parameters import Array
 
 
@@ -39,7 +38,10 @@ def forward(
     hidden = h.shape[1]
     gates, a_n = ux[:, : 2 * hidden], ux[:, 2 * hidden :]
     np.add(gates, wh[:, : 2 * hidden], gates)
-    sigmoid(gates)
+    np.multiply(gates, 0.5, gates)
+    np.tanh(gates, gates)
+    np.multiply(gates, 0.5, gates)
+    np.add(gates, 0.5, gates)  # sigmoid(a) = tanh(a / 2) / 2 + 1 / 2
     r, z = gates[:, :hidden], gates[:, hidden:]
     np.copyto(tape, wh[:, 2 * hidden :])
     np.multiply(r, tape, h)
@@ -58,13 +60,13 @@ def backward(
     d_ux: Array,
     d_wh: Array,
     d_before: Sequence[Array],
-    spare: Array,
+    spare: Sequence[Array],
 ) -> None:
     """From dL/dh(t) to the gradients of U x, of W h and of h(t-1)."""
     d_h, h_before = d_after[0], before[0]
     hidden = d_h.shape[1]
     r, z, n = (d_ux[:, at : at + hidden] for at in range(0, 3 * hidden, hidden))
-    kept, slope = spare[:, :hidden], spare[:, hidden : 2 * hidden]
+    kept, slope = spare[0][:, :hidden], spare[1][:, :hidden]
     np.multiply(d_h, z, d_before[0])
     np.subtract(d_h, d_before[0], kept)  # dL/dn
     np.subtract(h_before, n, slope)

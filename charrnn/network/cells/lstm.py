@@ -24,12 +24,25 @@ and 0.5 x 0.2502 = 0.1251 goes back to c(0).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
 from charrnn.network.cells import Cell
-from charrnn.network.cells.sigmoid import sigmoid
 from charrnn.network.parameters import Array
+
+
+@cache
+def rows(hidden: int, dtype: str) -> tuple[Array, Array, Array]:
+    """What makes a tanh of four blocks the sigmoids and the tanh that they are, a number a column:
+    what to multiply by before and after, what to add then; and what makes a slope of what came.
+
+        sigmoid(a) = tanh(a / 2) / 2 + 1 / 2        slope (1 - s) s
+        tanh(a)                                     slope (1 - g) (g + 1)
+    """
+    blocks = ((0.5, 0.5, 1, 0.5), (0.5, 0.5, 0, 0.5), (0, 0, 1, 0))
+    half, shift, slope = (np.repeat(np.array(each, dtype), hidden) for each in blocks)
+    return half, shift, slope
 
 
 def forward(
@@ -38,11 +51,13 @@ def forward(
     """From b + U x(t), W h(t-1) and c(t-1) to h(t) and c(t); the gates are left in ux."""
     h, c = after
     hidden = h.shape[1]
+    half, shift, _ = rows(hidden, ux.dtype.char)
     np.add(ux, wh, ux)
-    sigmoid(ux[:, : 2 * hidden])
-    sigmoid(ux[:, 3 * hidden :])
+    np.multiply(ux, half, ux)
+    np.tanh(ux, ux)
+    np.multiply(ux, half, ux)
+    np.add(ux, shift, ux)
     i, f, g, o = (ux[:, at : at + hidden] for at in range(0, 4 * hidden, hidden))
-    np.tanh(g, g)
     np.multiply(f, before[1], c)
     np.multiply(i, g, tape)
     np.add(c, tape, c)
@@ -58,30 +73,28 @@ def backward(
     d_ux: Array,
     d_wh: Array,
     d_before: Sequence[Array],
-    spare: Array,
+    spare: Sequence[Array],
 ) -> None:
     """From dL/dh(t) and dL/dc(t) to the gradient of U x and W h, and to that of c(t-1)."""
     d_h, d_c = d_after
     hidden = d_h.shape[1]
     i, f, g, o = (d_ux[:, at : at + hidden] for at in range(0, 4 * hidden, hidden))
-    a, b = spare[:, :hidden], spare[:, hidden : 2 * hidden]
-    np.multiply(d_h, o, a)  # dL/d(tanh c)
-    np.multiply(a, tape, b)  # o dL/do
-    np.multiply(b, o, o)
-    np.subtract(b, o, o)  # dL/da_o
-    np.multiply(b, tape, b)
-    np.subtract(a, b, a)
-    np.add(d_c, a, d_c)  # dL/dc
-    np.multiply(d_c, i, a)  # dL/dg
-    np.multiply(a, g, b)  # i dL/di
-    np.multiply(b, i, i)
-    np.subtract(b, i, i)  # dL/da_i
-    np.multiply(b, g, b)
-    np.subtract(a, b, g)  # dL/da_g
+    d_gates, slope = spare
+    d_i, d_f, d_g, d_o = (d_gates[:, at : at + hidden] for at in range(0, 4 * hidden, hidden))
+    np.multiply(d_h, tape, d_o)
+    np.multiply(d_h, o, d_h)  # dL/d(tanh c)
+    np.multiply(tape, tape, tape)
+    np.multiply(tape, d_h, tape)
+    np.subtract(d_h, tape, d_h)
+    np.add(d_c, d_h, d_c)  # dL/dc
+    np.multiply(d_c, g, d_i)
+    np.multiply(d_c, before[1], d_f)
+    np.multiply(d_c, i, d_g)
     np.multiply(d_c, f, d_c)  # dL/dc(t-1), which is where d_before[1] is
-    np.multiply(d_c, before[1], a)  # f dL/df
-    np.multiply(a, f, f)
-    np.subtract(a, f, f)  # dL/da_f
+    np.subtract(1, d_ux, slope)
+    np.add(d_ux, rows(hidden, d_ux.dtype.char)[2], d_ux)
+    np.multiply(d_ux, slope, d_ux)
+    np.multiply(d_ux, d_gates, d_ux)
 
 
 LSTM = Cell(

@@ -42,13 +42,13 @@ def backward(
     d_ux: Array,
     d_wh: Array,
     d_before: Sequence[Array],
-    spare: Array,
+    spare: Sequence[Array],
 ) -> None:
     """From dL/dh(t) to dL/da(t), which is the gradient of U x as well as of W h."""
-    h, d_h = after[0], d_after[0]
-    np.multiply(h, h, spare)
-    np.multiply(spare, d_h, spare)
-    np.subtract(d_h, spare, d_ux)  # times tanh' = 1 - h^2
+    h, d_h, part = after[0], d_after[0], spare[0]
+    np.multiply(h, h, part)
+    np.multiply(part, d_h, part)
+    np.subtract(d_h, part, d_ux)  # times tanh' = 1 - h^2
 
 
 TANH = Cell(forward, backward, states={"h": 1.0}, bias=(0.0,))

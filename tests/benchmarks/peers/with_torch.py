@@ -1,6 +1,6 @@
-"""One training step of the same network in PyTorch: its own tanh RNN, cross-entropy, clip, Adam.
+"""One training step of the same network in PyTorch: its own cell, cross-entropy, clip, Adam.
 
-PYTHON with_torch.py SYMBOLS HIDDEN LANES STEPS
+PYTHON with_torch.py SYMBOLS HIDDEN LANES STEPS tanh|gru|lstm
 """
 
 import json
@@ -14,7 +14,7 @@ from torch import nn
 symbols, hidden, lanes, steps = map(int, sys.argv[1:5])
 torch.manual_seed(0)
 embed = nn.Embedding(symbols, hidden)
-recurrence = nn.RNN(hidden, hidden)
+recurrence = {"tanh": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}[sys.argv[5]](hidden, hidden)
 readout = nn.Linear(hidden, symbols)
 network = nn.ModuleList([embed, recurrence, readout])
 adam = torch.optim.Adam(network.parameters(), lr=0.001)

@@ -1,0 +1,131 @@
+"""Examples in the order of what they cost, those that repeat each other told once.
+
+Of all of them, what is kept is their text and some forty bytes each; of the first few, only those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from charrnn.scoring.blocks import Rows
+from charrnn.scoring.places import Numbers
+from charrnn.scoring.surprisal_bands import BITS
+
+SPARE = 1 << 12  # examples kept beside the first few, so that they are not put in order each time
+
+
+class Row(NamedTuple):
+    """An example."""
+
+    text: str
+    nats: float
+    characters: int
+    unknown: int
+    file: int
+    line: int
+    times: int = 1
+
+    @property
+    def nats_per_character(self) -> float:
+        """Over characters and END."""
+        return self.nats / (self.characters + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some examples, where each begins, and how often it has come."""
+
+    rows: Rows
+    files: Numbers
+    lines: Numbers
+    times: Numbers
+
+    @staticmethod
+    def new(rows: Rows, files: Numbers, lines: Numbers) -> Batch:
+        """Examples that come for the first time."""
+        return Batch(rows, files, lines, np.ones(len(rows), np.int64))
+
+    @staticmethod
+    def of(rows: Iterable[Row]) -> Batch:
+        """The same as a batch again."""
+        listed = list(rows)
+        spelt = "".join([row.text + "\n" for row in listed])
+        nats = np.array([row.nats for row in listed], np.float64)
+        numbers = np.array([row[2:] for row in listed], np.int64).reshape(-1, 5)
+        characters, unknown, files, lines, times = numbers.T
+        stops = np.cumsum(characters + 1) - 1
+        return Batch(Rows(spelt, stops, nats, unknown), files, lines, times)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def row(self, i: int) -> Row:
+        """One of them."""
+        rows = self.rows
+        return Row(
+            rows.text(i),
+            float(rows.nats[i]),
+            int(rows.characters[i]),
+            int(rows.unknown[i]),
+            int(self.files[i]),
+            int(self.lines[i]),
+            int(self.times[i]),
+        )
+
+    def above(self, bits: float) -> Batch:
+        """Those of more bits per character than that."""
+        chosen = np.flatnonzero(self.rows.nats_per_character * BITS > bits)
+        return Batch.of(map(self.row, chosen.tolist()))
+
+
+class Ranking:
+    """Puts examples in order: by nats, or by nats per character."""
+
+    def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
+        self._by_nats = by_nats
+        self._top = top
+        self._batches: list[Batch] = []
+        self._size = 0
+
+    def add(self, batch: Batch) -> None:
+        """Some more."""
+        if not len(batch):
+            return
+        self._batches.append(batch)
+        self._size += len(batch)
+        if self._top is not None and self._size > 2 * self._top + SPARE:
+            self._batches = [Batch.of(self.rows())]
+            self._size = len(self._batches[0])
+
+    def rows(self) -> Iterator[Row]:
+        """The dearest first; what costs the same stays in its order."""
+        return islice(self._merged(), self._top)
+
+    def _merged(self) -> Iterator[Row]:
+        """What says the same and costs the same is one: by what it carries, the cost may differ."""
+        same: dict[tuple[str, float], Row] = {}
+        before = np.nan
+        for cost, row in self._ordered():
+            if cost != before:
+                yield from same.values()
+                same, before = {}, cost
+            key = row.text, row.nats
+            known = same.get(key)
+            same[key] = row if known is None else known._replace(times=known.times + row.times)
+        yield from same.values()
+
+    def _ordered(self) -> Iterator[tuple[float, Row]]:
+        if not self._batches:
+            return
+        rows = [batch.rows for batch in self._batches]
+        costs = [some.nats if self._by_nats else some.nats_per_character for some in rows]
+        cost = np.concatenate(costs)
+        firsts = np.cumsum([0, *map(len, rows)])
+        for number in np.argsort(-cost, kind="stable").tolist():
+            batch = int(np.searchsorted(firsts, number, side="right")) - 1
+            yield float(cost[number]), self._batches[batch].row(number - int(firsts[batch]))

@@ -1,0 +1,113 @@
+"""Fault 37: a signal at any moment from the first line on, while modules are imported included."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import pytest
+
+from charrnn.model_file import checkpoint
+from tests.child import PYTHON, Child
+from tests.faults.long_run import is_tidy
+from tests.faults.test_signals import ENDLESS, STATUS
+from tests.program import Program
+
+SIGNALS = int(os.environ.get("CHARRNN_TEST_SIGNALS", "20"))
+# The program, which says when its first line has been passed: before that, Python is not ours.
+TELLING = [
+    *PYTHON,
+    "-c",
+    "import os; from charrnn.cli import arriving_signals; arriving_signals.keep();"
+    "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
+]
+
+
+@pytest.fixture
+def seconds_to_train(program: Program) -> float:
+    """How long it takes from the first line to the first save, and some more."""
+    with program.going(*ENDLESS, "-q", by=TELLING) as child:
+        began = until_begun(child)
+        child.until_saved()
+        seconds = time.monotonic() - began
+    (program / "model.npz").unlink()
+    return 1.1 * seconds
+
+
+def until_begun(child: Child) -> float:
+    child.until(lambda: child.out == ".")
+    return time.monotonic()
+
+
+@pytest.mark.child(True)
+def test_37_a_signal_at_any_moment_is_obeyed(program: Program, seconds_to_train: float) -> None:
+    chance = random.Random()
+    for _ in range(SIGNALS):
+        number, wait = chance.choice([*STATUS]), chance.uniform(0, seconds_to_train)
+        with program.going(*ENDLESS, "-q", "--force", by=TELLING) as child:
+            until_begun(child)
+            time.sleep(wait)
+            child.send(number)
+            ended = child.end()
+        assert (ended.status, ended.err) == (STATUS[number], ""), (number, wait)
+        if (program / "model.npz").exists():
+            checkpoint.load(program / "model.npz")
+        is_tidy(program)
+
+
+SWALLOWING = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): pass
+except BaseException:
+    heard = "in the middle of an import"
+"""
+
+
+def test_37_no_exception_comes_up_in_the_middle_of_an_import(program: Program) -> None:
+    program.write("swallowing.py", SWALLOWING)
+    code = (
+        "import sys, time; sys.path.insert(0, '.')\n"
+        "from charrnn.cli import signals\n"
+        "try:\n"
+        "    with signals.ending():\n"
+        "        import swallowing\n"
+        "        time.sleep(60)\n"
+        "except signals.Stopped as stopped:\n"
+        "    print(stopped.status, hasattr(swallowing, 'heard'))\n"
+    )
+    ended = program.run("-c", code, by=PYTHON)
+    assert (ended.out, ended.err) == ("130 False\n", "")
+
+
+def test_37_nor_where_python_cleans_up(program: Program) -> None:
+    code = (
+        "import os, signal, time\n"
+        "from charrnn.cli import signals\n"
+        "class Thing:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        for _ in range(1000): pass\n"
+        "try:\n"
+        "    with signals.ending():\n"
+        "        thing = Thing()\n"
+        "        del thing\n"
+        "        time.sleep(60)\n"
+        "except signals.Stopped as stopped:\n"
+        "    print(stopped.status)\n"
+    )
+    ended = program.run("-c", code, by=PYTHON)
+    assert (ended.out, ended.err) == ("143\n", "")
+
+
+def test_37_what_came_before_there_was_somebody_to_tell_is_obeyed_then(program: Program) -> None:
+    code = (
+        "import os, signal\n"
+        "from charrnn.cli import arriving_signals; arriving_signals.keep()\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "import runpy; runpy.run_module('charrnn', run_name='__main__', alter_sys=True)\n"
+    )
+    ended = program.run("-c", code, "info", by=PYTHON)
+    assert (ended.status, ended.out, ended.err) == (143, "", "")

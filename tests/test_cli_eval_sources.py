@@ -1,0 +1,129 @@
+"""``charrnn eval``: what it reads where no text is named, and with which models."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.evaluating import scored, write
+from tests.program import Program
+
+posix = pytest.mark.skipif(os.name == "nt", reason="pipes and files of POSIX")
+HELD_OUT = "held out of names.txt"
+
+
+def piped(program: Program, content: bytes, *options: str) -> str:
+    """What was scored where this is piped in."""
+    ran = program.run("eval", "--json", *options, stdin=content, child=True)
+    assert ran.status == 0, ran.err
+    return str(ran.json["text"])
+
+
+@posix
+def test_what_is_piped_is_read(well_trained: Program) -> None:
+    assert piped(well_trained, b"anna\nbob\n") == "standard input"
+    assert piped(well_trained, b"anna\nbob\n", "--examples", "files") == "standard input"
+    assert piped(well_trained, b"anna\nbob\n", "--held-out") == HELD_OUT
+
+
+@posix
+def test_a_file_at_standard_input_is_read(well_trained: Program) -> None:
+    write("anna\n")
+    with Path("text.txt").open("rb") as file:
+        ran = well_trained.run("eval", "--json", stdin=file, child=True)
+        assert (ran.json["text"], ran.json["characters"]) == ("standard input", 4)
+        again = well_trained.run("eval", "--json", stdin=file, child=True)  # it is at its end
+    assert again.json["text"] == HELD_OUT
+    assert "standard input is empty: what was held out in training is scored" in again.err
+
+
+@posix
+def test_an_empty_pipe_and_no_stdin_are_no_text(well_trained: Program) -> None:
+    assert piped(well_trained, b"") == HELD_OUT
+    nothing = well_trained.run("eval", "--json", child=True)  # /dev/null, as cron has it
+    assert (nothing.json["text"], nothing.err) == (HELD_OUT, "")
+    line = ["sh", "-c", 'exec "$0" "$@" <&-', *well_trained.command]
+    assert well_trained.run("eval", "--json", by=line, child=True).json["text"] == HELD_OUT
+
+
+@posix
+def test_a_slow_pipe_is_waited_for(well_trained: Program) -> None:
+    with well_trained.going("eval", "--json", stdin=subprocess.PIPE) as child:
+        assert child.process.stdin is not None
+        child.until(lambda: "waiting for text from standard input" in child.err)
+        child.process.stdin.write(b"anna\n")
+        child.process.stdin.close()
+        assert child.end().json["characters"] == 4
+
+
+def test_a_terminal_is_no_text(well_trained: Program) -> None:
+    _, seen = well_trained.terminal("eval")
+    assert HELD_OUT in seen
+
+
+# Two models
+
+
+@pytest.fixture
+def two(well_trained: Program) -> Program:
+    """And another model, which has learned less."""
+    assert well_trained.train("names.txt", "-m", "other.npz").status == 0
+    return well_trained
+
+
+TWO = ("-m", "model.npz", "-m", "other.npz")
+
+
+def test_two_models_stand_side_by_side(two: Program) -> None:
+    alone = [scored(two, "names.txt", "-m", name) for name in ("model.npz", "other.npz")]
+    both = scored(two, "names.txt", *TWO)
+    assert both["nats"] == alone[0]["nats"]
+    assert list(both["models"]) == ["model.npz", "other.npz"]
+    for figures, one in zip(both["models"].values(), alone, strict=True):
+        assert figures == {name: one[name] for name in figures}
+    lines = two.run("eval", "names.txt", *TWO).out.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.split() == ["model.npz", "other.npz"])
+    assert lines[head + 1].split() == ["nats", "bits", "perplexity"] * 2
+    row = [f"{one['nats_per_character']:.3f}" for one in alone]
+    assert lines[head + 2].split()[2::3] == row
+
+
+def test_a_stream_is_read_once_for_both(two: Program) -> None:
+    found = two.run("eval", "-", "--json", *TWO, stdin=b"anna\nbob\n", child=True).json
+    assert [figures["characters"] for figures in found["models"].values()] == [7, 7]
+
+
+def test_both_are_compared_with_what_counts(two: Program) -> None:
+    lines = two.run("eval", *TWO, "--baselines").out.split("compared\n")[1].splitlines()
+    assert {"model.npz", "other.npz", "unigram"} <= {line.split()[0] for line in lines}
+
+
+def test_a_narrow_terminal_has_fewer_columns_of_each(two: Program) -> None:
+    _, seen = two.terminal("eval", "names.txt", *TWO, columns=60, env={"NO_COLOR": "1"})
+    assert ["nats", "bits"] * 2 in [line.split() for line in seen.splitlines()]
+
+
+def test_models_of_other_corpora_are_warned_of(two: Program) -> None:
+    write("anna\nbob\nclara\n" * 9, "more.txt")
+    assert two.train("more.txt", "-m", "more.npz").status == 0
+    shutil.copy("model.npz", "copy.npz")
+    assert two.run("eval", "-m", "model.npz", "-m", "copy.npz").err == ""
+    ran = two.run("eval", "-m", "model.npz", "-m", "more.npz")
+    assert "more.npz may have learned some of what model.npz did not see" in ran.err
+
+
+@pytest.mark.parametrize("option", ["--per-example", "--per-char", "--html=x", "--above=1"])
+def test_rows_are_of_one_model(well_trained: Program, option: str) -> None:
+    what, hint = f"{option.partition('=')[0]} is for one model", "Name it alone with -m."
+    line = ("eval", "names.txt", *TWO, option)
+    well_trained.refuses(*line, what=what, hint=hint, status=2)
+
+
+def test_the_variable_names_one_model_whatever_is_in_its_name(well_trained: Program) -> None:
+    shutil.move("model.npz", "my model.npz")
+    ran = well_trained.run("eval", "names.txt", "--json", env={"CHARRNN_MODEL": "my model.npz"})
+    assert ran.json["model"] == "my model.npz"

@@ -1,0 +1,182 @@
+"""``charrnn sample``: samples of some length, the best of many, at several temperatures, copies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from charrnn.api import load
+from charrnn.cli import copies
+from charrnn.cli.copies import is_at_hand
+from tests.program import Program
+from tests.speaking import END, independent, saved, speller
+
+LINE = ("sample", "-m", "coin.npz", "--seed", "1")
+
+
+@pytest.fixture
+def coin(program: Program) -> Program:
+    """And a model that says words of a and b, of any length."""
+    saved(independent({"a": 0.5, "b": 0.3, END: 0.2}), program / "coin.npz")
+    return program
+
+
+# Lengths
+
+
+def test_samples_are_no_shorter_and_no_longer(coin: Program) -> None:
+    free = coin.run(*LINE, "-n", "50").out.splitlines()
+    ran = coin.run(*LINE, "-n", "50", "--shortest", "3", "--longest", "5", "-p", "b")
+    found = ran.out.splitlines()
+    assert len(found) == 50
+    assert {len(text) for text in found} == {3, 4, 5}
+    assert any("b" + text == other for text, other in zip(free, found, strict=True))
+
+
+def test_what_is_cut_off_is_not_of_any_length(coin: Program) -> None:
+    ran = coin.run(*LINE, "-n", "30", "--longest", "6", "--max-chars", "4", "--json")
+    assert {row["ended"] for row in ran.rows} == {"end"}
+    assert max(row["characters"] for row in ran.rows) < 4
+    assert ran.err == ""
+
+
+def test_a_length_that_nothing_has_is_given_up(program: Program) -> None:
+    saved(speller("abc"), program / "abc.npz")
+    what = "gave up 3 of 3 samples: 101 draws brought nothing of 4 characters or more"
+    hint = "Ask for fewer, or raise the temperature with -t."
+    program.refuses(
+        "sample", "-m", "abc.npz", "-n", "3", "--shortest", "4", "-q", what=what, hint=hint
+    )
+
+
+def test_a_prime_that_is_too_long_is_refused(coin: Program) -> None:
+    what, hint = "the prime has more than 3 characters", "Raise --longest."
+    coin.refuses(*LINE, "--longest", "3", "-p", "aaaa", what=what, hint=hint, status=2)
+
+
+# The best
+
+
+def test_the_best_are_the_likeliest_of_many(coin: Program) -> None:
+    every = coin.run(*LINE, "-n", "40", "--json").rows
+    best = coin.run(*LINE, "-n", "4", "--best", "--of", "40", "--json").rows
+    assert best == sorted(every, key=lambda row: row["nats_per_character"])[:4]
+    assert coin.run(*LINE, "-n", "4", "--best", "--json").rows == best  # ten times as many
+    unique = coin.run(*LINE, "-n", "4", "--best", "--of", "40", "--unique").out.splitlines()
+    assert len(set(unique)) == 4
+
+
+# Temperatures
+
+
+def test_each_temperature_has_its_samples(coin: Program) -> None:
+    alone = [coin.run(*LINE, "-n", "2", "-t", t, "--json").rows for t in ("0.5", "1", "2")]
+    ran = coin.run(*LINE, "-n", "2", "-t", "0.5,1,2", "--json")
+    assert ran.rows == [row for rows in alone for row in rows]
+    assert [row["temperature"] for row in ran.rows] == [0.5, 0.5, 1, 1, 2, 2]
+    text = coin.run(*LINE, "-n", "2", "-t", "0.5,1,2")
+    assert text.out.splitlines() == [row["text"] for row in ran.rows]
+    assert text.err == "temperature 0.5\ntemperature 1\ntemperature 2\n"
+    assert coin.run(*LINE, "-t", "0.5,1", "-q").err == ""
+    assert coin.run(*LINE, "-t", "0.5").err == ""
+
+
+def test_what_is_unique_is_so_at_all_temperatures(coin: Program) -> None:
+    found = coin.run(*LINE, "-n", "20", "-t", "0.8,1.2", "--unique").out.splitlines()
+    assert len(found) == len(set(found)) == 40
+
+
+def test_a_blank_line_stands_between_temperatures_where_samples_have_newlines(
+    program: Program,
+) -> None:
+    saved(speller("a\nb"), program / "m.npz", "paragraphs")
+    assert program.run("sample", "-m", "m.npz", "-t", "1,0").out == "a\nb\n\na\nb\n"
+
+
+@pytest.mark.parametrize("typed", ["-1", "0.5,", "0.5,x", "nan", "1,inf", ",", "1e7"])
+def test_what_is_no_temperature_is_refused(coin: Program, typed: str) -> None:
+    ran = coin.run(*LINE, f"--temp={typed}")
+    assert (ran.status, ran.out) == (2, "")
+    assert "a number from 0 to 1e+06, or several with commas" in ran.err
+
+
+# What stands in a corpus
+
+
+def test_case_and_outer_spaces_may_not_make_it_novel(coin: Program) -> None:
+    (coin / "known.txt").write_text("A \nB\nAA\nAb\n")
+    line = (*LINE, "-n", "60", "--novel", "known.txt")
+    assert {"a", "b"} & set(coin.run(*line).out.splitlines())
+    found = set(coin.run(*line, "--ignore-case").out.splitlines())
+    assert not {"a", "b", "aa", "ab"} & found
+    assert "ba" in found
+
+
+@pytest.fixture
+def copier(program: Program) -> Program:
+    """And a model that has learned one word, and says it half of the time."""
+    odds = {"a": 0.5, END: 0.5}
+    saved(independent(odds), program / "copier.npz", sources=("names.txt",))
+    (program / "names.txt").write_text("a\n" * 9)
+    return program
+
+
+def test_copies_of_the_corpus_are_counted(copier: Program) -> None:
+    line = ("sample", "-m", "copier.npz", "--seed", "1")
+    ran = copier.run(*line, "-n", "20")
+    same = ran.out.splitlines().count("a")
+    assert 0 < same < 20
+    assert ran.err == f"word for word in the corpus: {same} of 20 samples\n"
+    assert copier.run(*line, "-n", "20", "--json").err == ran.err
+    assert copier.run(*line, "-n", "20", "-q").err == ""
+    assert copier.run(*line, "-n", "20", "--novel", "names.txt", "--max-chars", "9").err == ""
+
+
+def test_a_single_copy_is_told(copier: Program) -> None:
+    line = ("sample", "-m", "copier.npz")
+    told = [copier.run(*line, "--seed", str(seed)) for seed in range(9)]
+    copy = "the sample stands in the corpus word for word\n"
+    assert {(ran.out == "a\n", ran.err) for ran in told} == {(True, copy), (False, "")}
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\n", b""])
+def test_a_corpus_that_cannot_be_read_is_no_error(copier: Program, content: bytes | None) -> None:
+    Path("names.txt").unlink()
+    if content is not None:
+        Path("names.txt").write_bytes(content)
+    ran = copier.run("sample", "-m", "copier.npz", "-n", "2", "--seed", "1")
+    assert ran.status == 0
+    assert "error" not in ran.err
+
+
+def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(
+    copier: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load("copier.npz")
+    assert is_at_hand(model)
+    with monkeypatch.context() as limited:
+        limited.setattr(copies, "SOON_READ", 17)
+        assert not is_at_hand(model)
+    Path("names.txt").unlink()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("names.txt")
+        assert not is_at_hand(model)
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        (("--ignore-case",), "--ignore-case is for --novel"),
+        (("--of", "3"), "--of is for --best"),
+        (("-n", "5", "--best", "--of", "3"), "--of 3 is less than -n 5"),
+        (("--shortest", "5", "--longest", "4"), "nothing has at least 5 and at most 4 characters"),
+    ],
+)
+def test_options_that_lead_nowhere_are_told(
+    coin: Program, args: tuple[str, ...], what: str
+) -> None:
+    ran = coin.run(*LINE, *args)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(f"charrnn: error: {what}\n")

@@ -1,0 +1,66 @@
+"""``charrnn slim``: a smaller file, which draws and scores the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.evaluating import scored
+from tests.program import Program
+
+
+def test_a_slim_file_draws_and_scores_the_same(well_trained: Program) -> None:
+    ran = well_trained.run("slim", "slim.npz", "--json")
+    size, before = (Path(name).stat().st_size for name in ("slim.npz", "model.npz"))
+    assert ran.json == {
+        "schema": "charrnn.slim/1",
+        "model": "slim.npz",
+        "from": "model.npz",
+        "bytes": size,
+        "bytes_before": before,
+    }
+    assert size < before / 2
+    line = ("sample", "-n", "5", "--seed", "1")
+    assert well_trained.run(*line, "-m", "slim.npz").out == well_trained.run(*line).out
+    one, other = (scored(well_trained, "names.txt", "-m", m) for m in ("slim.npz", "model.npz"))
+    assert one["nats"] == other["nats"]
+    assert scored(well_trained, "-m", "slim.npz")["text"] == "held out of names.txt"
+
+
+def test_it_says_what_it_wrote(well_trained: Program) -> None:
+    ran = well_trained.run("slim", "slim.npz")
+    assert [line.split()[0] for line in ran.lines] == ["model", "size"]
+    assert "KiB of " in ran.lines[1]
+    assert ran.err == ""
+    assert well_trained.run("slim", "other.npz", "-q").out.startswith("model ")
+
+
+def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
+    Path("novel.txt").write_text("It was a dark and stormy night.")
+    for name in ("novel.txt", "model.npz"):
+        well_trained.refuses(
+            *("slim", name),
+            what=f"{name} is there already",
+            hint="Name another file; it is read from the one that -m names. Or replace it with"
+            " --force.",
+        )
+    assert well_trained.run("slim", "novel.txt", "--force").status == 0
+    assert well_trained.run("info", "-m", "novel.txt").status == 0
+
+
+def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
+    assert well_trained.run("slim", "slim.npz").status == 0
+    ran = well_trained.run("train", "--resume", "-m", "slim.npz", "--epochs", "999")
+    assert ran.status == 1
+    assert ran.err.startswith("charrnn: error: ")
+
+
+def test_where_it_cannot_be_written_is_told(well_trained: Program) -> None:
+    ran = well_trained.run("slim", "nowhere/slim.npz")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("charrnn: error: nowhere/slim.npz cannot be ")
+
+
+def test_a_model_that_is_not_there_is_told(program: Program) -> None:
+    what = "there is no model model.npz"
+    hint = "Train one first: charrnn train CORPUS. Or say with -m where it is."
+    program.refuses("slim", "slim.npz", what=what, hint=hint)

@@ -1,0 +1,48 @@
+"""Other cells and another way to end, through the ordinary commands."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.program import Program
+
+SMALL = ("--hidden", "6", "--layers", "2", "--epochs", "2", "--threads", "1")
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+@pytest.mark.parametrize("ends", ["symbol", "halt"])
+def test_a_cell_and_an_end_are_chosen_kept_shown_and_used(
+    program: Program, cell: str, ends: str
+) -> None:
+    trained = program.run("train", "names.txt", "--cell", cell, "--ends", ends, *SMALL, "--json")
+    described = program.run("info", "--json").json
+    assert (described["settings"]["cell"], described["settings"]["ends"]) == (cell, ends)
+    assert described["parameters"] == trained.json["parameters"]
+    one = program.run("sample", "--seed", "5", "--json").json
+    many = program.run("sample", "--seed", "5", "--json", "-n", "100").out
+    assert json.loads(many.splitlines()[0]) == one
+    program.write("drawn.txt", one["text"] + "\n")
+    if one["ended"] == "end" and one["text"].strip():
+        assert program.run("eval", "drawn.txt", "--json").json["nats"] == one["nats"]
+    assert program.run("eval", "--json", "--dynamic", "0.001").status == 0
+    assert program.run("train", "--resume", "--epochs", "3", "-q").status == 0
+
+
+def test_a_run_keeps_its_cell(program: Program) -> None:
+    program.run("train", "names.txt", "--cell", "gru", *SMALL, "-q").says()
+    program.refuses(
+        *("train", "--resume", "--cell", "lstm"),
+        what="--cell lstm contradicts model.npz, which has gru",
+        hint="Leave it out",
+    )
+
+
+def test_an_unknown_cell_is_refused_with_those_there_are(program: Program) -> None:
+    program.refuses(
+        *("train", "names.txt", "--cell", "rnn"),
+        what="--cell: 'rnn' is not one of tanh, gru, lstm",
+        hint="--help",
+        status=2,
+    )

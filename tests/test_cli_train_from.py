@@ -1,0 +1,97 @@
+"""``charrnn train --from``: a run that starts from the parameters of a model."""
+
+from __future__ import annotations
+
+import pytest
+
+import charrnn
+from charrnn.network.parameters import Parameters
+from charrnn.settings import TrainConfig
+from tests.program import Program
+from tests.runs import SIZE
+
+OTHERS = "émile\nzoë\nnoë\nchloë\njörg\nanna\nbob\n" * 4
+LEARNING = ("--epochs", "2", "--threads", "1")
+
+
+@pytest.fixture
+def program(program: Program) -> Program:
+    """The program with a model of names in old.npz, and with other names."""
+    program.run("train", "names.txt", *SIZE, "--cell", "gru", "--epochs", "40", "-m", "old.npz")
+    program.write("others.txt", OTHERS)
+    return program
+
+
+def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
+    told = program.run("train", "others.txt", "--from", "old.npz", "--dry-run").out
+    had = charrnn.load("old.npz")
+    new = "".join(sorted(set(OTHERS) - set(had.vocabulary.characters) - {"\n"}))
+    assert "ë" in new
+    assert f"old.npz: all of its {had.parameters.flat.size:,} parameters are kept" in told
+    assert f"{len(new)} characters it does not know: {new}" in told
+    assert "--hidden" not in told
+    assert "1 layer of 6 units" in told
+
+
+def test_a_run_that_starts_from_a_model_begins_better_and_knows_both_vocabularies(
+    program: Program,
+) -> None:
+    slow = ("--epochs", "1", "--lr", "1e-12", "--json", "--force")
+    alone = program.run("train", "names.txt", *SIZE, *slow, "-m", "new.npz").json["best"]
+    line = ("train", "names.txt", "others.txt", *slow, "--threads", "1", "--from", "old.npz")
+    assert program.run(*line, "--dry-run").json["settings"]["cell"] == "gru"
+    program.run("train", "names.txt", *slow, "--from", "old.npz", "-m", "new.npz").says()
+    inherited = charrnn.load("new.npz").trained.best_nats_per_character
+    assert inherited is not None
+    assert inherited < alone["nats_per_character"] - 0.1
+    program.run(*line, "-m", "both.npz").says()
+    vocabulary = charrnn.load("both.npz").vocabulary.characters
+    assert set(vocabulary) >= set(charrnn.load("old.npz").vocabulary.characters) | {"ë"}
+
+
+def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
+    ours = ("--from", "old.npz", "-m", "new.npz")
+    program.run("train", "others.txt", *LEARNING, *ours, "-q").says("")
+    assert program.run("eval", "-m", "new.npz").status == 0
+    program.run("train", "--resume", "--epochs", "4", "-m", "new.npz", "-q").says("")
+    assert charrnn.load("new.npz").trained.epoch == 4
+    assert "begun from a model of" in program.run("info", "-m", "new.npz").out
+
+
+def test_what_contradicts_the_model_is_refused_with_both_values(program: Program) -> None:
+    program.refuses(
+        *("train", "others.txt", "--from", "old.npz", "--hidden", "7"),
+        what="--hidden 7 contradicts the model to start from, which has 6",
+        hint="Leave it out",
+        status=2,
+    )
+    program.refuses(
+        *("train", "others.txt", "--from", "old.npz", "--cell", "tanh"),
+        what="--cell tanh contradicts the model to start from, which has gru",
+        hint="Leave it out",
+        status=2,
+    )
+    program.refuses(
+        *("train", "--resume", "--from", "old.npz"),
+        what="--resume and --from exclude each other",
+        hint="Leave one",
+        status=2,
+    )
+
+
+def test_what_is_no_model_cannot_be_started_from(program: Program) -> None:
+    for name in ("names.txt", "none.npz"):
+        program.refuses(
+            *("train", "others.txt", "--from", name), what=name, hint="Name with --from", status=1
+        )
+
+
+def test_from_python_it_is_a_model_that_is_handed_over(program: Program) -> None:
+    old = charrnn.load("old.npz")
+    texts = OTHERS.split()
+    new = charrnn.fit(texts, TrainConfig(epochs=1), start_from=old)
+    assert new.parameters.architecture.cell_name == "gru"
+    assert set(new.vocabulary.characters) >= set(old.vocabulary.characters) | set("ëö")
+    new.save("new.npz")
+    assert "ë" in charrnn.load("new.npz").vocabulary.characters
+    assert isinstance(charrnn.resume("new.npz", texts, epochs=2).model.parameters, Parameters)

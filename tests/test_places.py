@@ -1,0 +1,93 @@
+"""A corpus is found again from any folder, and beside a model that has moved together with it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.corpus.places import NOWHERE, found, place_of, reached_from, seen_from
+from tests.corpora import NAMES
+from tests.program import Program
+from tests.runs import BRIEF
+
+
+@pytest.fixture
+def program(program: Program) -> Program:
+    """The program, and folders for models and texts."""
+    for folder in ("models", "texts", "away"):
+        (program / folder).mkdir()
+    (program / "names.txt").rename(program / "texts" / "names.txt")
+    return program
+
+
+def text_of(path: Path) -> str:
+    """What a model file says of itself."""
+    with np.load(path) as file:
+        return bytes(file["charrnn.json"]).decode("ascii")
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_the_corpus_is_found_from_another_folder(
+    program: Program, monkeypatch: pytest.MonkeyPatch, absolute: bool
+) -> None:
+    name = (program / "texts/names.txt") if absolute else "texts/names.txt"
+    program.run("train", name, *BRIEF, "-m", "models/m.npz").says()
+    here = program.run("eval", "--json", "-m", "models/m.npz").json
+    monkeypatch.chdir(program / "away")
+    there = program.run("eval", "--json", "-m", "../models/m.npz", cwd=program / "away").json
+    assert there["nats"] == here["nats"]
+    info = program.run("info", "--json", "-m", "../models/m.npz", cwd=program / "away").json
+    assert info["resume"]["is_possible"]
+    again = ("train", "--resume", "--epochs", "3", "-m", "../models/m.npz", "--json")
+    assert program.run(*again, cwd=program / "away").json["epochs"] == 3
+    assert list(charrnn.resume("../models/m.npz", epochs=4))
+
+
+def test_a_model_and_its_corpus_may_move_together(program: Program) -> None:
+    program.run("train", "texts/names.txt", *BRIEF, "-m", "models/m.npz").says()
+    (program / "elsewhere").mkdir()
+    for folder in ("models", "texts"):
+        shutil.move(program / folder, program / "elsewhere" / folder)
+    program.write("texts.txt", "")
+    assert program.run("eval", "-m", "elsewhere/models/m.npz").status == 0
+
+
+def test_another_text_of_that_name_in_this_folder_is_not_taken_for_it(program: Program) -> None:
+    program.run("train", "texts/names.txt", *BRIEF, "-m", "models/m.npz").says()
+    shutil.move(program / "models/m.npz", program / "models/n.npz")
+    (program / "away/texts").mkdir()
+    program.write("away/texts/names.txt", "something else\n")
+    assert program.run("eval", "-m", "../models/n.npz", cwd=program / "away").status == 0
+
+
+def test_no_file_names_a_text_from_the_root_of_the_disk(program: Program) -> None:
+    name = program / "texts/names.txt"
+    program.write("valid.txt", NAMES)
+    valid = program / "valid.txt"
+    program.run("train", name, "--valid", valid, *BRIEF, "-m", program / "models/m.npz").says()
+    assert str(program.folder) not in text_of(program / "models/m.npz")
+    corpus = charrnn.load("models/m.npz").corpus
+    assert (corpus.sources, corpus.valid) == (("../texts/names.txt",), ("../valid.txt",))
+    charrnn.load("models/m.npz").slim().save("slim.npz")
+    assert "texts/" not in text_of(program / "slim.npz")
+
+
+def test_what_has_no_place_has_none(program: Program) -> None:
+    assert place_of("-") == place_of("dinosaurs") == NOWHERE
+    program.write("dinosaurs", "a text of that name\n")
+    assert place_of("dinosaurs") == str(program.folder.resolve() / "dinosaurs")
+    assert seen_from("m.npz", NOWHERE) == reached_from("m.npz", NOWHERE) == NOWHERE
+    assert found("dinosaurs", NOWHERE) == "dinosaurs"
+    assert found("dinosaurs", str(program / "gone")) == "dinosaurs"
+
+
+def test_the_way_there_leads_back(program: Program) -> None:
+    place = place_of("texts/names.txt")
+    for model in ("m.npz", "models/m.npz", program / "away" / "m.npz"):
+        way = seen_from(model, place)
+        assert not Path(way).is_absolute()
+        assert reached_from(model, way) == place
