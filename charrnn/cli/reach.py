@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
-from charrnn.cli.options import MODEL, OUTPUT, check_read_once, group, like
+from charrnn.cli.options import check_read_once, group, like
 from charrnn.errors import SettingError
 from charrnn.settings import CorpusConfig, Reading
-from charrnn.values import File, setting
 
 EXAMPLES = """
 # is --bptt as long as it has to be?
@@ -39,15 +37,7 @@ class Options:
     )
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
-    models: tuple[Path, ...] = setting(
-        File(),
-        "The model file; several are shown side by side.",
-        panel=OUTPUT,
-        default=(),
-        default_in_words=f"CHARRNN_MODEL, else {MODEL}",
-        names=("-m", "--model"),
-        repeated=True,
-    )
+    models: tuple[Path, ...] = options.models()
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
@@ -65,11 +55,6 @@ class Options:
                 "standard input can be read only once, and there are several models",
                 "Name a file as the text.",
             )
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """The model files."""
-        return self.models or (Path(os.environ.get("CHARRNN_MODEL") or MODEL),)
 
 
 def reach(options: Options) -> None:

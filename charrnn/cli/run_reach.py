@@ -27,7 +27,7 @@ def run(options: Options, console: Console) -> None:
     """Do all of it."""
     reads = Reads(options.sources, options.examples, options.reading)
     console.note_if_waiting(options.sources)
-    found = [find(path, reads) for path in options.paths]
+    found = [find(path, reads) for path in options.models]
     if not options.as_json:
         console.out.write_lines(report(found, console.out))
         return
