@@ -50,7 +50,7 @@ from charrnn.settings import Fitted, TrainConfig
 from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import Event, start
 from charrnn.training.loop import train as learn
-from charrnn.values import Whole, check
+from charrnn.values import Text, Whole, check
 from charrnn.vocabulary import END, Vocabulary
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
@@ -138,13 +138,14 @@ class Model:
 
     def sample(self, count: int = 1, *, prime: str = "", **drawing: Unpack[Drawing]) -> list[str]:
         """So many new texts, each with the prime that it goes on from."""
-        count = check("count", count, Whole(0, 1 << 40))
+        count, prime = check("count", count, Whole(0, 1 << 40)), check("prime", prime, Text())
         with single_threaded():
             sampler = Sampler(self.language_model, SampleConfig(**drawing), prime)
             return [prime + drawn.text for drawn in sampler.samples(range(count))]
 
     def stream(self, *, prime: str = "", **drawing: Unpack[Drawing]) -> Iterator[str]:
         """The characters of one text as they are drawn, those of the prime left out."""
+        prime = check("prime", prime, Text())
         with single_threaded():
             stream = Sampler(self.language_model, SampleConfig(**drawing), prime).stream()
         return (piece.text for piece in alone(stream) if piece.text)
@@ -161,6 +162,7 @@ class Model:
 
     def surprisal(self, text: str) -> Surprisal:
         """What each character of a text costs, and its END."""
+        text = check("text", text, Text())
         with single_threaded():
             found = list(pieces(Scorer(self.language_model, ranking=True), ended_codes([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
@@ -230,9 +232,9 @@ class Run(Iterator[Event]):
 
     @property
     def model(self) -> Model:
-        """The best model so far: that of the lowest held-out loss."""
+        """The best model so far: that of the lowest held-out loss. It stays as it is now."""
         with self._between_steps:
-            return Model(checkpoint.trained(self.checkpoint), self.checkpoint)
+            return Model(checkpoint.trained(self.checkpoint))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the run into a model file, over what is there, for ``load`` and ``resume``."""
@@ -299,7 +301,7 @@ def fit(
     run = train(texts, config, holdout=holdout, start_from=start_from)
     for _ in run:
         pass
-    return run.model
+    return Model(checkpoint.trained(run.checkpoint), run.checkpoint)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
@@ -323,6 +325,8 @@ def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> 
 
 def checked(texts: Iterable[object]) -> Iterator[str]:
     """These texts; SettingError where one of them is none."""
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        raise SettingError(f"texts cannot be {type(texts).__name__}", "Give a list of texts.")
     for text in texts:
         if not isinstance(text, str):
             raise SettingError(

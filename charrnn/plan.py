@@ -58,9 +58,13 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     numbers = copies * parameters(config, symbols)
     numbers += rows * config.hidden * config.layers * blocks_kept(config, symbols)
     numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
+    return int(ALONE + 4 * numbers + text_bytes(corpus))
+
+
+def text_bytes(corpus: Corpus) -> int:
+    """The memory that the corpus takes, whatever learns from it: its symbols, and their orders."""
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes
-    orders = 2 * corpus.train.starts.nbytes
-    return int(ALONE + 4 * numbers + text + orders)
+    return int(text + 2 * corpus.train.starts.nbytes)
 
 
 def blocks_kept(config: Fitted, symbols: int) -> int:
@@ -87,12 +91,16 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     return rate
 
 
-def check_memory(needed: int, available: int | None) -> None:
-    """Raise CorpusError where a plan needs more memory than there is."""
-    if available is not None and needed > available:
+def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:
+    """Raise CorpusError where a plan needs more memory than there is, much of it for the text."""
+    if available is None or needed <= available:
+        return
+    what = f"this run needs about {needed / 2**30:.1f} GiB of memory, and"
+    what += f" {available / 2**30:.1f} GiB are free"
+    if for_text > available / 2:
         raise CorpusError(
-            f"this run needs about {needed / 2**30:.1f} GiB of memory, and"
-            f" {available / 2**30:.1f} GiB are free",
-            "Try a smaller network, a smaller batch or a shorter horizon.",
-            "memory",
+            f"{what}; {for_text / 2**30:.1f} GiB are for the corpus alone",
+            "Learn from a part of it, or on a machine with more memory.",
         )
+    hint = "Try a smaller network, a smaller batch or a shorter horizon."
+    raise CorpusError(what, hint, "memory")

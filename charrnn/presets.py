@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.settings import Fitted, TrainConfig
+from charrnn.errors import SettingError
+from charrnn.settings import LARGEST, Fitted, TrainConfig
 
 CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
 FEWEST = 8  # better to examine a part than to examine less often
@@ -62,6 +63,13 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
         return getattr(usual, name) if given is None else given
 
     longest = longest_example(corpus)
+    if config.bptt == 0 and longest > LARGEST:
+        raise SettingError(
+            f"bptt 0 would go back over a whole example, and the longest has {longest:,} symbols:"
+            f" {LARGEST:,} are allowed",
+            f"It may be a whole number up to {LARGEST}.",
+            "bptt",
+        )
     bptt = longest if config.bptt == 0 else min(int(chosen("bptt")), symbols)
     batch = max(1, min(int(chosen("batch")), symbols // bptt))
     epochs = likely = config.epochs or usual_epochs(usual, symbols)

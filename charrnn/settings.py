@@ -7,6 +7,7 @@ fields. So a setting is added here and where it is used, and nowhere else.
 from __future__ import annotations
 
 import codecs
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -36,7 +37,7 @@ COUNT = Whole(1, 1 << 40)
 MANY = Whole(1, 1 << 62)
 SHARE = Real(0, 0.95)
 SEED = Whole(0, (1 << 64) - 1)
-DYNAMIC_RATE = Real(0, above=True)
+DYNAMIC_RATE = Real(0, 1e6, above=True)
 
 
 @dataclass(frozen=True)
@@ -326,7 +327,7 @@ def ending(
     epochs: int,
     minutes: float,
     best_step: int | None,
-    history: Sequence[Mapping[str, float]],  # a row a check-up
+    history: Sequence[Mapping[str, float]],  # a row a check-up, in their order
 ) -> Ending | None:
     """What has ended a run that came so far, if anything has."""
     if epochs >= config.epochs:
@@ -334,6 +335,8 @@ def ending(
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
     if config.patience is not None and best_step is not None:
-        fruitless = sum(row["step"] > best_step for row in history)
+        fruitless = len(history) - bisect_right(
+            history, float(best_step), key=lambda row: row["step"]
+        )
         return "patience" if fruitless >= config.patience else None
     return None

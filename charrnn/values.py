@@ -172,7 +172,7 @@ class Character:
 
     def plain(self, value: Any) -> str:
         if not isinstance(value, str) or len(value) != 1:
-            raise ValueError("not a character")
+            raise ValueError("not one character")
         return str.__str__(value)
 
     def read(self, typed: Any) -> str:

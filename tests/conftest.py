@@ -35,7 +35,22 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 }
 
 
+# What other versions of Python and of the packages could change, and little that takes long.
+QUICK = {
+    *("test_cli_help", "test_cli_usage", "test_cli_faults", "test_cli_startup", "test_console"),
+    *("test_cli_train", "test_cli_sample", "test_cli_eval", "test_cli_info", "test_settings"),
+    *("test_progress", "test_hints", "test_gradients", "test_container", "test_formats"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in QUICK:
+            item.add_marker("quick")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quick: tried with other versions of all packages too")
     line = "child(asked): whether the program runs in a process of its own where a run says nothing"
     config.addinivalue_line("markers", line)
 

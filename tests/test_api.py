@@ -292,3 +292,27 @@ class Watched(list[str]):
         for text in super().__iter__():
             self.seen.append(0 if library is None else library.get())
             yield text
+
+
+def test_a_model_of_a_run_stays_what_it_was_when_it_was_asked_for(tmp_path: Path) -> None:
+    run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=8, layers=1, epochs=8, check_every=4))
+    while not isinstance(next(run), charrnn.Checkup):
+        pass
+    model = run.model
+    then = model.score(["anna"]).nats
+    list(run)
+    model.save(tmp_path / "model.npz")
+    assert model.score(["anna"]).nats == then
+    assert charrnn.load(tmp_path / "model.npz").score(["anna"]).nats == then
+
+
+@pytest.mark.parametrize("wrong", [None, b"anna", 1])
+def test_what_is_no_text_is_refused_as_one(model: charrnn.Model, wrong: object) -> None:
+    with pytest.raises(SettingError, match="prime"):
+        model.sample(prime=wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="text"):
+        model.surprisal(wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="texts"):
+        model.score(wrong)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="texts"):
+        charrnn.train(wrong)  # type: ignore[arg-type]

@@ -50,6 +50,7 @@ IN_CLI: dict[str, set[str]] = {
     "curve": {"console"},
     "help": {"console"},
     "completion": set(),
+    "held_file": {"ours"},
     "did_you_mean": set(),
     "options": {"completion"},
     "signals": {"arriving_signals", "console"},
@@ -68,11 +69,13 @@ IN_CLI: dict[str, set[str]] = {
     "progress": {"checkup_rows", "console", "numbers"},
     "resuming": {"hints"},
     "prepare": {
-        *("console", "numbers", "plan", "plan_display", "resuming", "run_json", "table", "threads"),
+        *("console", "numbers", "plan", "plan_display", "resuming", "run_json", "table"),
+        "threads",
     },
     "run_summary": {"console", "curve", "numbers", "progress", "run_json", "table"},
     "run_training": {
-        *("autosave", "console", "metrics", "prepare", "progress", "run_summary", "signals"),
+        *("autosave", "console", "held_file", "metrics", "prepare", "progress"),
+        *("run_summary", "signals"),
     },
     "sample_output": {"console"},
     "copies": {"console"},
@@ -103,7 +106,7 @@ IN_CLI: dict[str, set[str]] = {
     "sample": {"console", "options", "run_sampling", "threads"},
     "eval": {"console", "options", "run_scoring", "standard_input", "threads"},
     "info": {"console", "model_summary", "options", "threads"},
-    "slim": {"console", "numbers", "options", "table", "threads"},
+    "slim": {"console", "options", "table", "threads"},
 }
 MAY_WRITE = {"console", "streams"}
 

@@ -119,7 +119,7 @@ def test_a_page_never_takes_the_place_of_the_corpus(
 def learned_from(model: str, *sources: str, valid: tuple[str, ...] = ()) -> None:
     """Write a model that says so."""
     run = checkpoint.load("model.npz")
-    run.corpus = replace(run.corpus, sources=sources, valid=valid)
+    run.corpus = replace(run.corpus, sources=sources, valid=valid, places=())
     checkpoint.save(model, run)
 
 

@@ -13,7 +13,7 @@ from charrnn.api import Model, load
 from charrnn.cli import run_scoring
 from charrnn.scoring import ranking
 from charrnn.scoring.blocks import Rows
-from charrnn.scoring.places import Counted
+from charrnn.scoring.origins import Counted
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
 from tests.program import Program

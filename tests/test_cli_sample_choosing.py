@@ -141,6 +141,15 @@ def test_a_single_copy_is_told(copier: Program) -> None:
     assert {(ran.out == "a\n", ran.err) for ran in told} == {(True, copy), (False, "")}
 
 
+def test_a_corpus_is_found_from_another_folder(well_trained: Program) -> None:
+    (well_trained / "elsewhere").mkdir()
+    model = well_trained / "model.npz"
+    ran = well_trained.run(
+        "sample", "-m", model, "-n", "3", cwd=well_trained / "elsewhere", child=True
+    )
+    assert ran.err.startswith("word for word in the corpus: ")
+
+
 @pytest.mark.parametrize("content", [None, b"\xff\n", b""])
 def test_a_corpus_that_cannot_be_read_is_no_error(copier: Program, content: bytes | None) -> None:
     Path("names.txt").unlink()

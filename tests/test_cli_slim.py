@@ -29,7 +29,9 @@ def test_a_slim_file_draws_and_scores_the_same(well_trained: Program) -> None:
 def test_it_says_what_it_wrote(well_trained: Program) -> None:
     ran = well_trained.run("slim", "slim.npz")
     assert [line.split()[0] for line in ran.lines] == ["model", "size"]
-    assert "KiB of " in ran.lines[1]
+    size = Path("slim.npz").stat().st_size
+    assert ran.lines[1].startswith(f"size       {size:,} bytes, ")
+    assert ran.lines[1].endswith("% of model.npz")
     assert ran.err == ""
     assert well_trained.run("slim", "other.npz", "-q").out.startswith("model ")
 
@@ -51,7 +53,9 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert well_trained.run("slim", "slim.npz").status == 0
     ran = well_trained.run("train", "--resume", "-m", "slim.npz", "--epochs", "999")
     assert ran.status == 1
-    assert ran.err.startswith("charrnn: error: ")
+    assert ran.err.startswith("charrnn: error: slim.npz is slim")
+    resume = well_trained.run("info", "-m", "slim.npz", "--json").json["resume"]
+    assert resume == {"is_possible": False, "why": "the file is slim, and holds no run"}
 
 
 def test_where_it_cannot_be_written_is_told(well_trained: Program) -> None:

@@ -21,9 +21,9 @@
     plan_display where the plan goes          run_json               a run for programs
     line_sink    a file or a pipe of lines    arriving_signals       before anybody hears them
     embed        one vector for a text        run_embedding          read and written
-    fill         what is missing              run_filling            filled in, and shown
     reach        gradients back in time       run_reach reach_report walked, and shown
     output_file  a file beside stdout         texts_to_read          files, or what was held out
+    held_file    the model file, ours alone   fill run_filling       what is missing, filled in
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.

@@ -45,13 +45,13 @@ class Saver:
         try:
             self.save()
         except SaveError as error:
-            self.console.warn(f"{error.what}; training goes on")
+            self.console.alarm(f"{error.what}; training goes on")
             self._at = time.monotonic()
             self._often = SELDOM
 
     def save(self) -> None:
         """Save what is not in the file yet; SaveError where that fails."""
-        if self._mark == self._now():
+        if self._mark == self._now() and os.path.exists(self.path):
             return
         began = time.monotonic()
         if self.metrics is not None:
@@ -64,6 +64,8 @@ class Saver:
 
     def what_is_there(self) -> str:
         """What the model file holds, for somebody whose run has failed."""
+        if self.step is not None and not os.path.exists(self.path):
+            return f"{self.path} was saved at step {self.step:,}, and is there no more."
         if self.step is not None:
             return f"{self.path} holds the run as it was at step {self.step:,}."
         if os.path.exists(self.path):

@@ -15,7 +15,7 @@ ZSH = """
 
 _%(prog_name)s() {
   eval "$(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" \
-%(autocomplete_var)s=complete_zsh %(prog_name)s)"
+%(autocomplete_var)s=complete_zsh "${words[1]}" 2> /dev/null)"
 }
 
 if [[ "${funcstack[1]}" == "_%(prog_name)s" ]]; then

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 NARROW, WIDE = 20, 100  # columns that a text is set to at least, and at most
+WIDEST = 1000  # columns of a terminal that are used, however many there are said to be
 IN_A_FILE = 80  # which must not depend on the size of somebody's window
 DOTS_AND_BLOCKS = "⣿█"
 
@@ -72,11 +73,13 @@ class Output:
         """The columns of the terminal; those of a file are always the same."""
         if not self.is_terminal:
             return IN_A_FILE
+        asked = columns = 0
+        with suppress(ValueError):
+            asked = int(os.environ.get("COLUMNS", ""))
         with suppress(ValueError, OSError):
-            size = os.environ.get("COLUMNS") or os.get_terminal_size(self.stream.fileno()).columns
-            if int(size) > 0:  # some pseudo-terminals have none
-                return int(size)
-        return IN_A_FILE
+            columns = os.get_terminal_size(self.stream.fileno()).columns
+        size = asked if asked > 0 else columns  # of which some pseudo-terminals have none
+        return min(size, WIDEST) if size > 0 else IN_A_FILE
 
     @property
     def width(self) -> int:

@@ -19,7 +19,7 @@ def is_at_hand(model: Model) -> bool:
     """Whether what the model learned from is there, and not large."""
     with suppress(CharrnnError, OSError):
         check_there(model.corpus)
-        files = [path_of(name) for name in model.corpus.sources]
+        files = [path_of(name) for name in model.corpus.source_files]
         return all(map(os.path.isfile, files)) and sum(map(os.path.getsize, files)) <= SOON_READ
     return False
 
@@ -39,8 +39,9 @@ class Copies:
         """Say how many stand there. Of a single one it is said only if it does."""
         with suppress(CharrnnError, OSError):
             corpus = self._corpus
-            kinds = corpus.config.kinds(len(corpus.sources))
-            known = Known(codes_in(corpus.sources, kinds, corpus.config.reading))
+            files = corpus.source_files
+            kinds = corpus.config.kinds(len(files))
+            known = Known(codes_in(files, kinds, corpus.config.reading))
             copies, drawn = sum(map(known.has_mark, self._marks)), len(self._marks)
             if drawn > 1:
                 console.note(f"word for word in the corpus: {copies:,} of {drawn:,} samples")

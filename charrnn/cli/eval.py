@@ -173,9 +173,9 @@ def evaluate(options: Options) -> None:
     are and however the text arrives, but with --fast.
 
     With --json there is one object; with --per-example or --per-char one a line. There the number
-    of an example is the line of its file on which it begins, or its place among those held out; the
-    character of an end is null; a rank of 1 means that nothing was more likely. A figure that does
-    not exist is null.
+    of an example is the line of its file on which it begins (lines that --errors skipped are not
+    counted), or its place among those held out; the character of an end is null; a rank of 1 means
+    that nothing was more likely. A figure that does not exist is null.
     """
     console = Console(options.quiet)
     if not options.sources and not options.held_out and standard_input.has_text(console):

@@ -33,10 +33,13 @@ def likely_encodings(error: CharrnnError) -> str:
     return f"Perhaps {'; or '.join(reads)}"
 
 
+A_FEW = "If only a few bytes are wrong, read on with --errors replace, or skip."
+
 # {hint} is what the library says, without a full stop; other names are details of the error.
 HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]] = {
     (CorpusError, "encoding"): "Try --encoding {encoding}",
-    (CorpusError, "other encoding"): "{hint}: --encoding NAME",
+    (CorpusError, "other encoding"): f"{{hint}}: --encoding NAME. {A_FEW}",
+    (CorpusError, "nul"): f"{{hint}}. {A_FEW}",
     (CorpusError, "likely encodings"): likely_encodings,
     (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
     (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",

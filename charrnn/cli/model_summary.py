@@ -57,6 +57,8 @@ def show(path: Path, console: Console, *, as_json: bool) -> None:
 
 def resume_of(model: Model) -> Resume:
     """Look for the corpus, and compare it unless that would take long."""
+    if model.trained.slim:
+        return Resume(False, "the file is slim, and holds no run")
     try:
         texts.check_there(model.corpus)
         sources = map(path_of, model.corpus.files)

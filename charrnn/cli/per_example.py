@@ -15,7 +15,7 @@ from charrnn.cli.console import CYAN, Console
 from charrnn.cli.table import Column, Table
 from charrnn.escaping import Raw, Visible, encodable, joined, visible_json, visible_line
 from charrnn.scoring.blocks import Gatherer, Piece
-from charrnn.scoring.places import Places
+from charrnn.scoring.origins import Origins
 from charrnn.scoring.ranking import Batch, Ranking, Row
 from charrnn.scoring.surprisal_bands import BITS
 
@@ -37,7 +37,7 @@ class ExampleRows:
     def __init__(
         self,
         files: Sequence[str],
-        places: Places,
+        origins: Origins,
         console: Console,
         *,
         sort: str,
@@ -46,7 +46,7 @@ class ExampleRows:
         as_json: bool,
     ) -> None:
         self._files = files
-        self._places = places
+        self._origins = origins
         self._above = above
         self._as_json = as_json
         self._output = console.out
@@ -65,7 +65,7 @@ class ExampleRows:
         rows = self._gatherer.add(piece)
         if rows is None:
             return
-        batch = Batch.new(rows, *self._places.take(len(rows)))
+        batch = Batch.new(rows, *self._origins.take(len(rows)))
         if self._above is not None:
             batch = batch.above(self._above)
         if self._ranking is None:

@@ -1,13 +1,11 @@
-"""A run made ready: the model file held, the corpus read, the plan shown, the state made or loaded.
+"""A run made ready: the corpus read, the plan shown, the state made or loaded.
 
 Whatever can be known to fail is found out here, before any time is spent on training.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +20,13 @@ from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
-from charrnn.errors import (
-    ModelExistsError,
-    ModelFileError,
-    NewerModelError,
-    ResumeError,
-    SettingError,
-)
+from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
-from charrnn.model_file.lock import locked
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.model import LanguageModel
-from charrnn.plan import Plan, characters_per_second, check_memory, plan
+from charrnn.plan import Plan, characters_per_second, check_memory, plan, text_bytes
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.scoring.markov import Baseline
@@ -46,7 +37,6 @@ from charrnn.training.loop import ended, start
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
 
-SMALLEST = 1 << 12  # bytes: no model has fewer
 CHECKUP = 160  # bytes of history: more than it has, by as much as the largest vocabulary takes
 MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
 
@@ -96,35 +86,6 @@ class PreparedRun:
         return model | planned | {"warnings": warnings_json(self.warnings)}
 
 
-@contextmanager
-def model_file_held(options: Options) -> Iterator[None]:
-    """The model file is ours alone in here, and can be written; a dry run does not touch it."""
-    if options.dry_run:
-        yield
-        return
-    container.check_writable(options.model, SMALLEST)
-    check_there(options)
-    with locked(options.model):
-        check_there(options)  # it may have come between the look and the lock
-        yield
-
-
-def check_there(options: Options) -> None:
-    """Raise where a model would be lost, or is not there to go on with."""
-    is_there = os.path.exists(options.model)
-    if options.resume and not is_there:
-        raise ResumeError(
-            f"there is no {options.model} to go on with",
-            f"Train one first: {options.line('train', 'CORPUS')}",
-        )
-    if is_there and not options.resume and not options.force:
-        raise ModelExistsError(
-            f"{options.model} is there already",
-            f"Go on with it: {options.line('train', '--resume')}. Or replace it with --force, or"
-            " name another file with -m.",
-        )
-
-
 def prepared(options: Options, workers: int, console: Console) -> PreparedRun:
     """The run, its plan shown; a file that is too large for the disk is refused."""
     run = resumed_run(options, console) if options.resume else new_run(options, workers, console)
@@ -140,7 +101,7 @@ def room_needed(run: PreparedRun) -> int:
 
 
 def check_history(run: PreparedRun) -> None:
-    """Raise SettingError where a new run, by its end, has more history than a model file holds.
+    """Raise SettingError where a run, by its end, has more history than a model file holds.
 
     Patience ends a run long before.
     """
@@ -149,7 +110,7 @@ def check_history(run: PreparedRun) -> None:
         fewer = -(-checkups * config.check_every // (MOST - 1))
         raise SettingError(
             f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
-            f"Try --check-every {fewer} or more.",
+            "Go on for less long." if run.options.resume else f"Try --check-every {fewer} or more.",
         )
 
 
@@ -221,6 +182,7 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
     so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
     display.show([("resumes", so_far)])
     if not is_over:
+        check_history(made)
         display.show(time_in_words(made))
     display.show_baselines(remembered(run.corpus.baselines, corpus), corpus)
     display.show(words.WORDS)
@@ -234,7 +196,7 @@ def show_beginning(
     display.show(words.corpus_in_words(corpus, doubts))
     will_be = plan(config, corpus)
     display.show(words.network_in_words(will_be, options, len(corpus.train.ids)))
-    check_memory(will_be.memory_bytes, memory.available())
+    check_memory(will_be.memory_bytes, memory.available(), text_bytes(corpus))
     return will_be
 
 

@@ -30,7 +30,7 @@ from charrnn.scoring.baselines import Heard
 from charrnn.scoring.blocks import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.html_page import is_page, page
-from charrnn.scoring.places import Counted, Places
+from charrnn.scoring.origins import Counted, Origins
 from charrnn.scoring.score import bytes_of
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Codes
@@ -102,8 +102,8 @@ def run(options: Options, workers: int, console: Console) -> None:
         corpus = texts.rebuilt(model.corpus, model.vocabulary)
         note_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
-    places = Places() if options.sources else Counted()
-    text = the_text(options, model, corpus, places)
+    origins = Origins() if options.sources else Counted()
+    text = the_text(options, model, corpus, origins)
     summaries = [
         Summary(text.name, text.examples_are, str(path), options.dynamic) for path in options.models
     ]
@@ -113,7 +113,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     if options.above is not None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     listeners: list[Listener] = [summaries[0], *([heard] if options.baselines else [])]
-    listeners += [*rows(options, text, places, console), *([] if alarm is None else [alarm])]
+    listeners += [*rows(options, text, origins, console), *([] if alarm is None else [alarm])]
     everybody = [listeners, *([one] for one in others)]
     with ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar:
         listeners.append(bar)
@@ -147,7 +147,7 @@ def note_other_corpora(options: Options, models: Sequence[Model], console: Conso
             console.warn(f"{path} may have learned some of what {options.models[0]} did not see")
 
 
-def the_text(options: Options, model: Model, corpus: Corpus | None, places: Places) -> Text:
+def the_text(options: Options, model: Model, corpus: Corpus | None, origins: Origins) -> Text:
     """What was named, or what was held out of this corpus."""
     record = model.corpus
     if corpus is not None and not options.sources:
@@ -157,7 +157,7 @@ def the_text(options: Options, model: Model, corpus: Corpus | None, places: Plac
     kind: Any = options.examples or record.config.examples
     reading = changed(model.reading, **options.reading)
     keep_blank = options.sort == "input"
-    codes = texts.codes_in(options.sources, kind, reading, keep_blank, places)
+    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
     return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
 
 
@@ -186,13 +186,13 @@ def the_reader(options: Options, model: Model, workers: int) -> Reader:
     return Scorer(model.language_model, workers, ranking=ranking, fast=options.fast)
 
 
-def rows(options: Options, text: Text, places: Places, console: Console) -> list[Listener]:
+def rows(options: Options, text: Text, origins: Origins, console: Console) -> list[Listener]:
     """Whoever shows more than the sums."""
     if options.shows_examples:
         return [
             ExampleRows(
                 [name_of(source) for source in options.sources],
-                places,
+                origins,
                 console,
                 sort=options.sort or "surprise",
                 top=options.top,

@@ -14,6 +14,7 @@ from charrnn.cli.progress import Pace
 from charrnn.cli.run_json import corpus_json, in_order, warnings_json
 from charrnn.cli.table import Entry, entries
 from charrnn.corpus.bundled import path_of
+from charrnn.corpus.sources import INHERITED
 from charrnn.corpus.warnings import Warned
 from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
@@ -176,9 +177,25 @@ def twice(outcome: Outcome) -> list[str]:
 
 def go_on(run: Checkpoint, options: Options, *more: str) -> str:
     """What to type to go on with the run."""
-    record = run.corpus
-    is_piped = "-" in record.sources
-    again = ["-"] if is_piped else [] if can_be_read_again(record) else ["CORPUS"]
-    metrics = ["--metrics", str(options.metrics)] if options.metrics is not None else []
+    sources, valid = run.corpus.sources, run.corpus.valid
+    again: list[str] = []
+    if any(is_stream(name) for name in (*sources, *valid)):  # which nobody can read again
+        again = [anew(name, "CORPUS") for name in sources]
+        again += [part for name in valid for part in ("--valid", anew(name, "FILE"))]
+    elif not can_be_read_again(run.corpus):
+        again = ["CORPUS"]
+    file = options.metrics
+    metrics = ["--metrics", anew(str(file), "FILE")] if file is not None else []
     line = options.line("train", *again, "--resume", *more, *metrics)
-    return f"{line} < CORPUS" if is_piped else line
+    typed = "CORPUS" if "-" in sources else "FILE"
+    return f"{line} < {typed}" if "-" in again else line
+
+
+def is_stream(name: str) -> bool:
+    """Whether it is gone once it was read: standard input, or a pipe that the shell has made."""
+    return name == "-" or name.startswith(INHERITED)
+
+
+def anew(name: str, place: str) -> str:
+    """The name to type once more, or what stands for another."""
+    return place if is_stream(name) and name != "-" else name

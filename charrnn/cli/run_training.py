@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from charrnn.cli import signals
 from charrnn.cli.autosave import Saver
 from charrnn.cli.console import Console
+from charrnn.cli.held_file import model_file_held
 from charrnn.cli.metrics import Metrics
-from charrnn.cli.prepare import PreparedRun, model_file_held, prepared
+from charrnn.cli.prepare import PreparedRun, prepared
 from charrnn.cli.progress import Progress
 from charrnn.cli.run_summary import Outcome, say_what_next, show
 from charrnn.cli.signals import Stop

@@ -189,6 +189,8 @@ def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[
     if not any(score.unknown for score in scores):
         del forms["unseen not counted"]
     for name, each in forms.items():
+        if not any(key in heads.values() for key in each[0]):
+            continue
         row = {f"{key} {i}": cell for i, some in enumerate(each) for key, cell in some.items()}
         line = table.row({"": name, **row})
         yield output.paint(line, BOLD) if name == "per character" else line

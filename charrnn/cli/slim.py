@@ -7,9 +7,7 @@ from pathlib import Path
 
 from charrnn.cli import options, threads
 from charrnn.cli.console import Console
-from charrnn.cli.numbers import bytes_in_words
 from charrnn.cli.options import OUTPUT, flag
-from charrnn.cli.table import entries
 from charrnn.errors import ModelExistsError
 from charrnn.values import File, setting
 
@@ -62,7 +60,8 @@ def show(options: Options, before: int, console: Console) -> None:
         sizes = {"bytes": size, "bytes_before": before}
         console.json("slim", {"model": str(options.out), "from": str(options.model), **sizes})
         return
-    sizes_in_words = f"{bytes_in_words(size)} of {bytes_in_words(before)}"
-    console.out.write_lines(
-        entries([("model", str(options.out)), ("size", sizes_in_words)], console.out)
-    )
+    from charrnn.cli.table import entries  # which help can do without
+
+    words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
+    lines = entries([("model", str(options.out)), ("size", words)], console.out)
+    console.out.write_lines(lines)

@@ -96,5 +96,7 @@ def _depth(output: Output) -> str | None:
         return None
     from rich.console import Console
 
-    system = Console(file=output.stream, force_terminal=True).color_system
+    # The size does not matter, and where it is not given Rich takes any number of the environment.
+    console = Console(file=output.stream, force_terminal=True, width=output.width, height=1)
+    system = console.color_system
     return "standard" if system in (None, "windows") else system

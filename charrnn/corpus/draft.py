@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.deciding import FileCut, Kind, cut_as_decided
 from charrnn.corpus.segmentation import END_CODE
+from charrnn.errors import CorpusError
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, codes_of, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]
@@ -114,7 +115,10 @@ def _new_piece(dtype: np.dtype[np.unsignedinteger[Any]]) -> Ids:
     try:
         return np.frombuffer(mmap(-1, PIECE_BYTES), dtype)
     except OSError:
-        raise MemoryError("no room for more of the corpus") from None
+        raise CorpusError(
+            "the corpus needs more memory than there is",
+            "Learn from a part of it, or on a machine with more memory.",
+        ) from None
 
 
 def draft_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -194,5 +195,7 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
         )
     if isinstance(error, PermissionError):
         return CorpusError(f"{name} may not be read", "Change its permissions, or copy it.")
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return CorpusError(f"{name} is a link that leads to itself", "Mend the link.")
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return CorpusError(f"{name} cannot be read: {reason}", "Check the name, and the disk it is on.")

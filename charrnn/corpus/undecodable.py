@@ -32,7 +32,7 @@ def marked_as_wide(name: str, head: bytes) -> CorpusError | None:
 def holds_nul(name: str, head: bytes, place: int) -> CorpusError:
     """A NUL where no text has one; `head` is how the file begins."""
     return _no_text(name, head) or CorpusError(
-        f"{name} looks binary: there is a NUL at byte {place}", "A corpus is text."
+        f"{name} looks binary: there is a NUL at byte {place}", "A corpus is text.", "nul"
     )
 
 

@@ -14,6 +14,7 @@ Later formats keep the beginning, the first member, so that we do not call them 
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -78,7 +79,9 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
     except OSError as error:
         raise ModelFileError(
             f"{os.fspath(path)} cannot be read: {error.strerror or error}",
-            "Look at its permissions and at the disk, or name another model.",
+            "Mend the link, which leads to itself, or name another model."
+            if error.errno == errno.ELOOP
+            else "Look at its permissions and at the disk, or name another model.",
             "unreadable",
         ) from error
 

@@ -29,12 +29,17 @@ def open_regular(path: str | os.PathLike[str]) -> FileIO:
     return file
 
 
+def is_model(head: bytes) -> bool:
+    """Whether a file that begins so is a model, or was one once."""
+    return head[_NAME] == _START[_NAME]
+
+
 def check_ours(path: str, head: bytes, label: bytes) -> None:
     """NotAModelError unless the first bytes or the last ones show that this was once a model.
 
     Either will do, as the other may be what is damaged.
     """
-    if label == npz.SEAL_LABEL or head[_NAME] == _START[_NAME]:
+    if label == npz.SEAL_LABEL or is_model(head):
         return
     if not head:
         raise _not_a_model(path, ": it is empty")

@@ -31,10 +31,19 @@ _HINTS = {
     errno.EDQUOT: "Free some room, or name a file elsewhere.",
     errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
     errno.ENOENT: "Make the folder first, or name a file elsewhere.",
+    errno.ELOOP: "Mend the link, which leads to itself, or name a file elsewhere.",
 }
 _KEYS = {errno.EFBIG: "size"} | dict.fromkeys(set(_HINTS) - {errno.EFBIG}, "elsewhere")
 # No file could be there, however small.
-_OF_PLACES = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EINVAL)
+_OF_PLACES = (
+    errno.ELOOP,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EINVAL,
+)
 _HINT = "Name a file in a folder that can be written to."
 
 
@@ -74,12 +83,29 @@ def check_writable(path: str | os.PathLike[str], size: int) -> None:
         target = _target(path)
         if os.path.exists(target) and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is protected against writing")
+        _check_folder(target)
         sweep(target)
         room = shutil.disk_usage(os.path.dirname(target))
         if room.free < size and room.total > 0:  # some network filesystems know neither
             raise OSError(errno.ENOSPC, f"only {room.free:,} bytes are free")
-        with _temporary(target) as (file, _):
+        with _temporary(target) as (file, temporary):
+            if sys.platform != "win32":  # which removes no open file
+                os.unlink(temporary)  # not every folder gives back what it has taken
             file.truncate(size)  # costs nothing, and meets the limit on file sizes
+
+
+def _check_folder(target: str) -> None:
+    """Raise PermissionError where the folder is sticky and the file somebody else's."""
+    folder = os.stat(os.path.dirname(target))
+    if not folder.st_mode & stat.S_ISVTX or folder.st_uid == os.geteuid():
+        return
+    with suppress(FileNotFoundError):
+        try:  # to change its mode into the one that it has: who may do that may replace it
+            os.chmod(target, stat.S_IMODE(os.stat(target).st_mode))
+        except PermissionError:
+            raise PermissionError(
+                errno.EPERM, "in this folder only its owner may replace it"
+            ) from None
 
 
 def sweep(target: str) -> None:

@@ -21,7 +21,7 @@ from charrnn.corpus.holdout import split
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
-from charrnn.scoring.places import Places
+from charrnn.scoring.origins import Origins
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
@@ -50,15 +50,15 @@ def codes_in(
     kind: Kind | Sequence[Kind],
     reading: Reading,
     keep_blank: bool = False,
-    places: Places | None = None,
+    origins: Origins | None = None,
 ) -> Iterator[Codes]:
     """The code points of some files, END_CODE after each example; "-" is standard input.
 
-    The kind is that of all, or one for each. Where examples begin is noted in places.
+    The kind is that of all, or one for each. Where examples begin is noted in origins.
     """
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
     for source, each in zip(sources, kinds, strict=True):
-        begins = None if places is None else places.of_next_file()
+        begins = None if origins is None else origins.of_next_file()
         yield from cut_as_decided(blocks(source, reading), each, keep_blank, begins)[0]
 
 

@@ -30,4 +30,10 @@ The number of a fault stands in the names of its tests.
 25. Poor surroundings: no terminal, no locale, no home, no current folder.
 26. Text that would steer a terminal.
 27. Text that looks like markup.
+28. Settings from Python of nearly the right type.
+29. Metrics into a pipe whose reader leaves or sleeps; 30. below another run; 31. into a stream.
+32. No thread to be had.
+37. A signal while modules are imported, or at any other moment of the start.
+39. A folder that vanishes. 40. Folders that are sticky or keep all. 41. Hints that fit.
+43. COLUMNS of any size. 44. Long histories. 45. A limit in the words of the option.
 """

@@ -102,7 +102,10 @@ NO_TEXTS = {
 def test_03_what_is_no_text_is_said(trained: Program, content: bytes) -> None:
     trained.write("text", content)
     what = NO_TEXTS[content]
-    trained.refuses("train", "text", "--force", what=what, hint="A corpus is text.")
+    hint = "A corpus is text."
+    if "NUL" in what:
+        hint += " If only a few bytes are wrong, read on with --errors replace, or skip."
+    trained.refuses("train", "text", "--force", what=what, hint=hint)
 
 
 def test_03_a_text_in_another_encoding_is_shown_as_it_would_be_read(trained: Program) -> None:

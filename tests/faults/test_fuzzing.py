@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import charrnn
 from tests.program import Program, Result
 
-SHORT = settings(max_examples=60)
+FAULTS = int(os.environ.get("CHARRNN_TEST_FAULTS", "300"))
+SHORT = settings(max_examples=max(60, FAULTS // 30))
 TEXTS = st.one_of(
     st.text(max_size=60),
     st.text("ab \n\r\t", max_size=60),
@@ -31,6 +35,8 @@ WORDS = {
     "--newlines": ["translate", "keep"],
     "--optimizer": ["adam", "rmsprop", "adagrad", "sgd"],
     "--schedule": ["cosine", "linear", "constant"],
+    "--cell": ["tanh", "gru", "lstm"],
+    "--ends": ["symbol", "halt"],
     "--encoding": ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"],
 }
 TRAINING = [
@@ -122,3 +128,49 @@ def test_any_prime_is_gone_on_from_or_refused(data: st.DataObject, trained_once:
     if is_an_answer(ended) and "--json" in flags:
         for row in ended.out.splitlines():
             is_finite(json.loads(row))
+
+
+WAYS = st.fixed_dictionaries(
+    {"seed": st.integers(0, 99), "epochs": st.integers(1, 3)},
+    optional={
+        "cell": st.sampled_from(WORDS["--cell"]),
+        "ends": st.sampled_from(WORDS["--ends"]),
+        "optimizer": st.sampled_from(WORDS["--optimizer"]),
+        "schedule": st.sampled_from(WORDS["--schedule"]),
+        "layers": st.integers(1, 3),
+        "dropout": st.sampled_from([0.0, 0.5]),
+        "dropconnect": st.sampled_from([0.0, 0.3]),
+        "blank": st.sampled_from([0.0, 0.2]),
+        "bptt": st.integers(0, 9),
+        "batch": st.integers(1, 9),
+        "check_every": st.integers(1, 9),
+        "warmup": st.integers(0, 5),
+        "workers": st.integers(1, 2),
+        "carry": st.booleans(),
+    },
+)
+LEARNED = ["anna", "bob", "clara", "dora", "emil"] * 4
+
+
+@settings(max_examples=max(10, FAULTS // 10))
+@given(WAYS, st.sampled_from([0.0, 0.1, 0.4]), st.lists(st.integers(0, 12), max_size=3))
+def test_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes(
+    chosen: dict[str, Any], holdout: float, stops: list[int]
+) -> None:
+    config = charrnn.TrainConfig(hidden=3, **({"layers": 1} | chosen))
+    with tempfile.TemporaryDirectory() as folder:
+        straight, stopped = Path(folder) / "straight.npz", Path(folder) / "stopped.npz"
+        run = charrnn.train(LEARNED, config, holdout=holdout)
+        for _ in run:
+            pass
+        run.save(straight)
+        run = charrnn.train(LEARNED, config, holdout=holdout)
+        for stop in stops:
+            for _ in zip(range(stop), run, strict=False):
+                pass
+            run.save(stopped)
+            run = charrnn.resume(stopped, LEARNED)
+        for _ in run:
+            pass
+        run.save(stopped)
+        assert stopped.read_bytes() == straight.read_bytes()

@@ -197,3 +197,18 @@ def learned(path: Path) -> bytes:
 
 def learned_from(content: bytes, program: Program) -> bytes:
     return learned(program.write("other.npz", content))
+
+
+SIZES = ["0", "-1", "1000000000", "9" * 5000, "wide"]
+
+
+@pytest.mark.parametrize("columns", SIZES, ids=lambda columns: columns[:10] or "nothing")
+def test_43_columns_may_be_said_to_be_any_number(trained: Program, columns: str) -> None:
+    for line in (
+        ("--help",),
+        ("train", "names.txt", *SMALL, "--epochs", "20", "--force"),
+        ("eval", "names.txt", "--per-char"),
+    ):
+        status, seen = trained.terminal(*line, env={"COLUMNS": columns})
+        assert (status, "Traceback" in seen) == (0, False), seen[-2000:]
+        assert max(map(len, seen.split("\n"))) < 40_000

@@ -12,7 +12,7 @@ from charrnn.corpus.segmentation import LineNumbers
 Numbers = NDArray[np.int64]
 
 
-class Places:
+class Origins:
     """Noted while the files are cut, and taken as soon as examples are complete."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Places:
         return np.concatenate(files), np.concatenate(lines)
 
 
-class Counted(Places):
+class Counted(Origins):
     """Numbers for examples that are not cut from files: in their order, from 1."""
 
     def __init__(self) -> None:

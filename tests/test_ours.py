@@ -1,0 +1,52 @@
+"""What this program did not write is not replaced, whatever the option, unless by force."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from charrnn.cli.ours import may_be_replaced
+from tests.program import Program
+from tests.runs import BRIEF
+
+NOVEL = "It was a dark and stormy night.\n"
+
+
+def is_ours(head: bytes) -> bool:
+    return head.startswith(b"ours")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [(None, True), ("", True), ("ours, and more", True), (NOVEL, False)]
+)
+def test_a_file_is_known_by_its_beginning(
+    tmp_path: Path, content: str | None, expected: bool
+) -> None:
+    path = tmp_path / "file"
+    if content is not None:
+        path.write_text(content)
+    assert may_be_replaced(path, is_ours, force=False) is expected
+    assert may_be_replaced(path, is_ours, force=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
+    assert may_be_replaced(tmp_path / "pipe", is_ours, force=False)
+    assert may_be_replaced(tmp_path, is_ours, force=False)  # who writes there will see
+
+
+def test_training_replaces_no_novel(program: Program) -> None:
+    program.write("novel.txt", NOVEL)
+    program.refuses(
+        *("train", "names.txt", *BRIEF, "-m", "novel.txt"),
+        what="novel.txt is there already, and is nothing that charrnn has written",
+        hint="Name another file with -m, or replace it with --force.",
+    )
+    program.refuses(
+        *("train", "names.txt", *BRIEF, "--metrics", "novel.txt", "-q"),
+        what="novel.txt holds something else than the metrics of a run",
+        hint="Name another file with --metrics.",
+    )
