@@ -63,6 +63,18 @@ def test_what_it_reads_is_never_replaced(trained: Program, name: str) -> None:
     )
 
 
+def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> None:
+    (trained / "below").mkdir()
+    trained.write("below/text", "anna\n")
+    trained.refuses(
+        *("embed", "text", "-m", "../model.npz", "-o", "../names.txt", "--force"),
+        what="--output would write over ../names.txt",
+        hint="Name a file of its own.",
+        status=2,
+        cwd=trained / "below",
+    )
+
+
 @pytest.mark.parametrize(
     ("args", "what", "hint"),
     [

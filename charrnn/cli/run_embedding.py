@@ -29,7 +29,7 @@ def run(options: Options, console: Console) -> None:
     file = None
     if options.output is not None:
         file = OutputFile(options.output, "--output", force=options.force)
-        learned_from = (one for one in (*model.corpus.sources, *model.corpus.valid) if one != "-")
+        learned_from = (one for one in model.corpus.files if one != "-")
         file.check(options.model_as_a_source, *options.sources, *learned_from)
     console.note_if_waiting(options.sources)
     codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
