@@ -111,7 +111,7 @@ def test_on_a_narrow_terminal_rows_leave_room_for_the_text(
     program: Program, line: list[str]
 ) -> None:
     for columns, head in (
-        (80, ["nats", "nats/char", "chars", "text"]),
+        (80, ["nats", "nats/char", "chars", "times", "text"]),
         (35, ["nats/char", "chars", "text"]),
     ):
         _, seen = program.terminal(
@@ -119,7 +119,7 @@ def test_on_a_narrow_terminal_rows_leave_room_for_the_text(
         )
         assert seen.splitlines()[0].split() == head
         assert "abcabcabc" in seen
-    assert len(program.run(*line, "--per-example", "-q").out.split()) == 4
+    assert len(program.run(*line, "--per-example", "-q").out.split()) == 5
 
 
 def test_a_run_that_the_clock_ends_has_no_number_of_epochs(program: Program) -> None:

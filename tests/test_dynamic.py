@@ -94,14 +94,13 @@ def test_nothing_of_it_stays() -> None:
     assert (scorer.read(REFRAIN)[0] == first).all()
 
 
-@pytest.mark.parametrize("rate", [1e6, 1e30, 1e300])
-def test_a_rate_far_too_large_is_told(rate: float) -> None:
+def test_a_rate_far_too_large_is_told() -> None:
     with pytest.raises(DivergedError, match="out of bounds") as told:
-        DynamicScorer(model(), rate).read(REFRAIN)
+        DynamicScorer(model(), 1e6).read(REFRAIN)
     assert "0.0002" in told.value.hint
 
 
-@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
-def test_a_rate_is_a_number_above_0(rate: float) -> None:
+@pytest.mark.parametrize("rate", [0.0, -1.0, 1e30, 1e300, math.nan, math.inf])
+def test_a_rate_is_a_number_from_0_to_a_million(rate: float) -> None:
     with pytest.raises(SettingError, match="rate cannot be"):
         DynamicScorer(model(), rate)

@@ -302,6 +302,7 @@ def test_13_names_and_vocabularies_that_steer_a_terminal_are_made_visible(traine
             sorted([*letters[: len(letters) - len(steering)], *steering])
         )
         facts["corpus"]["sources"] = ["\x1b[2J[/b]:smile:\n\u202e"]
+        facts["corpus"]["places"] = []
 
     forging.forge(trained / "model.npz", change)
     shown = r"\x1b[2J[/b]:smile:\n\u202e"
