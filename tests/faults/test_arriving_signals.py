@@ -16,8 +16,11 @@ from tests.program import Program
 
 SIGNALS = int(os.environ.get("CHARRNN_TEST_SIGNALS", "20"))
 # The program, which says when its first line has been passed: before that, Python is not ours.
+# A signal may come between opening a file and the `with` that closes it: Python then closes it,
+# and would warn here of what no user is warned of.
 TELLING = [
     *PYTHON,
+    *("-W", "ignore::ResourceWarning"),
     "-c",
     "import os; from charrnn.cli import arriving_signals; arriving_signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
