@@ -12,6 +12,8 @@
     |   +-- SaveError          it could not be written
     +-- ResumeError            a run that cannot go on as asked
     +-- DivergedError          the loss left every bound
+    +-- ExportError            a model that a kind of file cannot hold
+    +-- MissingPackageError    a package that comes as an extra is not installed
 
 A bug is not in this tree: it keeps its traceback.
 """
@@ -76,3 +78,14 @@ class ResumeError(CharrnnError):
 
 class DivergedError(CharrnnError):
     """The loss left every bound."""
+
+
+class ExportError(CharrnnError):
+    """A model that a kind of file cannot hold."""
+
+
+class MissingPackageError(CharrnnError):
+    """A package that comes as an extra is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed", f"pip install 'charrnn[{extra}]'")

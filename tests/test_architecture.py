@@ -30,8 +30,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plan": {"corpus", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "network", "settings", "training", "vocabulary"},
     "blas": set(),
+    "export": {
+        *("corpus", "escaping", "model_file", "network", "sampling", "scoring", "vocabulary"),
+    },
     "api": {
-        *("analysis", "blas", "corpus", "filling", "model_file", "network", "presets"),
+        *("analysis", "blas", "corpus", "export", "filling", "model_file", "network", "presets"),
         *("sampling", "scoring", "settings", "training", "values", "vocabulary"),
     },
 }

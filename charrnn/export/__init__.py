@@ -1,0 +1,60 @@
+"""A model as a file for somebody who does not have charrnn: the kinds there are, chosen by suffix.
+
+A kind is a module in this folder with one function, found when it is called for,
+
+    def exported(trained: Trained, options: ExportOptions) -> bytes
+
+and a line in KINDS. This file knows neither numpy nor any of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from os import PathLike
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from charrnn.errors import SettingError
+from charrnn.export.options import ExportOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from charrnn.model_file.checkpoint import Trained
+
+    Exported = Callable[[Trained, ExportOptions], bytes]
+
+
+class Kind(NamedTuple):
+    """Where a kind is written, and which of the options are for it."""
+
+    module: str
+    suffix: str
+    takes: frozenset[str]
+
+
+KINDS = {
+    "html": Kind("charrnn.export.html", ".html", frozenset({"bits", "title", "novel"})),
+    "js": Kind("charrnn.export.js", ".mjs", frozenset({"bits"})),
+    "c": Kind("charrnn.export.c_header", ".h", frozenset({"bits", "prefix"})),
+    "safetensors": Kind("charrnn.export.safetensors", ".safetensors", frozenset()),
+    "onnx": Kind("charrnn.export.onnx", ".onnx", frozenset()),
+}
+
+
+def kind_of(path: str | PathLike[str]) -> str:
+    """The kind that goes with the suffix of a file; SettingError where none does."""
+    suffix = PurePath(path).suffix.lower()
+    for name, kind in KINDS.items():
+        if kind.suffix == suffix:
+            return name
+    known = ", ".join(kind.suffix for kind in KINDS.values())
+    what = f"no kind of file ends in {suffix}" if suffix else f"{PurePath(path)} has no suffix"
+    raise SettingError(what, f"There are {known}.", "suffix")
+
+
+def exported(trained: Trained, kind: str, options: ExportOptions) -> bytes:
+    """The whole file."""
+    options.check_for(kind, KINDS[kind].takes)
+    module = import_module(KINDS[kind].module)
+    return cast("Exported", module.exported)(trained, options)
