@@ -1,0 +1,92 @@
+"""A model as a JavaScript module, for a page of one's own: the engine of the page, and the numbers.
+
+    import model from "./names.mjs";
+    model.sample({ seed: 1, number: 0, temperature: 0.8 }).text
+
+The engine is assets/core.js. What it knows of cells and heads is said here, once.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from importlib.resources import files
+
+from charrnn.errors import ExportError
+from charrnn.export.baking import baked
+from charrnn.export.options import ExportOptions
+from charrnn.model_file.checkpoint import Trained
+from charrnn.network.architecture import Architecture
+
+# A cell and a head of the engine are a function each in assets/core.js, and a name here.
+CELLS = ("tanh", "gru", "lstm")
+HEADS = ("symbol", "halt")
+
+MODULE = """\
+{engine}
+const facts = {facts};
+const model = new charrnn.Model(facts, charrnn.bytesOf("{numbers}"));
+export {{ charrnn }};
+export default model;
+"""
+
+
+def exported(trained: Trained, options: ExportOptions) -> bytes:
+    """The module."""
+    facts = facts_of(trained, options)
+    numbers = in_base64(baked(trained.model.parameters, options.bits))
+    return MODULE.format(engine=asset("core.js"), facts=plain_json(facts), numbers=numbers).encode()
+
+
+def facts_of(trained: Trained, options: ExportOptions) -> dict[str, object]:
+    """What the engine needs beside the numbers; ExportError where it does not know such a model."""
+    architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
+    check_known(architecture)
+    return {
+        "symbols": architecture.symbols,
+        "hidden": architecture.hidden,
+        "layers": architecture.layers,
+        "cell": architecture.cell_name,
+        "head": architecture.head_name,
+        "bits": options.bits,
+        "codes": [ord(character) for character in vocabulary.characters],
+        "novelty": vocabulary.novelty,
+        "newlines": trained.corpus.newlines,
+        "normalize": trained.corpus.normalize,
+    }
+
+
+def check_known(architecture: Architecture) -> None:
+    """Raise ExportError where the engine would compute something else than this network does."""
+    cell, head = architecture.cell_name, architecture.head_name
+    if cell not in CELLS:
+        raise ExportError(
+            f"a page cannot compute the cell {cell}", f"It can compute {', '.join(CELLS)}."
+        )
+    if head not in HEADS:
+        raise ExportError(
+            f"a page cannot end texts by {head}", f"It can end them by {', '.join(HEADS)}."
+        )
+    size = architecture.symbols, architecture.hidden, architecture.layers
+    known = Architecture(*size, cell, head).shapes
+    others = [name for name in architecture.shapes if name not in known]
+    if others or architecture.shapes != known:
+        raise ExportError(
+            f"a page cannot compute a network with {', '.join(others) or 'such inputs'}",
+            "Train one without extra inputs.",
+        )
+
+
+def asset(name: str) -> str:
+    """The text of a file in assets."""
+    return files("charrnn.export").joinpath("assets", name).read_text("utf-8")
+
+
+def in_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def plain_json(value: object) -> str:
+    """JSON in printable ASCII that opens and closes nothing, wherever in a page it stands."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
