@@ -251,6 +251,9 @@
     }
   }
 
+  const percent = (p) =>
+    p < 0.0005 ? "<0.1 %" : (100 * p).toFixed(p < 0.0995 || p >= 0.995 ? 1 : 0) + " %";
+
   // What comes next: ten buttons that stay, so that whoever presses one can press it again.
   function showNext(costs) {
     const order = Array.from(costs.keys()).filter((id) => id !== charrnn.UNKNOWN)
@@ -266,7 +269,7 @@
     order.forEach((id, i) => {
       const button = list.children[i].firstChild, p = Math.exp(-costs[id]);
       button.firstChild.textContent = named(id);
-      button.lastChild.textContent = (100 * p).toFixed(p < 0.1 || p > 0.99 ? 1 : 0) + " %";
+      button.lastChild.textContent = percent(p);
       button.style.setProperty("--p", p);
       button.setAttribute("aria-disabled", id === charrnn.END);
       button.symbol = id;
