@@ -19,7 +19,6 @@ from typing import Final
 
 import numpy as np
 
-from charrnn import __version__
 from charrnn.errors import SettingError
 from charrnn.export.baking import Wholes, in_wholes
 from charrnn.export.known import check_known
@@ -94,7 +93,6 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
         "NETWORK": f"{size}, {architecture.symbols} symbols, weights of {bits} bits.",
         "PROMISE": EXACT if bits == 32 else COARSE % bits,
         "SUMS": "nothing is rounded" if bits == 32 else "they are faster than one",
-        "VERSION": __version__,
         "T": weights.type,
         "K": f"{architecture.symbols}",
         "H": f"{architecture.hidden}",
@@ -115,9 +113,8 @@ def prefix_for(options: ExportOptions) -> str:
     prefix = options.prefix
     if prefix is None:
         prefix = re.sub("[^a-z0-9]+", "_", PurePath(options.model).stem.lower()).strip("_")
-        return (
-            prefix if prefix[:1].isalpha() and prefix not in KEYWORDS.split() else f"model_{prefix}"
-        )
+        is_word = prefix in KEYWORDS.split()
+        return prefix if prefix[:1].isalpha() and not is_word else f"model_{prefix}".strip("_")
     if prefix in KEYWORDS.split():
         raise SettingError(
             f"prefix cannot be {prefix!r}", "It is a word of C: take another.", "prefix"

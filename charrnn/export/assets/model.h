@@ -1,4 +1,4 @@
-/* @p@.h: writes texts, one character after the other. Made by charrnn @VERSION@.
+/* @p@.h: writes texts, one character after the other. Made by charrnn.
 
    In one file, before including this:   #define @P@_IMPLEMENTATION
    in others, include it alone. C99 or C++, and libm. Nothing is allocated, and nothing global
@@ -37,7 +37,7 @@ typedef struct {
     int symbol, is_over;
 } @p@_state;
 
-/* Begin a text: that of `charrnn sample --seed SEED --first NUMBER`. */
+/* Begin a text: of those of `charrnn sample --seed SEED` the one of that number, from 0. */
 void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number);
 
 /* Read a character that the text is to go on from, before the first is drawn. */
@@ -54,7 +54,8 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
 #endif
 #endif
 
-#ifdef @P@_IMPLEMENTATION
+#if defined @P@_IMPLEMENTATION && !defined @P@_IMPLEMENTED
+#define @P@_IMPLEMENTED
 #include <math.h>
 #include <string.h>
 
@@ -170,7 +171,7 @@ size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size) {
             to[length++] = (char)c;
         else {
             int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-            to[length++] = (char)((0xF00 >> more & 0xFF) | c >> 6 * more);
+            to[length++] = (char)((0xF0 << (3 - more) & 0xFF) | c >> 6 * more);
             while (more--) to[length++] = (char)(0x80 | (c >> 6 * more & 0x3F));
         }
     }
