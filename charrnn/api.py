@@ -33,6 +33,8 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.draft import ended_codes
 from charrnn.corpus.reading import Reading
 from charrnn.errors import ResumeError, SettingError
+from charrnn.export import export_to
+from charrnn.export.options import Exporting, ExportOptions
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained, record_of
@@ -206,6 +208,12 @@ class Model:
     def slim(self) -> Model:
         """The same without its run: what it is saved as draws and scores, and no more."""
         return Model(replace(self.trained, history=[], slim=True))
+
+    def export(
+        self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]
+    ) -> None:
+        """Write it for somebody without charrnn; the suffix says as what: see charrnn.export."""
+        export_to(path, self.trained, ExportOptions(**options), force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it into a file, over what is there: with its run where that is at hand, as it is

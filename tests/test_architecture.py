@@ -31,7 +31,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model_file": {"corpus", "network", "settings", "training", "vocabulary"},
     "blas": set(),
     "export": {
-        *("corpus", "escaping", "model_file", "network", "sampling", "scoring", "vocabulary"),
+        *("escaping", "model_file", "network", "sampling", "scoring", "settings", "values"),
+        "vocabulary",
     },
     "api": {
         *("analysis", "blas", "corpus", "export", "filling", "model_file", "network", "presets"),
@@ -110,6 +111,8 @@ IN_CLI: dict[str, set[str]] = {
     "eval": {"console", "options", "run_scoring", "standard_input", "threads"},
     "info": {"console", "model_summary", "options", "threads"},
     "slim": {"console", "options", "table", "threads"},
+    "run_export": {"console", "output_file", "table"},
+    "export": {"console", "options", "run_export", "threads"},
 }
 MAY_WRITE = {"console", "streams"}
 
@@ -237,5 +240,6 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
         "info",
         "embed",
         "reach",
+        "export",
     ):
         assert "numpy" not in imports(CLI[name])

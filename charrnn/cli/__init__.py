@@ -24,7 +24,7 @@
     fill         what is missing              run_filling            filled in, and shown
     reach        gradients back in time       run_reach reach_report walked, and shown
     output_file  a file beside stdout         texts_to_read          files, or what was held out
-    held_file    the model file, ours alone
+    held_file    the model file, ours alone   export run_export      a file for others
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.

@@ -40,6 +40,7 @@ COMMANDS = {
     "embed": Entry("charrnn.cli.embed:embed", "Turn each text into one vector."),
     "reach": Entry("charrnn.cli.reach:reach", "Show how far the gradient reaches back."),
     "info": Entry("charrnn.cli.info:info", "Show what a model file holds."),
+    "export": Entry("charrnn.cli.export:export", "Write a model for somebody without charrnn."),
     "slim": Entry("charrnn.cli.slim:slim", "Write a model without what only training needs."),
 }
 

@@ -22,6 +22,7 @@ from charrnn.errors import (
     SaveError,
     SettingError,
 )
+from charrnn.export.options import ExportOptions
 from charrnn.settings import CorpusConfig, FillConfig, Reading, SampleConfig, TrainConfig
 from charrnn.values import settings_of
 
@@ -81,7 +82,7 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
 
 def option_for(name: str) -> str:
     """What is typed for a setting: --threads for workers."""
-    for config in (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig):
+    for config in (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions):
         one = settings_of(config).get(name)
         if one is not None and one.names != ():
             return one.options(name)[-1].partition("/")[0]

@@ -13,10 +13,11 @@ from charrnn.model_file.replacement import check_writable, replace
 
 
 class OutputFile:
-    """A path, and the option that named it."""
+    """A path, and the option that named it, if it was one."""
 
     def __init__(self, path: Path, option: str, *, force: bool) -> None:
         self.path, self._option, self._force = path, option, force
+        self._another = f"Name another file with {option}" if option else "Name another file"
 
     def check(self, *sources: str) -> None:
         """Find out before the work, not after it, whether the file can be written, and raise
@@ -24,12 +25,12 @@ class OutputFile:
         """
         if any(would_replace(self.path, source) for source in sources):
             raise SettingError(
-                f"{self._option} would write over {self.path}", "Name a file of its own."
+                f"{self._option or 'it'} would write over {self.path}", "Name a file of its own."
             )
         if os.path.lexists(self.path) and not self._force:
             raise SaveError(
                 f"{self.path} is there already",
-                f"Name another file with {self._option}, or add --force to replace it.",
+                f"{self._another}, or add --force to replace it.",
             )
         with self._refused():
             check_writable(self.path, 0)
@@ -48,5 +49,5 @@ class OutputFile:
             reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else error.what
             raise SaveError(
                 f"{self.path} cannot be written: {reason}",
-                f"Name another file with {self._option}.",
+                f"{self._another}.",
             ) from error

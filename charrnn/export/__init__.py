@@ -9,12 +9,14 @@ and a line in KINDS. This file knows neither numpy nor any of them.
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from charrnn.errors import SettingError
+from charrnn.errors import ModelExistsError, SettingError
 from charrnn.export.options import ExportOptions
 
 if TYPE_CHECKING:
@@ -51,6 +53,20 @@ def kind_of(path: str | PathLike[str]) -> str:
     known = ", ".join(kind.suffix for kind in KINDS.values())
     what = f"no kind of file ends in {suffix}" if suffix else f"{PurePath(path)} has no suffix"
     raise SettingError(what, f"There are {known}.", "suffix")
+
+
+def export_to(
+    path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
+) -> None:
+    """Write the file, whole or not at all; over what is there only by force."""
+    from charrnn.model_file import replacement
+
+    content = exported(trained, kind_of(path), replace(options, name=PurePath(path).stem))
+    if os.path.lexists(path) and not force:
+        raise ModelExistsError(
+            f"{os.fspath(path)} is there already", "Name another file, or say force=True."
+        )
+    replacement.replace(path, len(content), [content])
 
 
 def exported(trained: Trained, kind: str, options: ExportOptions) -> bytes:

@@ -9,10 +9,13 @@ alone or beside a thousand others.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from charrnn.vocabulary import codes_of
 
 Words = NDArray[np.uint64]
 
@@ -26,6 +29,19 @@ def keys(seed: int, samples: Sequence[int], attempt: int = 0) -> Words:
     for part in (samples, [attempt]):  # one after the other, so that (1, 2) is not (2, 1)
         word = _mix(word + _words([GAMMA])) ^ _words(part)
     return _mix(word + _words([GAMMA]))
+
+
+def keys_of_texts(texts: Sequence[str]) -> Words:
+    """A number for each text, which no other is likely to have: its code points, one after the
+    other, (N,). JavaScript finds the same.
+    """
+    codes = [codes_of(text) for text in sorted(texts, key=len, reverse=True)]
+    words, lengths = np.zeros(len(codes), np.uint64), [len(one) for one in codes]
+    for at in range(max(lengths, default=0)):
+        longer = bisect_left(lengths, -at, key=lambda length: -length)
+        part = np.array([one[at] for one in codes[:longer]], np.uint64)
+        words[:longer] = _mix(words[:longer] + _words([GAMMA])) ^ part
+    return _mix(words + _words([GAMMA]))
 
 
 def uniform(streams: Words, first: int, steps: int) -> NDArray[np.float64]:

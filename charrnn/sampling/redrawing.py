@@ -38,7 +38,7 @@ class Known:
         self._ignoring_case = ignoring_case
         self._marks: NDArray[np.uint64] = np.empty(0, np.uint64)
         pending = array("Q")
-        marks = map(mark_of, map(folded, _texts_of(codes))) if ignoring_case else _marks_of(codes)
+        marks = map(mark_of, map(folded, texts_of(codes))) if ignoring_case else _marks_of(codes)
         for mark in marks:
             pending.append(mark)
             if len(pending) >= max(PENDING, len(self._marks)):
@@ -71,7 +71,8 @@ def folded(text: str) -> str:
     return text.strip().casefold()
 
 
-def _texts_of(codes: Iterable[Codes]) -> Iterator[str]:
+def texts_of(codes: Iterable[Codes]) -> Iterator[str]:
+    """The texts that these code points are, with END_CODE after each."""
     unfinished: list[Codes] = []
     for block in codes:
         start = 0

@@ -1,0 +1,338 @@
+/* The page around the model. What comes from the model or its user gets into the page as text,
+   never as markup. */
+"use strict";
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const facts = JSON.parse($("facts").textContent);
+  const model = new charrnn.Model(facts, charrnn.bytesOf($("numbers").textContent));
+  const BITS = 1 / Math.LN2;
+  const SLICE = 12; // milliseconds of work between two looks at the user
+  const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/redrawing.py
+  const MOST = 1000; // texts
+
+  const breath = () => new Promise((resolve) => setTimeout(resolve));
+  const element = (tag, className, text) => {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text) made.textContent = text;
+    return made;
+  };
+  const counted = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
+  function within(input, otherwise) { // the whole number in a field, or the nearest it may be
+    const n = Math.floor(Number(input.value)) || otherwise;
+    return Math.max(Number(input.min), Math.min(Number(input.max), n));
+  }
+
+  // What would steer a page is shown instead.
+  const STEERING = new RegExp(facts.steering, "gu");
+  const visible = (text) => text.replace(STEERING, (character) => {
+    const code = character.codePointAt(0);
+    if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+    return code === 0x7f ? "\u2421" : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+  function named(id) {
+    const character = model.characters[id];
+    if (id === charrnn.END) return "end";
+    if (character === " ") return "space";
+    if (character === "\n") return "newline";
+    if (!/^[\p{Z}\p{C}\p{M}]$/u.test(character)) return character;
+    return "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  }
+
+  // Texts that are not to be said: a Bloom filter, as html.py fills it.
+  const known = facts.novel && charrnn.bytesOf(facts.novel.bits);
+  function isKnown(text) {
+    const key = charrnn.keyOf(0, Array.from(text, (character) => character.codePointAt(0)));
+    const first = Number(key & 0xFFFFFFFFn), step = Number(key >> 32n);
+    for (let i = 0; i < facts.novel.hashes; i++) {
+      const at = (first + i * step) % (8 * known.length);
+      if (!(known[at >> 3] >> (at & 7) & 1)) return false;
+    }
+    return true;
+  }
+
+  // Writing.
+  let texts = [], writing = 0;
+  function asked() {
+    return {
+      temperature: Number($("temperature").value),
+      prime: model.asRead($("prime").value),
+      seed: (BigInt($("seed").value.replace(/\D/g, "") || "0") & 0xFFFFFFFFFFFFFFFFn).toString(),
+      count: within($("count"), 1),
+      maxCharacters: facts.maxCharacters,
+      novel: Boolean(known) && $("novel").checked,
+    };
+  }
+  function tellCommand(q) {
+    const quoted = (text) => "'" + text.replace(/'/g, "'\\''") + "'";
+    const word = (text) => /^[\w.+-]+$/.test(text) ? text : quoted(text);
+    const words = ["charrnn sample", `-m ${word(facts.model)}`, `-n ${q.count}`, `-t ${q.temperature}`];
+    if (q.prime) words.push(`--prime=${quoted(q.prime)}`);
+    if (q.novel) words.push("--novel CORPUS");
+    $("command").textContent = visible([...words, `--seed ${q.seed}`].join(" "));
+  }
+  function remember(q) {
+    const settings = { t: q.temperature, s: q.seed, n: q.count, p: q.prime };
+    if (known) settings.novel = Number(q.novel);
+    const hash = "#" + new URLSearchParams(settings);
+    try {
+      history.replaceState(null, "", hash);
+    } catch { /* a page in a frame may not */ }
+    return hash;
+  }
+  function recall() {
+    const q = new URLSearchParams(location.hash.slice(1));
+    const put = (key, id, pattern) => {
+      if (pattern.test(q.get(key) ?? "-")) $(id).value = q.get(key);
+    };
+    put("t", "temperature", /^\d+(\.\d*)?$/);
+    put("s", "seed", /^\d{1,20}$/);
+    put("n", "count", /^\d{1,4}$/);
+    if (q.has("p")) $("prime").value = q.get("p");
+    if (q.has("novel")) $("novel").checked = q.get("novel") !== "0";
+  }
+  async function write() {
+    const mine = ++writing, q = asked(), list = $("samples");
+    tellTemperature();
+    tellCommand(q);
+    remember(q);
+    texts = [];
+    list.setAttribute("aria-busy", "true");
+    $("said").textContent = "";
+    let since = performance.now(), inVain = 0, lost = 0;
+    for (let number = 0; number < q.count && inVain < IN_VAIN; number++) {
+      const item = number < list.children.length ? list.children[number] : newItem(list);
+      let said = "", isWanted = false, ended = null;
+      for (let attempt = 0; attempt < ATTEMPTS && !isWanted; attempt++) {
+        said = q.prime;
+        for (const piece of model.stream({ ...q, number, attempt })) {
+          said += piece.text;
+          ended = piece.ended;
+          if (performance.now() - since > SLICE) {
+            if (!q.novel) show(item, said, null);
+            await breath();
+            if (writing !== mine) return;
+            since = performance.now();
+          }
+        }
+        isWanted = !q.novel || !isKnown(said);
+      }
+      inVain = isWanted ? 0 : inVain + 1;
+      lost += !isWanted;
+      show(item, isWanted ? said : "", ended, !isWanted);
+      if (isWanted) texts.push(said);
+      if (number === 0 && isWanted && !$("typed").value && !typing) read(said);
+    }
+    while (list.children.length > q.count) list.lastChild.remove();
+    list.removeAttribute("aria-busy");
+    const unseen = new Set(Array.from(q.prime).filter((c) => !model.ids.has(c.codePointAt(0))));
+    const notes = [];
+    if (lost) notes.push(`${counted(lost, "text")} given up: all that came is in the corpus`);
+    if (unseen.size) notes.push(`never seen, and read as unknown: ${visible([...unseen].join(" "))}`);
+    $("said").textContent = notes.join("; ");
+  }
+  function newItem(list) {
+    const item = element("li"), row = element("div", "sample");
+    const button = element("button", "read", "Read");
+    button.type = "button";
+    button.setAttribute("aria-label", `Read text ${list.children.length + 1} in colours`);
+    row.append(element("span", "text"), button);
+    item.append(row);
+    list.append(item);
+    return item;
+  }
+  function show(item, text, ended, isLost = false) {
+    const shown = item.querySelector(".text");
+    item.classList.toggle("lost", isLost);
+    shown.classList.toggle("cut", ended === "limit");
+    shown.textContent = isLost ? "given up" : visible(text);
+    item.said = isLost ? "" : text;
+  }
+  const tellTemperature = () => {
+    $("temperature-said").textContent = Number($("temperature").value).toFixed(2);
+  };
+
+  // Colours. Neighbours of one colour share an element, and what stays as it is stays there.
+  const segmenter = typeof Intl !== "undefined" && Intl.Segmenter
+    ? new Intl.Segmenter("und", { granularity: "grapheme" }) : null;
+  const lettersOf = (text) =>
+    segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
+  const bySurprise = (nats) => ({
+    name: "abcdefg"[facts.bounds.filter((bound) => nats * BITS >= bound).length],
+    words: (nats * BITS).toFixed(1),
+  });
+  const byState = (h) => ({ name: "stuvwxy"[Math.round(3 * h) + 3], words: h.toFixed(2) });
+  function coloured(text, values, colourOf) {
+    const parts = [];
+    let at = 0, last = null;
+    for (const letter of lettersOf(text)) {
+      const own = values.slice(at, at += Array.from(letter).length).map(colourOf);
+      const { name } = own[0], words = own.map((one) => one.words).join(" ");
+      if (last && last.name === name && letter !== "\n" && last.text.length < 200) {
+        last.text += letter;
+        last.words += " " + words;
+      } else {
+        parts.push(last = { name, text: letter, words });
+      }
+    }
+    return parts;
+  }
+  let painted = [];
+  function paint(target, parts) {
+    let same = 0;
+    const alike = (p, q) => p.text === q.text && p.name === q.name && p.words === q.words;
+    while (same < parts.length && same < painted.length && alike(parts[same], painted[same])) same++;
+    while (target.childNodes.length > same) target.lastChild.remove();
+    for (const { name, text, words } of parts.slice(same)) {
+      const part = element("i", name, visible(text));
+      part.title = words;
+      target.append(part);
+    }
+    target.append("\n"); // else a newline at the end would make no line
+    painted = parts;
+  }
+
+  // Reading. The state is kept every few characters, so that a key costs a step and not a text.
+  const EVERY = 32;
+  const reader = new charrnn.Stepper(model.net);
+  let before = { ids: [], nats: [], states: [], units: [] }, reading = 0, typing = false;
+  function read(text) {
+    if (text !== undefined) $("typed").value = text;
+    return readOn();
+  }
+  async function readOn() {
+    const mine = ++reading, text = model.asRead($("typed").value), ids = model.encode(text);
+    $("field").classList.toggle("apart", text !== $("typed").value || visible(text) !== text);
+    let same = 0;
+    while (same < ids.length && same < before.ids.length && ids[same] === before.ids[same]) same++;
+    const kept = Math.min(Math.floor(same / EVERY), Math.max(0, before.states.length - 1));
+    const now = {
+      ids,
+      states: before.states.slice(0, kept + 1),
+      nats: before.nats.slice(0, kept * EVERY),
+      units: before.units.slice(0, Math.max(0, kept * EVERY - 1)),
+    };
+    const state = kept ? now.states[kept].map((h) => h.slice()) : reader.zeros();
+    let costs, since = performance.now();
+    for (let i = kept * EVERY; i <= ids.length; i++) {
+      if (i % EVERY === 0) now.states[i / EVERY] = state.map((h) => h.slice());
+      costs = model.costs(reader.step(i ? ids[i - 1] : charrnn.END, state, i));
+      if (i) now.units.push(unitsOf(state));
+      if (i < ids.length) now.nats.push(costs[ids[i]]);
+      if (performance.now() - since > SLICE) {
+        await breath();
+        if (reading !== mine) return;
+        since = performance.now();
+      }
+    }
+    before = now;
+    recolour();
+    showNext(costs);
+    const bits = now.nats.reduce((sum, nats) => sum + nats, 0) * BITS;
+    const unseen = ids.filter((id) => id === charrnn.UNKNOWN).length;
+    $("cost").textContent = !ids.length ? "" : `${counted(ids.length, "character")}, `
+      + `${bits.toFixed(1)} bits: ${(bits / ids.length).toFixed(2)} each. To end here costs `
+      + `${(costs[charrnn.END] * BITS).toFixed(1)} more.`
+      + (unseen ? ` ${unseen} of them it has never seen.` : "");
+  }
+  function unitsOf(state) { // h of every layer
+    const { L, H, cell } = model.net, units = new Float32Array(L * H);
+    for (let layer = 0; layer < L; layer++) units.set(state[layer * cell.states], layer * H);
+    return units;
+  }
+  function recolour() {
+    const text = model.asRead($("typed").value), isUnit = $("by").value === "unit";
+    const at = (within($("layer"), 1) - 1) * model.net.H + within($("unit"), 1) - 1;
+    const values = isUnit ? before.units.map((units) => units[at]) : before.nats;
+    for (const id of ["unit-choice", "unit-legend"]) $(id).hidden = !isUnit;
+    $("legend").hidden = isUnit;
+    if (Array.from(text).length === values.length) {
+      paint($("mirror"), coloured(text, values, isUnit ? byState : bySurprise));
+    }
+  }
+
+  // What comes next: ten buttons that stay, so that whoever presses one can press it again.
+  function showNext(costs) {
+    const order = Array.from(costs.keys()).filter((id) => id !== charrnn.UNKNOWN)
+      .sort((i, j) => costs[i] - costs[j]).slice(0, 10);
+    const list = $("next");
+    while (list.children.length < order.length) {
+      const item = element("li"), button = element("button");
+      button.type = "button";
+      button.append(element("b"), " ", element("span"));
+      item.append(button);
+      list.append(item);
+    }
+    order.forEach((id, i) => {
+      const button = list.children[i].firstChild, p = Math.exp(-costs[id]);
+      button.firstChild.textContent = named(id);
+      button.lastChild.textContent = (100 * p).toFixed(p < 0.1 || p > 0.99 ? 1 : 0) + " %";
+      button.style.setProperty("--p", p);
+      button.setAttribute("aria-disabled", id === charrnn.END);
+      button.symbol = id;
+    });
+  }
+
+  // Controls.
+  async function copy(text, words, otherwise) {
+    try {
+      await navigator.clipboard.writeText(text);
+      $("said").textContent = words;
+    } catch { // not everywhere may a page do that
+      getSelection().selectAllChildren(otherwise);
+      $("said").textContent = "selected: copy it with Ctrl+C";
+    }
+  }
+  let soon = 0;
+  const writeSoon = () => { clearTimeout(soon); soon = setTimeout(write, 150); };
+  $("form").addEventListener("submit", (event) => event.preventDefault());
+  for (const id of ["temperature", "prime", "count", "seed", "novel"]) {
+    $(id).addEventListener("input", () => { tellTemperature(); writeSoon(); });
+  }
+  $("prime").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !model.ids.has(10)) event.preventDefault();
+  });
+  $("others").addEventListener("click", () => {
+    $("seed").value = 1 + crypto.getRandomValues(new Uint32Array(1))[0] % 999999;
+    write();
+  });
+  $("copy").addEventListener("click", () => {
+    const gap = texts.some((text) => text.includes("\n")) ? "\n\n" : "\n";
+    copy(texts.join(gap) + "\n", "copied", $("samples"));
+  });
+  $("link").addEventListener("click", () => {
+    const link = location.href.split("#")[0] + remember(asked());
+    copy(link, "the link is copied: whoever opens it sees these texts", $("command"));
+  });
+  $("samples").addEventListener("click", (event) => {
+    const item = event.target.closest("li"), button = event.target.closest("button");
+    const isSelecting = !button && String(getSelection());
+    if (!item || !item.said || isSelecting) return;
+    read(item.said);
+    $("read").scrollIntoView({ block: "start" });
+    if (button) $("typed").focus({ preventScroll: true });
+  });
+  $("typed").addEventListener("input", () => { typing = true; readOn(); });
+  $("typed").addEventListener("scroll", () => { $("mirror").scrollTop = $("typed").scrollTop; });
+  for (const id of ["by", "layer", "unit"]) $(id).addEventListener("input", recolour);
+  $("next").addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button || button.symbol === charrnn.END) return;
+    read($("typed").value + model.characters[button.symbol]);
+    $("typed").scrollTop = $("typed").scrollHeight;
+  });
+  $("go-on").addEventListener("click", () => {
+    $("prime").value = $("typed").value;
+    write();
+    $("write").scrollIntoView({ block: "start" });
+  });
+  addEventListener("hashchange", () => { recall(); write(); });
+
+  $("waiting").remove();
+  $("novel-choice").hidden = !known;
+  $("not-quite").hidden = facts.bits === 32;
+  $("layer-choice").hidden = facts.layers === 1;
+  recall();
+  write();
+  readOn();
+})();

@@ -1,0 +1,159 @@
+"""A real browser, where there is one: Chromium without a window, spoken to through two pipes.
+
+    with Browser(folder) as browser:
+        page = browser.open(folder / "names.html")
+        assert page.ask("document.title") == "names"
+
+It speaks the protocol of Chromium's own developer tools: JSON, with NUL after each message.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+WITHOUT_ONE = "there is no chromium"
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe"),
+]
+
+
+class Browser:
+    """A browser that ends with the block."""
+
+    def __init__(self, folder: Path) -> None:
+        assert CHROMIUM is not None
+        asked, self._to = os.pipe()
+        self._from, answered = os.pipe()
+
+        def take_both() -> None:  # it reads from 3 and writes to 4
+            kept = os.dup(asked), os.dup(answered)
+            os.dup2(kept[0], 3)
+            os.dup2(kept[1], 4)
+
+        self._process = subprocess.Popen(
+            [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            close_fds=False,
+            preexec_fn=take_both,
+        )
+        os.close(asked)
+        os.close(answered)
+        self._number = 0
+        self._unread = b""
+        self.heard: list[dict[str, Any]] = []  # what nobody asked for
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+
+    def call(self, method: str, session: str | None = None, **params: object) -> dict[str, Any]:
+        """What comes back of a method of the protocol."""
+        self._number += 1
+        message: dict[str, object] = {"id": self._number, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        rest = json.dumps(message).encode() + b"\0"
+        while rest:
+            rest = rest[os.write(self._to, rest) :]
+        while True:
+            answer = self._next()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, (method, answer["error"])
+                result: dict[str, Any] = answer["result"]
+                return result
+            self.heard.append(answer)
+
+    def _next(self) -> dict[str, Any]:
+        while b"\0" not in self._unread:
+            some = os.read(self._from, 1 << 16)
+            assert some, "the browser has gone"
+            self._unread += some
+        message, _, self._unread = self._unread.partition(b"\0")
+        answer: dict[str, Any] = json.loads(message)
+        return answer
+
+    def open(
+        self, path: Path, width: int = 1200, *, dark: bool = False, fragment: str = ""
+    ) -> Page:
+        """A page of so many pixels, on a light ground or a dark one."""
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        page = Page(self, attached["sessionId"])
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            page.call(f"{domain}.enable")
+        page.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        page.call("Emulation.setEmulatedMedia", features=[scheme])
+        page.call("Page.navigate", url=path.as_uri() + fragment)
+        page.ask(LOADED)
+        return page
+
+
+LOADED = """new Promise((resolve) => {
+  const look = () => document.readyState === "complete" && location.href !== "about:blank"
+    ? resolve(true) : setTimeout(look, 10);
+  look();
+})"""
+
+
+class Page:
+    """One page of it."""
+
+    def __init__(self, browser: Browser, session: str) -> None:
+        self.browser, self._session = browser, session
+
+    def call(self, method: str, **params: object) -> dict[str, Any]:
+        """What comes back of a method of the protocol."""
+        return self.browser.call(method, self._session, **params)
+
+    def ask(self, expression: str) -> Any:
+        """The value of an expression there, or of its promise."""
+        how = {"awaitPromise": True, "returnByValue": True}
+        answer = self.call("Runtime.evaluate", expression=expression, **how)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def until(self, condition: str) -> None:
+        """Wait for it."""
+        self.ask(
+            f"new Promise((resolve) => {{ const look = () => ({condition}) ? resolve(true)"
+            " : setTimeout(look, 10); look(); })"
+        )
+
+    def heard(self, method: str) -> list[dict[str, Any]]:
+        """The events of that name, so far."""
+        mine = (one for one in self.browser.heard if one.get("sessionId") == self._session)
+        return [one["params"] for one in mine if one["method"] == method]
+
+    def picture(self) -> bytes:
+        """The whole page as PNG."""
+        answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        return base64.b64decode(answer["data"])
