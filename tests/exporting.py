@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.api import Model, train
-from charrnn.network.parameters import Array
+from charrnn.network.parameters import Integers
 from charrnn.settings import TrainConfig
 
 # Each cell, head, number of layers and number of units comes at least twice.
@@ -21,6 +21,7 @@ MODELS: Sequence[dict[str, Any]] = [
     {"cell": "lstm", "ends": "halt", "layers": 1, "hidden": 5},
 ]
 IDS = ["-".join(map(str, model.values())) for model in MODELS]
+FEW = 60  # symbols, after which no state has settled on the coarser grid
 CHARACTERS = "abcé€😀"
 
 
@@ -37,7 +38,7 @@ def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **siz
     return run.model
 
 
-def random_ids(model: Model, length: int, seed: int = 0) -> Array:
+def random_ids(model: Model, length: int, seed: int = 0) -> Integers:
     """END, and as many symbols as are wanted after it, of all kinds but END."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(1, model.vocabulary.symbols, length + 1)

@@ -62,7 +62,7 @@ def texts(
     program: Path, seed: int, temperature: float = 1.0, prime: str = "", count: int = 200
 ) -> list[str]:
     codes = [str(ord(character)) for character in prime]
-    line = [program, str(seed), str(count), repr(temperature), *codes]
+    line = [str(program), str(seed), str(count), repr(temperature), *codes]
     return subprocess.run(line, capture_output=True, check=True).stdout.decode().split("\n")[:-1]
 
 
@@ -101,7 +101,9 @@ def test_two_models_go_into_one_program(tmp_path: Path) -> None:
         model = model_of(cell=cell, layers=1, hidden=3)
         (tmp_path / f"{prefix}.h").write_text(header(model, prefix=prefix))
     both = '#define ONE_IMPLEMENTATION\n#define OTHER_IMPLEMENTATION\n#include "one.h"\n'
-    both += '#include "other.h"\n#include "one.h"\nint main(void) { return ONE_UNITS - OTHER_UNITS; }'
+    both += (
+        '#include "other.h"\n#include "one.h"\nint main(void) { return ONE_UNITS - OTHER_UNITS; }'
+    )
     program = compiled(tmp_path, both, "-std=c99")
     assert subprocess.run([program]).returncode == 0
 
