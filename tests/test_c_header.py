@@ -167,15 +167,15 @@ def test_fewer_bits_cost_next_to_nothing_and_take_less_room(
     assert len(text) < 0.7 * len(header(model, prefix="m"))
 
 
-def test_a_header_has_the_name_of_its_model_unless_it_is_given_one() -> None:
-    for model, prefix in {
-        "names.npz": "names",
-        "Old Norse-2.npz": "old_norse_2",
-        "2.npz": "model_2",
-        "int.npz": "model_int",
-        "名.npz": "model",
+def test_names_begin_as_the_file_does_unless_something_else_is_asked_for() -> None:
+    for name, prefix in {
+        "names": "names",
+        "Old Norse-2": "old_norse_2",
+        "2": "model_2",
+        "int": "model_int",
+        "名": "model",
     }.items():
-        assert prefix_for(ExportOptions(model=model)) == prefix
+        assert prefix_for(ExportOptions(name=name)) == prefix
     assert prefix_for(ExportOptions(prefix="Mine")) == "Mine"
 
 

@@ -24,6 +24,13 @@ charrnn export names.html --novel names.txt
 
 # a module for a page of your own
 charrnn export names.mjs
+
+# one header for a program in C
+charrnn export names.h
+
+# for torch, and for whatever runs ONNX: pip install 'charrnn[onnx]'
+charrnn export names.safetensors
+charrnn export names.onnx
 """
 
 
@@ -82,7 +89,11 @@ def export(options: Options) -> None:
     A page (.html) is one file that writes new texts, colours any text by surprise and shows what
     may come next, in any browser, and loads nothing. With 32 bits its texts are those of charrnn
     sample with the same --seed. Nothing in it names the corpus, and no texts are in it. A module
-    (.mjs) is the same without the page.
+    (.mjs) is the same without the page. A header (.h) is C99 that allocates nothing and draws the
+    same texts.
+
+    A .safetensors file loads into the RNN, GRU or LSTM of torch, and an .onnx file runs wherever
+    there is a runtime for it: with the same probabilities, but not the same texts.
     """
     options.check()
     threads.prepare(1)

@@ -21,6 +21,7 @@ LARGE = 10_000_000  # bytes of a file that a friend has to wait for
 SAY = {
     "html": "Open it in a browser.",
     "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
+    "c": "The comment at its top says how it is used.",
 }
 
 

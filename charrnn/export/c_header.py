@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -109,10 +109,10 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
 
 
 def prefix_for(options: ExportOptions) -> str:
-    """What all names begin with: what was asked for, or what the model is called."""
+    """What all names begin with: what was asked for, or what the file is called."""
     prefix = options.prefix
     if prefix is None:
-        prefix = re.sub("[^a-z0-9]+", "_", PurePath(options.model).stem.lower()).strip("_")
+        prefix = re.sub("[^a-z0-9]+", "_", options.name.lower()).strip("_")
         is_word = prefix in KEYWORDS.split()
         return prefix if prefix[:1].isalpha() and not is_word else f"model_{prefix}".strip("_")
     if prefix in KEYWORDS.split():

@@ -38,13 +38,13 @@ GATES: Final = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}  # torch's,
 
 def exported(trained: Trained, options: ExportOptions) -> bytes:
     """The whole file."""
+    architecture = trained.model.architecture
+    check_known(architecture, "an ONNX graph", CELLS, HEADS)
     try:
         import onnx
     except ImportError:
         raise MissingPackageError("onnx", "onnx") from None
 
-    architecture = trained.model.architecture
-    check_known(architecture, "an ONNX graph", CELLS, HEADS)
     model = onnx.helper.make_model(
         Graph(architecture, named_for_torch(trained.model.parameters)).proto(),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
