@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.api import Model, train
+from charrnn.model import Model
 from charrnn.network.parameters import Integers
-from charrnn.settings import TrainConfig
+from charrnn.runs import train
+from charrnn.settings.training import TrainConfig
 
 # Each cell, head, number of layers and number of units comes at least twice.
 MODELS: Sequence[dict[str, Any]] = [

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from charrnn.api import Model, load
 from charrnn.errors import SettingError
 from charrnn.export import exported
 from charrnn.export.c_header import prefix_for
 from charrnn.export.options import ExportOptions
+from charrnn.model import Model
 from charrnn.network.grid import Grid
 from charrnn.network.parameters import Parameters
+from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
 from tests.exporting import IDS, MODELS, model_of
 

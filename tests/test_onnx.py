@@ -11,10 +11,10 @@ import onnx
 import onnxruntime
 import pytest
 
-from charrnn.api import Model
 from charrnn.errors import MissingPackageError
 from charrnn.export import exported
 from charrnn.export.options import ExportOptions
+from charrnn.model import Model
 from charrnn.network.parameters import Array, Integers
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 

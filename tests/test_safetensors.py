@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load
 
-from charrnn.api import Model
 from charrnn.errors import ExportError
 from charrnn.export import exported
 from charrnn.export.options import ExportOptions
+from charrnn.model import Model
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Array

@@ -6,13 +6,13 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, kind_of
 from charrnn.export.options import FILE, ExportOptions
-from charrnn.values import File, OneOf, Text, setting
+from charrnn.settings.fields import File, OneOf, Text, setting
 
 EXAMPLES = """
 # one web page, for a friend without charrnn: it writes, reads, and asks no network
@@ -96,7 +96,7 @@ def export(options: Options) -> None:
     there is a runtime for it: with the same probabilities, but not the same texts.
     """
     options.check()
-    threads.prepare(1)
+    thread_count.prepare(1)
 
     from charrnn.cli.run_export import run  # numpy comes with it, and must find the threads set
 

@@ -6,11 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.output_file import OutputFile
 from charrnn.cli.table import entries
 from charrnn.export import exported
+from charrnn.model import Model
+from charrnn.runs import load
 from charrnn.sampling.redrawing import texts_of
 from charrnn.scoring.texts import codes_in
 
