@@ -15,11 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from charrnn.api import Model, Run, Surprisal, fit, load, resume, train
     from charrnn.errors import CharrnnError
     from charrnn.filling.filler import Filled, Filling
+    from charrnn.model import Model, Surprisal
+    from charrnn.runs import Run, fit, load, resume, train
     from charrnn.scoring.score import Score
-    from charrnn.settings import SampleConfig, TrainConfig
+    from charrnn.settings.sampling import SampleConfig
+    from charrnn.settings.training import TrainConfig
     from charrnn.training.loop import Checkup, Done, Step
 
 __version__ = "0.1.0"
@@ -49,17 +51,17 @@ _MODULES = {
     "Done": "training.loop",
     "Filled": "filling.filler",
     "Filling": "filling.filler",
-    "Model": "api",
-    "Run": "api",
-    "SampleConfig": "settings",
+    "Model": "model",
+    "Run": "runs",
+    "SampleConfig": "settings.sampling",
     "Score": "scoring.score",
     "Step": "training.loop",
-    "Surprisal": "api",
-    "TrainConfig": "settings",
-    "fit": "api",
-    "load": "api",
-    "resume": "api",
-    "train": "api",
+    "Surprisal": "model",
+    "TrainConfig": "settings.training",
+    "fit": "runs",
+    "load": "runs",
+    "resume": "runs",
+    "train": "runs",
 }
 
 

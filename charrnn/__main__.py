@@ -10,7 +10,7 @@ import sys  # noqa: E402
 
 from charrnn.cli import signals  # noqa: E402
 from charrnn.cli.console import show_version  # noqa: E402
-from charrnn.cli.faults import told  # noqa: E402
+from charrnn.cli.error_messages import told  # noqa: E402
 
 
 def run() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.errors import SettingError
-from charrnn.settings import LARGEST, Fitted, TrainConfig
+from charrnn.settings.common import LARGEST
+from charrnn.settings.training import Fitted, TrainConfig
 
 CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
 FEWEST = 8  # better to examine a part than to examine less often

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from charrnn.cli.threads import prepare
+from charrnn import cost
+from charrnn.cli.thread_count import prepare
 
 prepare()  # before anything imports numpy
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-from charrnn import plan  # noqa: E402
 from charrnn.cli import app  # noqa: E402
 from charrnn.training.stopwatch import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
@@ -37,7 +37,13 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 
 # What other versions of Python and of the packages could change, and little that takes long.
 QUICK = {
-    *("test_cli_help", "test_cli_usage", "test_cli_faults", "test_cli_startup", "test_console"),
+    *(
+        "test_cli_help",
+        "test_cli_usage",
+        "test_cli_error_messages",
+        "test_cli_startup",
+        "test_console",
+    ),
     *("test_cli_train", "test_cli_sample", "test_cli_eval", "test_cli_info", "test_settings"),
     *("test_progress", "test_hints", "test_gradients", "test_container", "test_formats"),
 }
@@ -72,7 +78,7 @@ def program(
 ) -> Program:
     """The program in a folder with names.txt in it, which is the current folder of the test too."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plan, "TRIAL", 0.0)  # nobody waits for an estimate of the time
+    monkeypatch.setattr(cost, "TRIAL", 0.0)  # nobody waits for an estimate of the time
     asked = request.node.get_closest_marker("child")
     made = Program(tmp_path, child=bool(asked and asked.args[0]))
     made.write("names.txt", NAMES)
@@ -131,5 +137,5 @@ def millisecond_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which each step takes a millisecond, and nothing else any time."""
     milliseconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
-    monkeypatch.setattr(plan, "time", clock)
+    monkeypatch.setattr(cost, "time", clock)
     monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.001)

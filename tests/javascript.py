@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
-from charrnn.api import fit
 from charrnn.export.baking import baked
 from charrnn.export.js import asset, facts_of, in_base64, plain_json
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import initial
+from charrnn.runs import fit
 from charrnn.sampling.sampler import Sample
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
 SMALL = TrainConfig(hidden=4, layers=1, epochs=1, batch=2, bptt=8)

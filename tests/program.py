@@ -14,7 +14,7 @@ from unittest import mock
 
 import pytest
 
-from charrnn.cli import app, faults
+from charrnn.cli import app, error_messages
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 
@@ -114,7 +114,7 @@ def in_this_process(
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         end = stack.enter_context(pytest.raises(SystemExit))
-        stack.enter_context(faults.told())
+        stack.enter_context(error_messages.told())
         app.main([os.fsdecode(arg) for arg in args])
     assert isinstance(end.value.code, int)
     return children.result(end.value.code, contents(out), contents(err))

@@ -18,8 +18,9 @@ from charrnn.cli import app, options, signals
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.escaping import Raw
-from charrnn.settings import SEED, CorpusConfig, Reading
-from charrnn.values import Real, Text, setting
+from charrnn.settings.common import SEED
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import Real, Text, setting
 from tests.child import PYTHON
 
 FOR_EVER = 300.0  # seconds, in which every test has lost its patience

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.api import train
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
-from charrnn.settings import TrainConfig
+from charrnn.runs import train
+from charrnn.settings.training import TrainConfig
 from charrnn.vocabulary import Vocabulary
 
 END = ""  # as a key among characters

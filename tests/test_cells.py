@@ -13,8 +13,8 @@ import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.layer import Layer
-from charrnn.network.model import LanguageModel
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
 from charrnn.network.unfolded import State, Window

@@ -10,7 +10,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.errors import DamagedModelError, SaveError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Done, Step, start, train
 
 # only for tests

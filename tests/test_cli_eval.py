@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.api import Model, load
 from charrnn.cli import run_scoring
 from charrnn.cli.console import Console
 from charrnn.cli.run_scoring import ReadingBar
 from charrnn.corpus import corpus
-from charrnn.scoring.blocks import Piece
+from charrnn.model import Model
+from charrnn.runs import load
+from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Score
 from tests.child import PYTHON
 from tests.corpora import WORDS

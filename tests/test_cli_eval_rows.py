@@ -9,11 +9,12 @@ import subprocess
 import numpy as np
 import pytest
 
-from charrnn.api import Model, load
 from charrnn.cli import run_scoring
+from charrnn.model import Model
+from charrnn.runs import load
 from charrnn.scoring import ranking
-from charrnn.scoring.blocks import Rows
 from charrnn.scoring.origins import Counted
+from charrnn.scoring.pieces import Rows
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
 from tests.program import Program

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from tests.child import PYTHON

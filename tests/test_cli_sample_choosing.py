@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.api import load
 from charrnn.cli import copies
 from charrnn.cli.copies import is_at_hand
+from charrnn.runs import load
 from tests.program import Program
 from tests.speaking import END, independent, saved, speller
 

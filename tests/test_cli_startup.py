@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from charrnn.cli import threads
+from charrnn.cli import thread_count
 from tests.child import PYTHON
 from tests.program import Program
 
@@ -31,15 +31,15 @@ EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", 
 def test_what_is_not_needed_is_not_imported(shout: Program, line: str, unwanted: set[str]) -> None:
     timed = shout.run("-X", "importtime", *line.split(), by=PYTHON).err
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
-    assert "charrnn.cli.faults" in imported
+    assert "charrnn.cli.error_messages" in imported
     assert not unwanted & imported
 
 
 def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in threads.BLAS:
+    for name in thread_count.BLAS:
         monkeypatch.setenv(name, "8")
-    assert threads.prepare(3) == 3
-    assert {os.environ[name] for name in threads.BLAS} == {"1"}
-    assert threads.prepare(None) == min(threads.cores(), threads.ENOUGH)
+    assert thread_count.prepare(3) == 3
+    assert {os.environ[name] for name in thread_count.BLAS} == {"1"}
+    assert thread_count.prepare(None) == min(thread_count.cores(), thread_count.ENOUGH)

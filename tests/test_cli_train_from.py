@@ -6,7 +6,7 @@ import pytest
 
 import charrnn
 from charrnn.network.parameters import Parameters
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from tests.program import Program
 from tests.runs import SIZE
 

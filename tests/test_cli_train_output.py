@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn import settings
-from charrnn.cli import prepare, progress
-from charrnn.cli.numbers import epochs_in_words
+from charrnn.cli import prepare_training, progress
+from charrnn.cli.formatting import epochs_in_words
 from charrnn.model_file import checkpoint
+from charrnn.settings.training import Fitted
 from tests.program import Program
 from tests.runs import BRIEF, SIZE, plan_of, summary_of
 
@@ -66,7 +66,7 @@ def test_the_plan_as_json(program: Program) -> None:
     }
     assert found["steps"] == 2 * found["steps_per_epoch"]
     assert found["seconds"] > 0
-    assert set(found["settings"]) == set(settings.Fitted.__dataclass_fields__)
+    assert set(found["settings"]) == set(Fitted.__dataclass_fields__)
     assert plan_of(program, "--minutes", "1")["steps"] is None
     assert plan_of(program, "--minutes", "1")["settings"]["epochs"] is None
 
@@ -225,7 +225,7 @@ def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> N
     needed = checkpoint.room_needed(
         "model.npz", replace(whole, state=replace(whole.state, history=[]))
     )
-    room = needed + prepare.CHECKUP * whole.state.step
+    room = needed + prepare_training.CHECKUP * whole.state.step
     assert needed < Path("model.npz").stat().st_size < room
 
 

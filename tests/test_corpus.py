@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import draft, sources
+from charrnn.corpus import builder, sources
 from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
 from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError, SettingError
@@ -137,7 +137,7 @@ def test_the_corpus_does_not_depend_on_where_blocks_are_cut(
     whole = load([path])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BLOCK", block)
-        patch.setattr(draft, "PIECE_BYTES", 16)
+        patch.setattr(builder, "PIECE_BYTES", 16)
         pieces = load([path])
     for side in ("train", "held_out"):
         assert getattr(whole, side).ids.tolist() == getattr(pieces, side).ids.tolist()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.dynamic import STEPS, DynamicScorer

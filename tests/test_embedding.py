@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from charrnn.analysis import embedding
 from charrnn.analysis.embedding import embedded
-from charrnn.corpus.draft import ended_codes
+from charrnn.corpus.builder import ended_codes
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.network.stepper import Stepper
 from charrnn.vocabulary import END, Codes, codes_of

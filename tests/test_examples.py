@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.deciding import Kind
-from charrnn.corpus.draft import draft_of
+from charrnn.corpus.builder import draft_of
 from charrnn.corpus.examples import Examples, encode_draft
+from charrnn.corpus.lines_or_paragraphs import Kind
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.scoring.texts import codes_in

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from charrnn.api import load
 from charrnn.escaping import visible
+from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
 from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, Page
 from tests.program import Program

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
-from charrnn.export.js import CELLS, HEADS, asset, check_known, exported, facts_of, plain_json
+from charrnn.export.js import CELLS, HEADS, asset, exported, facts_of, plain_json
+from charrnn.export.known import check_known
 from charrnn.export.options import ExportOptions
 from charrnn.network import cells, heads
 from charrnn.network.architecture import Architecture
@@ -112,10 +113,10 @@ def test_a_cell_or_a_head_that_it_does_not_know_is_refused_by_name(
 ) -> None:
     monkeypatch.setitem(cells.CELLS, "spiral", cells.CELLS["tanh"])
     monkeypatch.setitem(heads.HEADS, "bell", heads.HEADS["symbol"])
-    with pytest.raises(ExportError, match="cannot compute the cell spiral"):
-        check_known(Architecture(5, 4, 1, "spiral"))
-    with pytest.raises(ExportError, match="cannot end texts by bell"):
-        check_known(Architecture(5, 4, 1, "tanh", "bell"))
+    with pytest.raises(ExportError, match="a page cannot hold the cell spiral"):
+        check_known(Architecture(5, 4, 1, "spiral"), "a page", CELLS, HEADS)
+    with pytest.raises(ExportError, match="a page cannot end texts by bell"):
+        check_known(Architecture(5, 4, 1, "tanh", "bell"), "a page", CELLS, HEADS)
 
 
 def test_a_network_with_other_inputs_is_refused_by_their_name() -> None:
@@ -125,7 +126,7 @@ def test_a_network_with_other_inputs_is_refused_by_their_name() -> None:
             return {**super().shapes, "T1": (1, self.hidden)}
 
     with pytest.raises(ExportError, match="a network with T1"):
-        check_known(WithClock(5, 4, 1))
+        check_known(WithClock(5, 4, 1), "a page", CELLS, HEADS)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))

@@ -14,7 +14,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.api import load
 from charrnn.escaping import STEERING
 from charrnn.export import exported
 from charrnn.export.html import filter_of
@@ -23,6 +22,7 @@ from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.grid import Grid
 from charrnn.network.parameters import Parameters
+from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Vocabulary
 from tests.javascript import ask, holding, lively, small

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.corpus.draft import ended_codes
+from charrnn.corpus.builder import ended_codes
 from charrnn.errors import SettingError
 from charrnn.filling import exact as exactly
 from charrnn.filling.exact import Fillings, exact
@@ -19,11 +19,11 @@ from charrnn.filling.particles import by_particles
 from charrnn.filling.pattern import Automaton, Pattern
 from charrnn.filling.reading import NextSymbols
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
-from charrnn.scoring.blocks import scores
+from charrnn.scoring.pieces import scores
 from charrnn.scoring.scorer import Scorer
-from charrnn.settings import FillConfig
+from charrnn.settings.filling import FillConfig
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler, independent, markov, vocabulary_of
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.scoring import blocks
-from charrnn.scoring.blocks import Gatherer, Piece, Rows
+from charrnn.scoring import pieces
+from charrnn.scoring.pieces import Gatherer, Piece, Rows
 from charrnn.vocabulary import END, UNKNOWN, codes_of
 
 
@@ -32,7 +32,7 @@ def gathered(*texts: str) -> list[Rows]:
 def test_an_example_that_comes_in_many_pieces_is_whole(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(blocks, "AT_ONCE", at_once)
+    monkeypatch.setattr(pieces, "AT_ONCE", at_once)
     found = gathered("ab", "cXe", "f■gh■i", "j", "kX■", "■l■")
     texts = [rows.text(i) for rows in found for i in range(len(rows))]
     assert texts == ["abcXef", "gh", "ijkX", "", "l"]

@@ -14,8 +14,10 @@ from charrnn.cli.hints import HINTS, in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, DivergedError, SettingError
 from charrnn.model_file import checkpoint
 from charrnn.sampling.sampler import Sampler
-from charrnn.settings import SampleConfig, TrainConfig
-from charrnn.values import settings_of
+from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.fields import settings_of
+from charrnn.settings.sampling import SampleConfig
+from charrnn.settings.training import TrainConfig
 from tests.speaking import babbler
 
 HOUSE = Path(charrnn.__file__).parent
@@ -103,7 +105,7 @@ def test_an_error_of_no_known_kind_is_told_as_it_is() -> None:
 def test_every_option_in_a_hint_is_one() -> None:
     options = {
         option
-        for config in (TrainConfig, SampleConfig, charrnn.settings.CorpusConfig)
+        for config in (TrainConfig, SampleConfig, CorpusConfig)
         for name, one in settings_of(config).items()
         for option in one.options(name)
     } | {"--encoding", "--errors", "--valid", "--dynamic", "--force", "--from", "--upgrade"}

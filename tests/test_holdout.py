@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import draft, holdout
-from charrnn.corpus.draft import Draft, draft_of, ended_codes
+from charrnn.corpus import builder, holdout
+from charrnn.corpus.builder import Draft, draft_of, ended_codes
 from charrnn.corpus.examples import Examples
 from charrnn.corpus.holdout import draw, split
 
@@ -36,7 +36,7 @@ def test_no_example_is_lost_or_changed_and_training_keeps_its_order(
     texts: list[str], share: float, seed: int, block: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for room in (draft, holdout):
+        for room in (builder, holdout):
             patch.setattr(room, "BLOCK", block)
         patch.setattr(holdout, "STRATUM", 4)
         train, held_out = split(drafted(texts), share, seed)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.segmentation import cut
 from charrnn.scoring import surprisal_bands
-from charrnn.scoring.blocks import Floats, Piece, text_of
 from charrnn.scoring.html_page import body, page, visible
+from charrnn.scoring.pieces import Floats, Piece, text_of
 from charrnn.vocabulary import Codes, Vocabulary
 
 NATS = np.array([0.1, 1.0, 1.8, 3.0, 4.0, 6.0, 9.0])  # one of each band

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charrnn.errors import SettingError
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.training.inheritance import inherited, sized_like
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler

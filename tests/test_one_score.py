@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from charrnn.network.grid import OFTEN, UNIT, settles
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring import chunked
-from charrnn.scoring.blocks import Gatherer, pieces
+from charrnn.scoring import chunk_reading
+from charrnn.scoring.pieces import Gatherer, pieces
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, Ids, codes_of
@@ -53,7 +53,7 @@ def symbol_after_symbol(model: LanguageModel, ids: Ids) -> list[float]:
 def test_chunks_and_threads_change_no_bit(
     gain: float, carry: bool, ends: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunked, "WORTHWHILE", 1)
+    monkeypatch.setattr(chunk_reading, "WORTHWHILE", 1)
     monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 1)
     model = network(gain, carry=carry)
     ids = text(model, 2500, ends)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
-from charrnn.settings import Rule
+from charrnn.settings.training import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 
 

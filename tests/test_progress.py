@@ -12,17 +12,17 @@ import pytest
 from rich.cells import cell_len
 
 from charrnn import memory
-from charrnn.cli import numbers, progress, table
+from charrnn.cli import formatting, progress, table
 from charrnn.cli.checkup_rows import CheckupRows, preview
 from charrnn.cli.console import NARROW, Console, Output
 from charrnn.cli.progress import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.model_file import checkpoint
 from charrnn.network.grid import UNIT
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import Checkup, start, train
 from tests.corpora import NAMES
 from tests.program import Program
@@ -204,7 +204,7 @@ def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
     ],
 )
 def test_durations(seconds: float, shown: str) -> None:
-    assert numbers.clock(seconds) == shown
+    assert formatting.clock(seconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -215,15 +215,15 @@ def test_durations(seconds: float, shown: str) -> None:
     ],
 )
 def test_rates(number: float, shown: str) -> None:
-    assert numbers.counted(number) == shown
+    assert formatting.counted(number) == shown
 
 
 def test_counts_have_their_plural() -> None:
-    assert numbers.count(1, "layer") == "1 layer"
-    assert numbers.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
-    assert numbers.bytes_in_words(1) == "1 KiB"
-    assert numbers.bytes_in_words((1 << 20) + 1) == "2 MiB"
-    assert numbers.bytes_in_words(3 << 30) == "3.0 GiB"
+    assert formatting.count(1, "layer") == "1 layer"
+    assert formatting.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
+    assert formatting.bytes_in_words(1) == "1 KiB"
+    assert formatting.bytes_in_words((1 << 20) + 1) == "2 MiB"
+    assert formatting.bytes_in_words(3 << 30) == "3.0 GiB"
 
 
 def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
@@ -244,7 +244,7 @@ def test_wide_characters_are_wrapped_where_the_window_ends() -> None:
 
 
 def test_entries_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{numbers.TOGETHER}7")]
+    told = [("name", "word " * 30), ("", f"an --option{formatting.TOGETHER}7")]
     lines = list(table.entries(told, FILE))
     assert lines[0].startswith("name       word")
     assert all(line.startswith(" " * table.INDENT) for line in lines[1:])

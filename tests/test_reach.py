@@ -11,7 +11,7 @@ from charrnn.analysis.walk import Walk
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.vocabulary import Ids

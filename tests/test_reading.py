@@ -15,7 +15,7 @@ from charrnn.corpus import sources
 from charrnn.corpus.normalization import HEAP, joins_nothing
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings import Errors
+from charrnn.settings.corpus import Errors
 
 FORMS: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
 # what melts into what stands before it: accents, jamo, voicing marks, vowel signs

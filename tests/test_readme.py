@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from charrnn.cli.app import COMMANDS, load
 from charrnn.cli.plan import WORDS
 from charrnn.corpus.bundled import NAMES, path_of
+from tests.program import Program
 
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")
@@ -22,11 +25,39 @@ def test_every_command_is_shown() -> None:
 def test_the_python_in_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     Path("names.txt").write_text("anna bob clara dora\n" * 3)
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+    (block,) = (block for block in blocks("python") if "torch" not in block)
+    exec(compile(block, "README.md", "exec"), {})
     assert Path("names.npz").exists()
+
+
+def test_its_fourteen_lines_draw_with_torch(
+    well_trained: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (block,) = (block for block in blocks("python") if "torch" in block)
+    assert len([line for line in block.splitlines() if line]) == 14
+    pytest.importorskip("torch")
+    well_trained.run("export", "names.safetensors").says()
+    exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("\n")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_its_lines_of_c_draw_what_it_says_that_they_draw(well_trained: Program) -> None:
+    (block,) = blocks("c")
+    well_trained.write("main.c", block)
+    (line,) = re.findall(r"`charrnn (sample [^`]*)` draws, byte for byte", README)
+    (compiler,) = re.findall(r"`(cc main.c [^`]*)`", README)
+    well_trained.run("export", "names.h").says()
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", "main"]
+    subprocess.run([*compiler.split(), *strict], check=True)
+    drawn = subprocess.run("./main", capture_output=True, check=True).stdout
+    assert drawn == well_trained.run(*line.split()).out_bytes
+    assert drawn.count(b"\n") == 10
+
+
+def blocks(language: str) -> list[str]:
+    """The code in it."""
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
 def test_the_lines_in_it_can_be_typed() -> None:

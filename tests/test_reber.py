@@ -15,12 +15,12 @@ import reber
 from charrnn.corpus import corpus
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import CorpusConfig
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.presets import fitted
-from charrnn.scoring.blocks import Floats
+from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import Scorer
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import start, train
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from charrnn.corpus.examples import Examples
 from charrnn.errors import SettingError
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.sampling import sampler as drawing
 from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer

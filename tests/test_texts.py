@@ -14,8 +14,8 @@ from charrnn.errors import CorpusError
 from charrnn.model_file.checkpoint import record_of
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring import texts
-from charrnn.scoring.blocks import text_of
-from charrnn.settings import Errors
+from charrnn.scoring.pieces import text_of
+from charrnn.settings.corpus import Errors
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]
@@ -159,7 +159,7 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     found = corpus.load(files, config, [str(book), str(names)])
     known = facts(found, config)
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
-    monkeypatch.setattr("charrnn.corpus.deciding.cut_of", lambda head: "lines")
+    monkeypatch.setattr("charrnn.corpus.lines_or_paragraphs.cut_of", lambda head: "lines")
     assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.corpus.binary_files import kind_of
 from charrnn.corpus.encodings import likely, wide
-from charrnn.corpus.file_kinds import kind_of
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CorpusError
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.analysis.walk import Places, Walk
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State, Window
 from charrnn.vocabulary import END, Ids

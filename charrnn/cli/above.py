@@ -6,8 +6,8 @@ import numpy as np
 
 from charrnn.cli.console import Console
 from charrnn.cli.exit_status import ABOVE
-from charrnn.cli.numbers import count
-from charrnn.scoring.blocks import Gatherer, Piece
+from charrnn.cli.formatting import count
+from charrnn.scoring.pieces import Gatherer, Piece
 from charrnn.scoring.surprisal_bands import BITS
 
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, GREEN, YELLOW, Output
-from charrnn.cli.numbers import bits
+from charrnn.cli.formatting import bits
 from charrnn.cli.table import Column, Table
 from charrnn.escaping import Visible, joined, visible_line
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.training.loop import Checkup
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from charrnn.api import Model
 from charrnn.cli.console import Console
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import CharrnnError
+from charrnn.model import Model
 from charrnn.sampling.redrawing import Known, mark_of
 from charrnn.scoring.texts import check_there, codes_in
 

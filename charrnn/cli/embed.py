@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, check_read_once, flag, group, like
 from charrnn.errors import SettingError
-from charrnn.settings import CorpusConfig, Reading
-from charrnn.values import File, setting
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import File, setting
 
 EXAMPLES = """
 # a line of JSON for each name
@@ -84,7 +84,7 @@ def embed(options: Options) -> None:
     array (examples, units) of 32-bit numbers instead. Blank lines are no examples.
     """
     options.check()
-    threads.prepare(1)
+    thread_count.prepare(1)
 
     from charrnn.cli.run_embedding import run  # numpy comes with it, and must find the threads set
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, standard_input, threads
+from charrnn.cli import options, standard_input, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import (
     OUTPUT,
@@ -19,8 +19,9 @@ from charrnn.cli.options import (
     would_replace,
 )
 from charrnn.errors import SettingError
-from charrnn.settings import CORPUS, COUNT, DYNAMIC_RATE, CorpusConfig, Reading
-from charrnn.values import File, OneOf, Real, setting
+from charrnn.settings.common import CORPUS, COUNT, DYNAMIC_RATE
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import File, OneOf, Real, setting
 
 SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 SORTS = ("surprise", "nats", "input")
@@ -181,7 +182,7 @@ def evaluate(options: Options) -> None:
     if not options.sources and not options.held_out and standard_input.has_text(console):
         options = replace(options, sources=("-",))
     options.check()
-    useful = threads.prepare(options.workers)
+    useful = thread_count.prepare(options.workers)
 
     from charrnn.cli.run_scoring import run  # numpy comes with it, and must find the threads set
 

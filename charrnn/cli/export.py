@@ -6,13 +6,13 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, kind_of
 from charrnn.export.options import FILE, ExportOptions
-from charrnn.values import File, OneOf, Text, setting
+from charrnn.settings.fields import File, OneOf, Text, setting
 
 EXAMPLES = """
 # one web page, for a friend without charrnn: it writes, reads, and asks no network
@@ -24,6 +24,13 @@ charrnn export names.html --novel names.txt
 
 # a module for a page of your own
 charrnn export names.mjs
+
+# one header for a program in C
+charrnn export names.h
+
+# for torch, and for whatever runs ONNX: pip install 'charrnn[onnx]'
+charrnn export names.safetensors
+charrnn export names.onnx
 """
 
 
@@ -85,10 +92,14 @@ def export(options: Options) -> None:
     A page (.html) is one file that writes new texts, colours any text by surprise and shows what
     may come next, in any browser, and loads nothing. With 32 bits its texts are those of charrnn
     sample with the same --seed. Nothing in it names the corpus, and no texts are in it. A module
-    (.mjs) is the same without the page.
+    (.mjs) is the same without the page. A header (.h) is C99 that allocates nothing and draws the
+    same texts.
+
+    A .safetensors file loads into the RNN, GRU or LSTM of torch, and an .onnx file runs wherever
+    there is a runtime for it: with the same probabilities, but not the same texts.
     """
     options.check()
-    threads.prepare(1)
+    thread_count.prepare(1)
 
     from charrnn.cli.run_export import run  # numpy comes with it, and must find the threads set
 

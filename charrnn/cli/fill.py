@@ -6,11 +6,12 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, group
-from charrnn.settings import FILLING, FillConfig
-from charrnn.values import Text, setting
+from charrnn.settings.common import FILLING
+from charrnn.settings.fields import Text, setting
+from charrnn.settings.filling import FillConfig
 
 EXAMPLES = """
 # which letters are missing? quotes keep the shell from taking * for files
@@ -62,7 +63,7 @@ def fill(options: Options) -> None:
     texts that are drawn, particles, and there may be likelier fillings that none of them has found.
     """
     options.check()
-    useful = threads.prepare(options.workers)
+    useful = thread_count.prepare(options.workers)
 
     from charrnn.cli.run_filling import run  # numpy comes with it, and must find the threads set
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from charrnn.cli.ours import check_may_be_replaced
+from charrnn.cli.output_file import check_may_be_replaced
 from charrnn.errors import ModelExistsError, ResumeError
 from charrnn.model_file import container
 from charrnn.model_file.lock import locked

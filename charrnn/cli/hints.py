@@ -23,8 +23,11 @@ from charrnn.errors import (
     SettingError,
 )
 from charrnn.export.options import ExportOptions
-from charrnn.settings import CorpusConfig, FillConfig, Reading, SampleConfig, TrainConfig
-from charrnn.values import settings_of
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import settings_of
+from charrnn.settings.filling import FillConfig
+from charrnn.settings.sampling import SampleConfig
+from charrnn.settings.training import TrainConfig
 
 
 def likely_encodings(error: CharrnnError) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 
 EXAMPLES = """
@@ -33,7 +33,7 @@ def info(options: Options) -> None:
     check-up, and whether the run can go on: that takes the corpus, unchanged. One of more than
     64 MB is only looked for, not compared.
     """
-    threads.prepare(1)
+    thread_count.prepare(1)
 
     from charrnn.cli import model_summary  # numpy comes with it, and must find the threads set
 

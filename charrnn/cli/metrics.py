@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from charrnn.cli.line_sink import LineSink, NoReaderError
 from charrnn.errors import CharrnnError
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Event, Step, TrainState
 
 if TYPE_CHECKING:

@@ -9,11 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of, learning_curve
-from charrnn.cli.hints import option_for
-from charrnn.cli.numbers import (
+from charrnn.cli.formatting import (
     TOGETHER,
     bytes_in_words,
     count,
@@ -21,11 +19,14 @@ from charrnn.cli.numbers import (
     of_bits,
     of_held_out,
 )
+from charrnn.cli.hints import option_for
 from charrnn.cli.run_json import corpus_json, in_order, settings_json
 from charrnn.cli.table import Entry, entries
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import CorpusError
+from charrnn.model import Model
 from charrnn.presets import FOREVER
+from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.score import Mean
 

@@ -29,8 +29,19 @@ import typer
 from charrnn.cli import completion
 from charrnn.corpus.bundled import path_of
 from charrnn.errors import SettingError
-from charrnn.settings import CORPUS, TrainConfig
-from charrnn.values import File, Flag, OneOf, Setting, Text, Values, option_of, setting, settings_of
+from charrnn.settings.common import CORPUS
+from charrnn.settings.fields import (
+    File,
+    Flag,
+    OneOf,
+    Setting,
+    Text,
+    Values,
+    option_of,
+    setting,
+    settings_of,
+)
+from charrnn.settings.training import TrainConfig
 
 OUTPUT = "Output"  # a panel of help
 MODEL = Path("model.npz")

@@ -14,7 +14,7 @@ from charrnn.cli.surprisal_colours import Painter
 from charrnn.corpus.segmentation import END_CODE, NEWLINE
 from charrnn.escaping import Visible, joined, visible_json, visible_line
 from charrnn.scoring import surprisal_bands
-from charrnn.scoring.blocks import Piece, text_of
+from charrnn.scoring.pieces import Piece, text_of
 
 HEAD = Visible("character\tnats\trank")
 END = Visible("END")

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.table import Column, Table
 from charrnn.escaping import Raw, Visible, encodable, joined, visible_json, visible_line
-from charrnn.scoring.blocks import Gatherer, Piece
 from charrnn.scoring.origins import Origins
+from charrnn.scoring.pieces import Gatherer, Piece
 from charrnn.scoring.ranking import Batch, Ranking, Row
 from charrnn.scoring.surprisal_bands import BITS
 

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of
+from charrnn.cli.formatting import TOGETHER, bits, bytes_in_words, clock, count, counted
 from charrnn.cli.hints import option_for
-from charrnn.cli.numbers import TOGETHER, bits, bytes_in_words, clock, count, counted
-from charrnn.cli.table import Entry
+from charrnn.cli.table import Entry, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.warnings import Warned
-from charrnn.network.model import LanguageModel
-from charrnn.plan import Plan
+from charrnn.cost import Plan
+from charrnn.network.language_model import LanguageModel
 from charrnn.presets import FITTED, FOREVER, preset
 from charrnn.scoring.markov import Baseline
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -175,3 +176,32 @@ def part_in_words(one: Baseline, corpus: Corpus) -> str:
         f"counted on {one.train_symbols / whole:.1%} of what is learned from, scored on"
         f" {one.held_out_symbols / held_out:.1%} of what is held out: evenly spaced pieces"
     )
+
+
+class PlanDisplay:
+    """Where the plan goes while it is made, a part at a time: to stderr, but for a dry run, whose
+    result it is. What takes a moment to find out is shown as soon as it is known.
+    """
+
+    def __init__(self, options: Options, console: Console) -> None:
+        self._is_shown = not console.quiet
+        is_result = options.dry_run and not options.as_json
+        self._output = console.out if is_result else console.err
+
+    def show(self, what: Iterable[Entry]) -> None:
+        """Show a part of it."""
+        if self._is_shown:
+            self._output.write_lines(entries(what, self._output))
+
+    def show_baselines(self, found: Iterable[Baseline], corpus: Corpus) -> None:
+        """Show what there is to beat: the simplest as soon as it is there, in the end the best."""
+        losses: dict[str, float] = {}
+        last = None
+        for last in found:
+            if not losses:
+                self.show([("to beat", simplest_in_words(last))])
+            losses[last.name] = last.nats_per_character
+        if last is not None:
+            part = part_in_words(last, corpus)
+            lines = [best_in_words(losses), *([part] if part else [])]
+            self.show([("", line) for line in lines])

@@ -18,7 +18,7 @@ import time
 
 from charrnn.cli.checkup_rows import CheckupRows, preview
 from charrnn.cli.console import DIM, Console
-from charrnn.cli.numbers import clock, counted
+from charrnn.cli.formatting import clock, counted
 from charrnn.escaping import Visible, joined, visible_line
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.training.loop import Checkup, Done, Event, Step, progress

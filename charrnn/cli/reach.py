@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, group, like
 from charrnn.errors import SettingError
-from charrnn.settings import CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 
 EXAMPLES = """
 # is --bptt as long as it has to be?
@@ -69,7 +69,7 @@ def reach(options: Options) -> None:
     With --json there is an object a line for each model.
     """
     options.check()
-    threads.prepare(1)
+    thread_count.prepare(1)
 
     from charrnn.cli.run_reach import run  # numpy comes with it, and must find the threads set
 

@@ -20,7 +20,7 @@ from charrnn.errors import CorpusError, ResumeError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.presets import FOREVER, fitted
-from charrnn.settings import Fitted, TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.loop import check_patience
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from numpy.lib import format as npy
 
 from charrnn.analysis.embedding import Embedded, Vectors, embedded
-from charrnn.api import load
 from charrnn.cli.console import Console
-from charrnn.cli.numbers import count
+from charrnn.cli.formatting import count
 from charrnn.cli.output_file import OutputFile
 from charrnn.cli.texts_to_read import Reads, codes_for
 from charrnn.errors import CorpusError
 from charrnn.escaping import encodable
+from charrnn.runs import load
 
 if TYPE_CHECKING:
     from charrnn.cli.embed import Options

@@ -6,11 +6,12 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.output_file import OutputFile
 from charrnn.cli.table import entries
 from charrnn.export import exported
+from charrnn.model import Model
+from charrnn.runs import load
 from charrnn.sampling.redrawing import texts_of
 from charrnn.scoring.texts import codes_in
 
@@ -21,6 +22,7 @@ LARGE = 10_000_000  # bytes of a file that a friend has to wait for
 SAY = {
     "html": "Open it in a browser.",
     "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
+    "c": "The comment at its top says how it is used.",
 }
 
 

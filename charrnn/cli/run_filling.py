@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from charrnn.api import Model, load
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.run_sampling import as_read, note_prime
 from charrnn.corpus.reading import blocks
 from charrnn.errors import CorpusError
 from charrnn.escaping import Raw, Visible, encodable, joined, visible_line
 from charrnn.filling.filler import FillConfig, Filled, Filler
+from charrnn.model import Model
+from charrnn.runs import load
 
 if TYPE_CHECKING:
     from charrnn.cli.fill import Options

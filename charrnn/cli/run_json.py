@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from charrnn.corpus.warnings import Warned
+from charrnn.cost import Plan
 from charrnn.model_file.schema import CorpusRecord
-from charrnn.plan import Plan
 from charrnn.presets import FOREVER
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 
 
 def plan_json(

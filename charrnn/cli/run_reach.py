@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from charrnn.analysis.reach import Reach, reach_of
-from charrnn.api import Model, load
 from charrnn.cli.console import Console
 from charrnn.cli.reach_report import Found, report
 from charrnn.cli.texts_to_read import Reads, codes_for
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
+from charrnn.model import Model
+from charrnn.runs import load
 from charrnn.vocabulary import END, Ids
 
 if TYPE_CHECKING:

@@ -9,20 +9,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from charrnn.api import Model, load
-from charrnn.cli import threads
+from charrnn.cli import thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.sample_output import Frame, Samples, style_for
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.escaping import Visible, encodable
+from charrnn.model import Model
+from charrnn.runs import load
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from charrnn.cli.choosing_samples import Wanted
     from charrnn.cli.copies import Copies
     from charrnn.cli.sample import Options
-    from charrnn.cli.wanted import Wanted
 
 NAMED = 12  # of the characters that were never seen
 
@@ -87,7 +88,7 @@ def run(options: Options, workers: int, console: Console) -> None:
         else:
             whole = None if samples is None else map(whole_piece, samples)
             write(tally.of_pieces(whole or sampler.pieces(range(options.count))))
-    threads.note_if_refused(console)
+    thread_count.note_if_refused(console)
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:
         tally.copies.tell(console)
@@ -118,7 +119,7 @@ def wishes_of(options: Options, prime: str, model: Model, reading: Reading) -> W
     lengths = options.shortest is not None or options.longest is not None
     if not (options.novel or options.unique or options.best or lengths):
         return None
-    from charrnn.cli.wanted import wanted
+    from charrnn.cli.choosing_samples import wanted
 
     return wanted(options, prime, model, reading)
 

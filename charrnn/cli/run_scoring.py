@@ -12,25 +12,26 @@ from itertools import chain, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from charrnn.api import Model, load
-from charrnn.cli import threads
+from charrnn.cli import thread_count
 from charrnn.cli.above import Alarm
 from charrnn.cli.console import Console
-from charrnn.cli.ours import check_may_be_replaced
+from charrnn.cli.output_file import check_may_be_replaced
 from charrnn.cli.per_character import heat_map
 from charrnn.cli.per_example import ExampleRows
 from charrnn.cli.score_summary import Summary, show
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError, SaveError
+from charrnn.model import Model
 from charrnn.model_file import container
 from charrnn.model_file.replacement import replace
+from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
-from charrnn.scoring.blocks import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.html_page import is_page, page
 from charrnn.scoring.origins import Counted, Origins
+from charrnn.scoring.pieces import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.score import bytes_of
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Codes
@@ -129,7 +130,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     if options.baselines and corpus is not None:
         summaries[0].compare(corpus, heard)
     more = {"fast": options.fast, "above": None if alarm is None else alarm.found}
-    threads.note_if_refused(console)
+    thread_count.note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
     if options.html is not None:
         console.note(f"the coloured text is in {options.html}")

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of, learning_curve
-from charrnn.cli.numbers import clock, count, counted, epochs_in_words, of_bits, of_held_out
+from charrnn.cli.formatting import clock, count, counted, epochs_in_words, of_bits, of_held_out
 from charrnn.cli.progress import Pace
 from charrnn.cli.run_json import corpus_json, in_order, warnings_json
 from charrnn.cli.table import Entry, entries
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.sources import INHERITED
 from charrnn.corpus.warnings import Warned
+from charrnn.cost import parameters
 from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
-from charrnn.plan import parameters
 from charrnn.scoring.score import Mean, Score
-from charrnn.settings import Ending
+from charrnn.settings.training import Ending
 from charrnn.training.loop import Best
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ from charrnn.cli.autosave import Saver
 from charrnn.cli.console import Console
 from charrnn.cli.held_file import model_file_held
 from charrnn.cli.metrics import Metrics
-from charrnn.cli.prepare import PreparedRun, prepared
+from charrnn.cli.prepare_training import PreparedRun, prepared
 from charrnn.cli.progress import Progress
 from charrnn.cli.run_summary import Outcome, say_what_next, show
 from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
-from charrnn.settings import Ending
+from charrnn.settings.training import Ending
+from charrnn.training.checkup import score_of_best
 from charrnn.training.loop import Done, Event, train
-from charrnn.training.validation import score_of_best
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_exclusive, check_read_once, flag, group, like
 from charrnn.errors import SettingError
-from charrnn.settings import COUNT, DRAWING, Reading, SampleConfig
-from charrnn.values import Real, Several, Text, setting
+from charrnn.settings.common import COUNT, DRAWING
+from charrnn.settings.corpus import Reading
+from charrnn.settings.fields import Real, Several, Text, setting
+from charrnn.settings.sampling import SampleConfig
 
 PRIME = "Prime"  # panels of help
 AGAIN = "Drawing again"
@@ -160,7 +162,7 @@ def sample(options: Options) -> None:
     are those of charrnn eval. Where fewer samples are found than were asked for, the status is 1.
     """
     options.check()
-    useful = threads.prepare(options.workers)
+    useful = thread_count.prepare(options.workers)
 
     from charrnn.cli.run_sampling import run  # numpy comes with it, and must find the threads set
 

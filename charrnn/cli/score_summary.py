@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from charrnn.cli.console import BOLD, CYAN, Console, Output
-from charrnn.cli.numbers import clock, count, counted
+from charrnn.cli.formatting import clock, count, counted
 from charrnn.cli.table import Column, Entry, Table, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.escaping import Visible, visible_line
 from charrnn.scoring.baselines import Heard, comparisons
-from charrnn.scoring.blocks import Piece
 from charrnn.scoring.markov import Baseline
+from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
 FIRST = 20  # columns for a name

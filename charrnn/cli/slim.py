@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, flag
 from charrnn.errors import ModelExistsError
-from charrnn.values import File, setting
+from charrnn.settings.fields import File, setting
 
 EXAMPLES = """
 # a small file of the model in model.npz, to send to a friend
@@ -38,14 +38,14 @@ def slim(options: Options) -> None:
     each check-up are left out. Of the corpus it names files, and no folders. It has about a quarter
     of the size.
     """
-    threads.prepare(1)
+    thread_count.prepare(1)
     if options.out.exists() and not options.force:
         raise ModelExistsError(
             f"{options.out} is there already",
             "Name another file; it is read from the one that -m names. Or replace it with --force.",
         )
 
-    from charrnn.api import load  # numpy comes with it, and must find the threads set
+    from charrnn.runs import load  # numpy comes with it, and must find the threads set
 
     model = load(options.model)
     before = options.model.stat().st_size

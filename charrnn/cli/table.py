@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, chop_cells
 
 from charrnn.cli.console import CYAN, Output
-from charrnn.cli.numbers import TOGETHER
+from charrnn.cli.formatting import TOGETHER
 from charrnn.escaping import Visible, joined, visible_line
 
 INDENT = 11

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from charrnn.api import Model
+from charrnn.model import Model
 from charrnn.scoring import texts
 from charrnn.vocabulary import Codes
 

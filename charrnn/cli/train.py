@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, threads
+from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import (
     MODEL,
@@ -21,8 +21,10 @@ from charrnn.cli.options import (
 )
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
-from charrnn.settings import CORPUS, LEARNING, CorpusConfig, Reading, TrainConfig
-from charrnn.values import File, Text, Whole, setting
+from charrnn.settings.common import CORPUS, LEARNING
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import File, Text, Whole, setting
+from charrnn.settings.training import TrainConfig
 
 EXAMPLES = """
 # learn a corpus that comes with the program, then make up ten more of its kind
@@ -132,7 +134,7 @@ def train(options: Options) -> None:
     Ctrl-C saves what was learned, and --resume goes on as if nothing had been.
     """
     options.check()
-    useful = threads.prepare(options.learning.get("workers"))
+    useful = thread_count.prepare(options.learning.get("workers"))
 
     from charrnn.cli.run_training import run  # numpy comes with it, and must find the threads set
 

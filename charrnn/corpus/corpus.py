@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from charrnn.corpus.deciding import FileCut, Kind, are_all
-from charrnn.corpus.draft import BLOCK, Draft, blocks_of, draft_of, ended_codes
+from charrnn.corpus.builder import BLOCK, Draft, blocks_of, draft_of, ended_codes
 from charrnn.corpus.examples import Examples, encode_draft, renumbered
 from charrnn.corpus.holdout import split
+from charrnn.corpus.lines_or_paragraphs import FileCut, Kind, are_all
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError
-from charrnn.settings import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import Vocabulary
 
 __all__ = [

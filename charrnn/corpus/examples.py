@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from charrnn.corpus.draft import Draft, Starts, blocks_of
+from charrnn.corpus.builder import Draft, Starts, blocks_of
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.draft import BLOCK, Draft, Starts, starts_type
+from charrnn.corpus.builder import BLOCK, Draft, Starts, starts_type
 from charrnn.corpus.examples import Examples
 from charrnn.vocabulary import END, Ids
 

@@ -18,7 +18,7 @@ from charrnn.corpus.encodings import SAMPLE
 from charrnn.corpus.normalization import normalized
 from charrnn.corpus.sources import byte_blocks, name_of
 from charrnn.corpus.undecodable import holds_nul, marked_as_wide, not_decoded
-from charrnn.settings import Reading as Reading
+from charrnn.settings.corpus import Reading as Reading
 
 BOM: Final = "\ufeff"
 WRONG: Final = "\udfff"  # stands for wrong bytes until their line is left out; in no text

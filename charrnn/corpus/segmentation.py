@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.settings import Cut as Cut
+from charrnn.settings.corpus import Cut as Cut
 from charrnn.vocabulary import Codes, codes_of
 
 END_CODE: Final = np.uint32(0x110000)  # the first number that is no code point

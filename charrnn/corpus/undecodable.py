@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from typing import Any, Final
 
+from charrnn.corpus.binary_files import kind_of
 from charrnn.corpus.encodings import likely, wide
-from charrnn.corpus.file_kinds import kind_of
 from charrnn.errors import CorpusError
 
 WIDE_MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16

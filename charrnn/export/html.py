@@ -24,7 +24,7 @@ from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.random_stream import keys_of_texts
 from charrnn.scoring import surprisal_bands
 from charrnn.scoring.html_page import DARK, LIGHT, NAMES, visible
-from charrnn.settings import SampleConfig
+from charrnn.settings.sampling import SampleConfig
 
 BITS_A_TEXT: Final = 20  # of the filter: then one text in 15,000 is taken for known and is not
 HASHES: Final = 14

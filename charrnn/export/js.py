@@ -12,11 +12,10 @@ import base64
 import json
 from importlib.resources import files
 
-from charrnn.errors import ExportError
 from charrnn.export.baking import baked
+from charrnn.export.known import check_known
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
-from charrnn.network.architecture import Architecture
 
 # A cell and a head of the engine are a function each in assets/core.js, and a name here.
 CELLS = ("tanh", "gru", "lstm")
@@ -41,7 +40,7 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
 def facts_of(trained: Trained, options: ExportOptions) -> dict[str, object]:
     """What the engine needs beside the numbers; ExportError where it does not know such a model."""
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
-    check_known(architecture)
+    check_known(architecture, "a page", CELLS, HEADS)
     return {
         "symbols": architecture.symbols,
         "hidden": architecture.hidden,
@@ -54,27 +53,6 @@ def facts_of(trained: Trained, options: ExportOptions) -> dict[str, object]:
         "newlines": trained.corpus.newlines,
         "normalize": trained.corpus.normalize,
     }
-
-
-def check_known(architecture: Architecture) -> None:
-    """Raise ExportError where the engine would compute something else than this network does."""
-    cell, head = architecture.cell_name, architecture.head_name
-    if cell not in CELLS:
-        raise ExportError(
-            f"a page cannot compute the cell {cell}", f"It can compute {', '.join(CELLS)}."
-        )
-    if head not in HEADS:
-        raise ExportError(
-            f"a page cannot end texts by {head}", f"It can end them by {', '.join(HEADS)}."
-        )
-    size = architecture.symbols, architecture.hidden, architecture.layers
-    known = Architecture(*size, cell, head).shapes
-    others = [name for name in architecture.shapes if name not in known]
-    if others or architecture.shapes != known:
-        raise ExportError(
-            f"a page cannot compute a network with {', '.join(others) or 'such inputs'}",
-            "Train one without extra inputs.",
-        )
 
 
 def asset(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TypedDict
 
 from charrnn.errors import SettingError
-from charrnn.values import Checked, Text, Whole, setting
+from charrnn.settings.fields import Checked, Text, Whole, setting
 
 FILE = "File"  # a panel of help
 BITS = (32, 16, 8)

@@ -10,9 +10,9 @@ from charrnn.filling.exact import exact
 from charrnn.filling.particles import by_particles
 from charrnn.filling.pattern import Pattern
 from charrnn.filling.reading import NextSymbols
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.sampling.sampler import random_seed
-from charrnn.settings import FillConfig as FillConfig
+from charrnn.settings.filling import FillConfig as FillConfig
 
 Method = Literal["exact", "particles"]
 

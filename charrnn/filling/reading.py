@@ -9,7 +9,7 @@ import numpy as np
 
 from charrnn.filling.pattern import Pattern, Symbols
 from charrnn.network.grid import Array64
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.softmax import normalise
 from charrnn.network.stepper import State, Stepper
 from charrnn.vocabulary import UNKNOWN

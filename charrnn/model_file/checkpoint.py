@@ -28,10 +28,10 @@ from charrnn.model_file.container import JSON, Spec
 from charrnn.model_file.json_text import Document
 from charrnn.model_file.schema import COUNTERS, Contents, CorpusRecord, checked
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State
-from charrnn.settings import Ending, Fitted, ending
+from charrnn.settings.training import Ending, Fitted, ending
 from charrnn.training.loop import Best, TrainState, architecture_of
 from charrnn.training.optimizers import MOMENTS, Moments
 from charrnn.vocabulary import Vocabulary

@@ -16,7 +16,7 @@ from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.places import NOWHERE, found
 from charrnn.corpus.reading import Reading
 from charrnn.model_file.json_text import FORMAT, Document
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 
 Record = TypeVar("Record")

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from charrnn.network.architecture import Architecture
 from charrnn.network.grid import Grid
 from charrnn.network.parameters import Array, Parameters
-from charrnn.network.threads import Threads
+from charrnn.network.thread_pool import Threads
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
 WORTHWHILE = 250_000  # multiply-adds a step and thread below which threads cost more than they give

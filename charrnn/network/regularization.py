@@ -15,7 +15,7 @@ import numpy as np
 
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, Window
-from charrnn.random_streams import REGULARIZATION
+from charrnn.seeding import REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from charrnn.network.grid import SETTLED, Array64, Grid, settles, snap
 from charrnn.network.parameters import Integers, Parameters
-from charrnn.network.threads import Threads
+from charrnn.network.thread_pool import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states
 

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
 from charrnn.network.grid import Array64, in_units
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
 from charrnn.network.stepper import State, Stepper
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
-from charrnn.settings import SampleConfig as SampleConfig
+from charrnn.settings.sampling import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids
 
 Ending = Literal["end", "limit"]

@@ -19,13 +19,13 @@ import numpy as np
 
 from charrnn.errors import DivergedError
 from charrnn.network.exact_readout import ExactReadout
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.scoring.blocks import Floats, Ranks
+from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import add_novelty
-from charrnn.settings import DYNAMIC_RATE
-from charrnn.values import check
+from charrnn.settings.common import DYNAMIC_RATE
+from charrnn.settings.fields import check
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 STEPS: Final = 32  # symbols read before learning from them

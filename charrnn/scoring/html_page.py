@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from charrnn.corpus.segmentation import END_CODE, NEWLINE
 from charrnn.escaping import STEERING
 from charrnn.scoring import surprisal_bands
-from charrnn.scoring.blocks import Piece, text_of
+from charrnn.scoring.pieces import Piece, text_of
 from charrnn.vocabulary import Codes
 
 # The ink and the ground of each band but the lowest, which is plain.

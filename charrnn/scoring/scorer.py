@@ -18,13 +18,13 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.corpus.draft import ended_codes
+from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.examples import Examples
 from charrnn.network.grid import in_units
-from charrnn.network.model import LanguageModel
-from charrnn.scoring.blocks import Floats, Ranks, pieces
-from charrnn.scoring.chunked import ChunkReader
-from charrnn.scoring.chunks import Text, cut
+from charrnn.network.language_model import LanguageModel
+from charrnn.scoring.chunk_layout import Text, cut
+from charrnn.scoring.chunk_reading import ChunkReader
+from charrnn.scoring.pieces import Floats, Ranks, pieces
 from charrnn.scoring.score import Score, tally
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 

@@ -13,11 +13,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from charrnn.corpus import corpus
+from charrnn.corpus.builder import draft_of
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.deciding import Kind, cut_as_decided
-from charrnn.corpus.draft import draft_of
 from charrnn.corpus.holdout import split
+from charrnn.corpus.lines_or_paragraphs import Kind, cut_as_decided
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Examples
 from charrnn.network.unfolded import Window
-from charrnn.random_streams import ORDER
+from charrnn.seeding import ORDER
 from charrnn.vocabulary import END, Ids
 
 Positions = NDArray[np.int64]

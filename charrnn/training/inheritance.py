@@ -13,9 +13,9 @@ from dataclasses import fields, replace
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 OF_SYMBOLS = ("U1", "V", "c")

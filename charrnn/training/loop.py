@@ -20,20 +20,20 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus
 from charrnn.errors import DivergedError, ResumeError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import State, Window
-from charrnn.random_streams import WEIGHTS
 from charrnn.scoring.scorer import Score
-from charrnn.settings import Ending, Fitted, ending
+from charrnn.seeding import WEIGHTS
+from charrnn.settings.training import Ending, Fitted, ending
 from charrnn.training.batches import Epoch
+from charrnn.training.checkup import Validator
 from charrnn.training.inheritance import inherited
 from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
 from charrnn.training.schedules import rate
 from charrnn.training.stopwatch import Stopwatch
-from charrnn.training.validation import Validator
 
 BLOCK = 1 << 22  # symbols counted at a time
 USUAL_LR = 0.002

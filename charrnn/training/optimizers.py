@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from charrnn.network.parameters import Array, Parameters
-from charrnn.settings import Rule
+from charrnn.settings.training import Rule
 
 MOMENTS: dict[Rule, tuple[str, ...]] = {
     "adam": ("m", "v"),

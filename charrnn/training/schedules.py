@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from charrnn.settings import Schedule
+from charrnn.settings.training import Schedule
 
 FLOOR = 0.01  # where a schedule ends, as a share of the learning rate
 

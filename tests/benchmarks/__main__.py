@@ -11,7 +11,7 @@ import argparse
 import os
 from importlib import import_module
 
-from charrnn.cli.threads import prepare
+from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora")
 

@@ -15,7 +15,7 @@ CHILD = """
 import json, resource, sys, time
 from charrnn.corpus.corpus import load
 from charrnn.presets import fitted
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import start, train
 began = time.perf_counter()
 corpus = load([sys.argv[1]])

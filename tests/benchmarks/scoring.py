@@ -14,12 +14,12 @@ from pathlib import Path
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.examples import Examples
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted
 from charrnn.scoring.scorer import Scorer
-from charrnn.settings import TrainConfig
+from charrnn.settings.training import TrainConfig
+from charrnn.training.checkup import part_of
 from charrnn.training.loop import start, train
-from charrnn.training.validation import part_of
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
 MEGABYTE = 1 << 20

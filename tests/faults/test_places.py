@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from charrnn import plan
-from charrnn.cli import prepare, run_summary
+from charrnn import cost
+from charrnn.cli import prepare_training, run_summary
 from charrnn.errors import CorpusError
 from charrnn.model_file import checkpoint
-from charrnn.settings import Fitted, ending
+from charrnn.settings.training import Fitted, ending
 from tests.faults.limits import unprivileged
 from tests.faults.test_signals import ENDLESS
 from tests.program import SMALL, Program
@@ -107,11 +107,11 @@ def test_41_a_link_that_leads_to_itself_is_called_one(trained: Program) -> None:
 
 def test_41_memory_that_the_corpus_takes_is_not_sought_in_the_network() -> None:
     with pytest.raises(CorpusError) as error:
-        plan.check_memory(10 << 30, 8 << 30, for_text=7 << 30)
+        cost.check_memory(10 << 30, 8 << 30, for_text=7 << 30)
     assert "7.0 GiB are for the corpus alone" in error.value.what
     assert "part of it" in error.value.hint
     with pytest.raises(CorpusError) as error:
-        plan.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
+        cost.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
     assert "smaller network" in error.value.hint
 
 
@@ -159,7 +159,7 @@ def test_44_patience_does_not_walk_the_history(trained: Program) -> None:
 def test_44_a_history_that_no_file_holds_is_known_when_a_run_is_resumed(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare, "MOST", 10)
+    monkeypatch.setattr(prepare_training, "MOST", 10)
     what = "more than the 10 that a model file can hold"
     line = ("train", "--resume", "--epochs", "100000", "--dry-run")
     trained.refuses(*line, what=what, hint="Go on for less long.", status=2)

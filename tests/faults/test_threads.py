@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from charrnn.network import parallel, stepper
-from charrnn.network.threads import Threads
+from charrnn.network.thread_pool import Threads
 from tests.child import PYTHON
 from tests.program import Program
 

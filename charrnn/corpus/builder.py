@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.deciding import FileCut, Kind, cut_as_decided
+from charrnn.corpus.lines_or_paragraphs import FileCut, Kind, cut_as_decided
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, codes_of, is_surrogate

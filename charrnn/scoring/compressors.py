@@ -21,8 +21,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.network.threads import Threads
-from charrnn.scoring.blocks import text_of
+from charrnn.network.thread_pool import Threads
+from charrnn.scoring.pieces import text_of
 from charrnn.vocabulary import Codes
 
 NATS_IN_A_BYTE: Final = 8 * math.log(2)

@@ -14,7 +14,7 @@ from itertools import islice
 from charrnn.corpus.corpus import Corpus
 from charrnn.errors import CorpusError, DivergedError
 from charrnn.presets import FOREVER, steps_in
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 from charrnn.training.loop import Step, architecture_of, start, train
 from charrnn.training.optimizers import MOMENTS
 

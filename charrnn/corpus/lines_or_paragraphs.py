@@ -24,7 +24,7 @@ from itertools import chain, pairwise
 from typing import Final, Literal
 
 from charrnn.corpus.segmentation import Cut, LineCount, LineNumbers, cut
-from charrnn.settings import Kind as Kind
+from charrnn.settings.corpus import Kind as Kind
 from charrnn.vocabulary import Codes
 
 LOOK: Final = 1 << 16  # characters of a file that are looked at

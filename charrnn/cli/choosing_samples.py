@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from charrnn.api import Model
 from charrnn.corpus.reading import Reading
+from charrnn.model import Model
 from charrnn.sampling.redrawing import Known, redrawn
 from charrnn.sampling.sampler import Sample, Sampler
 from charrnn.scoring.texts import codes_in

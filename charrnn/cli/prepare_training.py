@@ -11,26 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn import memory
 from charrnn.cli import plan as words
-from charrnn.cli import resuming, threads
+from charrnn.cli import resuming, thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.numbers import epochs_in_words
-from charrnn.cli.plan_display import PlanDisplay
+from charrnn.cli.formatting import epochs_in_words
+from charrnn.cli.plan import PlanDisplay
 from charrnn.cli.run_json import in_order, plan_json, warnings_json
 from charrnn.cli.table import Entry
 from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
+from charrnn.cost import Plan, characters_per_second, check_memory, plan, text_bytes
 from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.json_text import LARGEST
 from charrnn.model_file.schema import CorpusRecord
-from charrnn.network.model import LanguageModel
-from charrnn.plan import Plan, characters_per_second, check_memory, plan, text_bytes
+from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.scoring.markov import Baseline
-from charrnn.settings import Fitted, TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import ended, start
 
@@ -89,7 +89,7 @@ class PreparedRun:
 def prepared(options: Options, workers: int, console: Console) -> PreparedRun:
     """The run, its plan shown; a file that is too large for the disk is refused."""
     run = resumed_run(options, console) if options.resume else new_run(options, workers, console)
-    threads.note_if_refused(console)
+    thread_count.note_if_refused(console)
     if not options.dry_run:
         container.check_writable(options.model, room_needed(run))
     return run

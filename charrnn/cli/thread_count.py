@@ -34,7 +34,7 @@ def prepare(threads: int | None = None) -> int:
 
 def note_if_refused(console: Console) -> None:
     """Say so where the system had no threads for us."""
-    from charrnn.network.threads import Threads
+    from charrnn.network.thread_pool import Threads
 
     if Threads.were_refused:
         console.note("the system starts no more threads: one does all the work, as well as several")

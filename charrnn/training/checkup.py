@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.network.model import LanguageModel
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
-from charrnn.settings import Fitted
+from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
     from charrnn.training.loop import TrainState

@@ -10,8 +10,8 @@ import pytest
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.segmentation import cut
 from charrnn.scoring.baselines import Heard, comparisons
-from charrnn.scoring.blocks import Piece
-from charrnn.scoring.packers import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
+from charrnn.scoring.compressors import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
+from charrnn.scoring.pieces import Piece
 from charrnn.vocabulary import END, SCALARS
 
 NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(1, 7)), "xz", "bzip2"]

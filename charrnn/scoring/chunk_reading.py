@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from charrnn.network.exact_readout import ExactReadout
 from charrnn.network.grid import Grid
+from charrnn.network.language_model import LanguageModel
 from charrnn.network.matmul import SMALL
-from charrnn.network.model import LanguageModel
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array
 from charrnn.network.unfolded import State
-from charrnn.scoring.chunks import STEPS, Chunks, Places, Text, windows
+from charrnn.scoring.chunk_layout import STEPS, Chunks, Places, Text, windows
 from charrnn.vocabulary import END, UNKNOWN
 
 FEW: Final = (4, 16)  # lanes, where there are not enough chunks for all

@@ -1,0 +1,181 @@
+/* @p@.h: writes texts, one character after the other. Made by charrnn.
+
+   In one file, before including this:   #define @P@_IMPLEMENTATION
+   in others, include it alone. C99 or C++, and libm. Nothing is allocated, and nothing global
+   changes: a text in the making is a @p@_state, of which there may be many.
+
+       @p@_state s;
+       int32_t code;
+       @p@_begin(&s, 1, 0);                          the seed, and the number of the text
+       while ((code = @p@_next(&s, 0.8)) >= 0)       the temperature; -1 is the end
+           put(code);                                a Unicode code point
+
+   @NETWORK@
+   @PROMISE@ */
+#ifndef @P@_H
+#define @P@_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define @P@_SYMBOLS @K@ /* the end is 0, a character that was never seen 1 */
+#define @P@_UNITS @H@
+#define @P@_GATES @G@
+#define @P@_LAYERS @L@
+#ifndef @P@_LONGEST
+#define @P@_LONGEST 2000 /* characters that are drawn of a text in UTF-8, as with --max-chars */
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    double state[@P@_LAYERS][@S@][@P@_UNITS];
+    double ux[@P@_GATES * @P@_UNITS], wh[@P@_GATES * @P@_UNITS], o[@P@_SYMBOLS];
+    uint64_t key, drawn, read;
+    int symbol, is_over;
+} @p@_state;
+
+/* Begin a text: of those of `charrnn sample --seed SEED` the one of that number, from 0. */
+void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number);
+
+/* Read a character that the text is to go on from, before the first is drawn. */
+void @p@_read(@p@_state *s, uint32_t code);
+
+/* Draw a character: its code point, or -1 at the end. At 0, the likeliest each time. */
+int32_t @p@_next(@p@_state *s, double temperature);
+
+/* Draw to the end, or as much as there is room for, and put a 0 behind it: so many bytes of UTF-8. */
+size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#if defined @P@_IMPLEMENTATION && !defined @P@_IMPLEMENTED
+#define @P@_IMPLEMENTED
+#include <math.h>
+#include <string.h>
+
+@WEIGHTS@
+
+static const struct {
+    const @T@ *U;
+    const double *U_scale;
+    const @T@ *W;
+    const double *W_scale;
+    const float *b, *d;
+} @p@_layers[@P@_LAYERS] = {
+@LAYERS@
+};
+
+/* y = M x, a scale a row. There may be four sums: @SUMS@. */
+static void @p@_product(const @T@ *m, const double *scale, int rows, const double *x, double *y) {
+    for (int i = 0; i < rows; i++, m += @P@_UNITS) {
+        double sums[4] = {0, 0, 0, 0};
+        int j = 0;
+        for (; j + 4 <= @P@_UNITS; j += 4) {
+            sums[0] += m[j] * x[j];
+            sums[1] += m[j + 1] * x[j + 1];
+            sums[2] += m[j + 2] * x[j + 2];
+            sums[3] += m[j + 3] * x[j + 3];
+        }
+        for (; j < @P@_UNITS; j++) sums[0] += m[j] * x[j];
+        y[i] = scale[i] * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+}
+
+/* Rounded to the grid of the states, and now and then to a coarser one. */
+static double @p@_snapped(double x, int settles) {
+    x = rint(x * @GRID@) / @GRID@;
+    return settles ? rint(x * @SETTLED@) / @SETTLED@ : x;
+}
+@SIGMOID@
+static void @p@_step(@p@_state *s) {
+    const int columns = @P@_GATES * @P@_UNITS, settles = s->read % @OFTEN@ == @OFTEN@ - 1;
+    double *ux = s->ux, *wh = s->wh;
+    for (int l = 0; l < @P@_LAYERS; l++) {
+        double *h = s->state[l][0]@CELL_STATE@;
+        if (l == 0)
+            for (int i = 0; i < columns; i++) ux[i] = @U1@;
+        else
+            @p@_product(@p@_layers[l].U, @p@_layers[l].U_scale, columns, s->state[l - 1][0], ux);
+        for (int i = 0; i < columns; i++) ux[i] += @p@_layers[l].b[i];
+        @p@_product(@p@_layers[l].W, @p@_layers[l].W_scale, columns, h, wh);
+        for (int i = 0; i < @P@_UNITS; i++) {
+@CELL@
+        }
+    }
+    s->read++;
+}
+
+static uint64_t @p@_mix(uint64_t z) { /* SplitMix64 */
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number) {
+    const uint64_t gamma = UINT64_C(0x9E3779B97F4A7C15);
+    memset(s, 0, sizeof *s);
+    s->key = @p@_mix(@p@_mix((@p@_mix(seed + gamma) ^ number) + gamma) + gamma);
+}
+
+void @p@_read(@p@_state *s, uint32_t code) {
+    int low = 0, high = @P@_SYMBOLS - 2;
+    @p@_step(s);
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (@p@_codes[middle] < code)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    s->symbol = low < @P@_SYMBOLS - 2 && @p@_codes[low] == code ? low + 2 : 1;
+}
+
+int32_t @p@_next(@p@_state *s, double temperature) {
+    double *o = s->o, sum = 0, most, lot;
+    int k, best = 0;
+    if (s->is_over) return -1;
+    @p@_step(s);
+    @p@_product(@p@_V, @p@_V_scale, @P@_SYMBOLS, s->state[@P@_LAYERS - 1][0], o);
+    for (k = 0; k < @P@_SYMBOLS; k++) o[k] += @p@_c[k];
+@HEAD@
+    for (k = 2; k < @P@_SYMBOLS; k++)
+        if (o[k] > o[best]) best = k;
+    most = o[best];
+    lot = (double)(@p@_mix(s->key + ++s->drawn * UINT64_C(0x9E3779B97F4A7C15)) >> 12);
+    if (temperature > 0) {
+        if (temperature < 1e-100) temperature = 1e-100;
+        for (k = 0; k < @P@_SYMBOLS; k++) { /* each has the sum of those up to it */
+            if (k != 1) sum += exp((o[k] - most) / temperature);
+            o[k] = sum;
+        }
+        lot = lot / 4503599627370496.0 * sum;
+        for (best = 0; best < @P@_SYMBOLS - 1 && !(o[best] > lot); best++) {}
+    }
+    s->symbol = best;
+    s->is_over = best == 0;
+    return best ? (int32_t)@p@_codes[best - 2] : -1;
+}
+
+size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size) {
+    size_t length = 0;
+    while (s->drawn < @P@_LONGEST && length + 5 <= size) { /* four bytes and the 0 */
+        const int32_t c = @p@_next(s, temperature);
+        if (c < 0) break;
+        if (c < 0x80)
+            to[length++] = (char)c;
+        else {
+            int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+            to[length++] = (char)((0xF0 << (3 - more) & 0xFF) | c >> 6 * more);
+            while (more--) to[length++] = (char)(0x80 | (c >> 6 * more & 0x3F));
+        }
+    }
+    if (size) to[length] = 0;
+    return length;
+}
+#endif

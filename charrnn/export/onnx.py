@@ -1,0 +1,159 @@
+"""A model as an ONNX graph, which runs wherever there is a runtime for one.
+
+    ids     (steps, lanes)                      ->  logits (steps, lanes, symbols)
+    states  (layers, lanes, hidden)             ->  states_out
+    cells   (layers, lanes, hidden), of an LSTM ->  cells_out
+
+softmax of the logits is the distribution, whatever the head is. The first id is END (0), before
+which the states are zero. Runtimes have floats of 32 bits: the same probabilities but for some
+1e-5, and not the same texts.
+
+What a runtime can read depends on two numbers, which are held low, for many are old. ONNX has the
+gates of a GRU as z r n, and its reset after the product where ``linear_before_reset`` says so;
+those of an LSTM as i o f g.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from charrnn.errors import MissingPackageError
+from charrnn.export.known import check_known
+from charrnn.export.options import ExportOptions
+from charrnn.export.safetensors import CELLS, HEADS, described, named_for_torch
+from charrnn.model_file.checkpoint import Trained
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Array
+from charrnn.vocabulary import END
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
+
+OPSET: Final = 17
+IR: Final = 8
+GATES: Final = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}  # torch's, in ONNX's order
+
+
+def exported(trained: Trained, options: ExportOptions) -> bytes:
+    """The whole file."""
+    architecture = trained.model.architecture
+    check_known(architecture, "an ONNX graph", CELLS, HEADS)
+    try:
+        import onnx
+    except ImportError:
+        raise MissingPackageError("onnx", "onnx") from None
+
+    model = onnx.helper.make_model(
+        Graph(architecture, named_for_torch(trained.model.parameters)).proto(),
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        ir_version=IR,
+        producer_name="charrnn",
+    )
+    onnx.helper.set_model_props(model, described(trained))
+    onnx.checker.check_model(model, full_check=True)
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+class Graph:
+    """A graph in the making: its nodes, and the numbers that they need."""
+
+    def __init__(self, architecture: Architecture, arrays: dict[str, Array]) -> None:
+        self.architecture, self.arrays = architecture, arrays
+        self.cell = CELLS[architecture.cell_name]
+        self.states = ["states", "cells"][: len(architecture.cell.states)]
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+
+    def proto(self) -> GraphProto:
+        """All of it."""
+        from onnx import helper
+
+        symbols, hidden = self.architecture.symbols, self.architecture.hidden
+        layers = range(self.architecture.layers)
+        below = self.add(
+            "OneHot",
+            "ids",
+            self.constant("symbol_count", np.array(symbols, np.int64)),
+            self.constant("off_and_on", np.array([0, 1], np.float32)),
+            to=["below_0"],
+        )
+        ones = self.constant("one_each", np.ones(len(layers), np.int64))
+        for state in self.states:
+            self.add("Split", state, ones, to=[f"{state}_{layer}" for layer in layers], axis=0)
+        for layer in layers:
+            below = self.layer(layer, below)
+        for state in self.states:
+            parts = [f"{state}_out_{layer}" for layer in layers]
+            self.add("Concat", *parts, to=[f"{state}_out"], axis=0)
+        self.readout(below)
+        lanes: list[int | str] = [len(layers), "lanes", hidden]
+        given = [info("ids", "INT64", ["steps", "lanes"])]
+        given += [info(state, "FLOAT", lanes) for state in self.states]
+        answered = [info("logits", "FLOAT", ["steps", "lanes", symbols])]
+        answered += [info(f"{state}_out", "FLOAT", lanes) for state in self.states]
+        return helper.make_graph(self.nodes, "charrnn", given, answered, self.constants)
+
+    def layer(self, layer: int, below: str) -> str:
+        """A cell over all steps; what it hands to the layer above."""
+        names = [
+            f"rnn.{name}_l{layer}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        ]
+        U, W, b, d = (self.in_order(self.arrays[name]) for name in names)
+        how = {"linear_before_reset": 1} if self.cell == "GRU" else {}
+        self.add(
+            self.cell,
+            below,
+            self.constant(f"U_{layer}", U[None]),
+            self.constant(f"W_{layer}", W[None]),
+            self.constant(f"b_{layer}", np.concatenate([b, d])[None]),
+            "",  # all lanes are as long
+            *(f"{state}_{layer}" for state in self.states),
+            to=[f"h_{layer}", *(f"{state}_out_{layer}" for state in self.states)],
+            hidden_size=self.architecture.hidden,
+            **how,
+        )
+        direction = self.constant(f"direction_{layer}", np.array([1], np.int64))
+        return self.add("Squeeze", f"h_{layer}", direction, to=[f"below_{layer + 1}"])
+
+    def readout(self, h: str) -> None:
+        """From the states of the top layer to the logits."""
+        is_unit = "halt.weight" in self.arrays
+        for name, to in [("out", "others")] + ([("halt", "end")] if is_unit else []):
+            V = self.constant(f"V_{name}", self.arrays[f"{name}.weight"].T)
+            c = self.constant(f"c_{name}", self.arrays[f"{name}.bias"])
+            self.add("MatMul", h, V, to=[f"V_h_{name}"])
+            self.add("Add", f"V_h_{name}", c, to=[to if is_unit else "logits"])  # (10.10)
+        if is_unit:
+            self.add("LogSoftmax", "others", to=["log_others"], axis=-1)
+            ends = ["log_others"]
+            ends.insert(END, "end")
+            self.add("Concat", *ends, to=["logits"], axis=-1)
+
+    def in_order(self, array: Array) -> Array:
+        """The gates in the order of ONNX."""
+        gates = np.split(array, len(GATES[self.cell]))
+        return np.concatenate([gates[place] for place in GATES[self.cell]])
+
+    def add(self, operator: str, *inputs: str, to: list[str], **how: Any) -> str:
+        """A node more, known by what it puts out first."""
+        from onnx import helper
+
+        self.nodes.append(helper.make_node(operator, inputs, to, name=f"to_{to[0]}", **how))
+        return to[0]
+
+    def constant(self, name: str, array: Array | np.ndarray[Any, Any]) -> str:
+        """Numbers that belong to the graph."""
+        from onnx import numpy_helper
+
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+
+def info(name: str, kind: str, shape: list[int | str]) -> ValueInfoProto:
+    """What goes in or comes out; sizes with a name may be any."""
+    from onnx import TensorProto, helper
+
+    return helper.make_tensor_value_info(name, getattr(TensorProto, kind), shape)

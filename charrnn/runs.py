@@ -1,0 +1,142 @@
+"""A run from Python: to watch as it goes on, save, and go on with.
+
+model = charrnn.fit(Path("names.txt"))
+
+run = charrnn.train(["anna", "bob", ...], TrainConfig(hidden=64))
+next(run)
+run.model.sample()
+run.save("names.npz")
+run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
+
+These are the objects that the commands use. A run of the command line can be resumed here, and one
+of Python there: it takes the same texts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+from charrnn.blas import single_threaded
+from charrnn.corpus import corpus as corpora
+from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.errors import ResumeError, SettingError
+from charrnn.model import Model, alone, checked
+from charrnn.model_file import checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, record_of
+from charrnn.model_file.lock import locked
+from charrnn.presets import fitted
+from charrnn.settings.training import TrainConfig
+from charrnn.training.inheritance import sized_like
+from charrnn.training.loop import Event, start
+from charrnn.training.loop import train as learn
+
+Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
+
+
+class Run(Iterator[Event]):
+    """Training as it goes on. Whoever stops asking for events stops it, and may go on later."""
+
+    def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
+        self.checkpoint = run
+        self._events = alone(learn(run.state, corpus, run.config))
+        self._between_steps = threading.RLock()  # who saves meanwhile sees no half of a step
+
+    def __next__(self) -> Event:
+        with self._between_steps:
+            return next(self._events)
+
+    @property
+    def model(self) -> Model:
+        """The best model so far: that of the lowest held-out loss. It stays as it is now."""
+        with self._between_steps:
+            return Model(checkpoint.trained(self.checkpoint))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the run into a model file, over what is there, for ``load`` and ``resume``."""
+        with locked(path), self._between_steps:
+            checkpoint.save(path, self.checkpoint)
+
+
+def train(
+    texts: Texts,
+    config: TrainConfig | None = None,
+    *,
+    holdout: float = 0.1,
+    seed: int | None = None,
+    start_from: Model | None = None,
+) -> Run:
+    """A run that has not begun on these texts, each an example, or on files, read as the command
+    line reads them. It starts from the parameters of a model, if there is one, and has its sizes.
+    """
+    config = config or TrainConfig()
+    model = None if start_from is None else start_from.language_model
+    config = config if model is None else sized_like(config, model)
+    known = "" if model is None else model.vocabulary.characters
+    chosen = config.seed if seed is None else seed
+    cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
+    with single_threaded():
+        corpus = corpus_of(texts, cutting)
+        plan = fitted(config, corpus)
+        state = start(corpus, plan, model)
+    record = record_of(corpus, cutting, {})
+    return Run(corpus, Checkpoint(corpus.vocabulary, plan, record, state))
+
+
+def resume(
+    path: str | PathLike[str], texts: Texts | None = None, *, epochs: int | None = None
+) -> Run:
+    """The run in a file, to go on with exactly. The texts have to be the same, in their order; left
+    out, they are read again from the files that it learned from.
+    """
+    run = checkpoint.load(Path(path))
+    if texts is None and not run.corpus.sources:
+        raise ResumeError(
+            f"{path} learned from texts that no file holds", "Give it the same texts again."
+        )
+    again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
+    corpus = corpus_of(again, run.corpus.config, run.corpus.valid_files)
+    if not corpus.is_that_of(run.corpus.fingerprint, run.corpus.digest):
+        raise ResumeError(
+            f"these texts are not those that {path} learned from",
+            "Give it the same texts in the same order, or train anew.",
+        )
+    if epochs is not None:
+        run.config = replace(run.config, epochs=epochs)
+    return Run(corpus, run)
+
+
+def fit(
+    texts: Texts,
+    config: TrainConfig | None = None,
+    *,
+    holdout: float = 0.1,
+    start_from: Model | None = None,
+) -> Model:
+    """The model that a whole run on these texts comes to; ``save`` keeps the run as well."""
+    run = train(texts, config, holdout=holdout, start_from=start_from)
+    for _ in run:
+        pass
+    return Model(checkpoint.trained(run.checkpoint), run.checkpoint)
+
+
+def load(path: str | PathLike[str] = "model.npz") -> Model:
+    """The model in a file."""
+    return Model(checkpoint.load_trained(path))
+
+
+def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
+    """The corpus of texts, or of files."""
+    if isinstance(texts, str):
+        raise SettingError(
+            "a str is one text, and a corpus has many",
+            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
+        )
+    if isinstance(texts, Path):
+        texts = [texts]
+    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
+        return corpora.load([str(path) for path in texts], config, valid)
+    return corpora.from_texts(checked(texts), config)

@@ -1,0 +1,167 @@
+"""How to learn, by what network: the options of a run, and what ends it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
+from charrnn.settings.common import CORPUS, COUNT, LARGEST, LEARNING, NETWORK, SEED, SHARE, SIZE
+from charrnn.settings.fields import Checked, Flag, OneOf, Real, Whole, setting
+
+Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
+Schedule = Literal["cosine", "linear", "constant"]
+Ending = Literal["epochs", "minutes", "patience", "interrupted"]
+FITS = "what fits the corpus"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(Checked):
+    """How to learn. What is None is fitted to the corpus."""
+
+    cell: str = setting(
+        OneOf(lambda: tuple(CELLS)),
+        "What gets a layer from one state to the next: the book's tanh units, or gated ones.",
+        panel=NETWORK,
+        default="tanh",
+    )
+    ends: str = setting(
+        OneOf(lambda: tuple(HEADS)),
+        "How a text ends: a symbol like the others, or a unit that halts.",
+        panel=NETWORK,
+        default="symbol",
+    )
+    hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
+    layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
+    dropout: float | None = setting(
+        SHARE,
+        "Share of units hidden from the layer above.",
+        panel=NETWORK,
+        default_in_words=FITS,
+    )
+    dropconnect: float | None = setting(
+        SHARE, "Share of recurrent weights hidden.", panel=NETWORK, default_in_words=FITS
+    )
+    blank: float | None = setting(
+        SHARE,
+        "Share of characters that are read as unknown.",
+        panel=NETWORK,
+        default_in_words=FITS,
+    )
+    bptt: int | None = setting(
+        Whole(0, LARGEST),
+        "Steps that the gradient goes back; 0: a whole example.",
+        panel=LEARNING,
+        default_in_words=FITS,
+    )
+    batch: int | None = setting(
+        SIZE, "Examples that are read side by side.", panel=LEARNING, default_in_words=FITS
+    )
+    optimizer: Rule = setting(
+        OneOf(get_args(Rule)), "What makes a step of a gradient.", panel=LEARNING, default="adam"
+    )
+    lr: float | None = setting(
+        Real(1e-12, 1e6),
+        "How long a step is: the learning rate.",
+        panel=LEARNING,
+        default_in_words=FITS,
+    )
+    schedule: Schedule = setting(
+        OneOf(get_args(Schedule)),
+        "How the learning rate falls.",
+        panel=LEARNING,
+        default="cosine",
+    )
+    warmup: int | None = setting(
+        Whole(0, 1 << 40),
+        "Steps in which the learning rate rises.",
+        panel=LEARNING,
+        default_in_words="a twentieth of the run, up to 200",
+    )
+    clip: float = setting(
+        Real(0, 1e12), "The longest gradient; 0: any.", panel=LEARNING, default=1.0
+    )
+    weight_decay: float = setting(
+        Real(0, 1e6), "How much weights are drawn to zero.", panel=LEARNING, default=0.0
+    )
+    epochs: int | None = setting(
+        COUNT, "How often the corpus is read.", panel=LEARNING, default_in_words=FITS
+    )
+    minutes: float | None = setting(
+        Real(1e-3, 1e7),
+        "End after so many minutes.",
+        panel=LEARNING,
+        default_in_words="when it is done",
+    )
+    patience: int | None = setting(
+        COUNT,
+        "End after so many check-ups with nothing better.",
+        panel=LEARNING,
+        default_in_words="to the end",
+    )
+    check_every: int | None = setting(
+        COUNT,
+        "Steps from check-up to check-up.",
+        panel=LEARNING,
+        default_in_words="some 40 in a run",
+    )
+    seed: int = setting(
+        SEED,
+        "Where random numbers start: same seed, same threads, same bytes.",
+        panel=LEARNING,
+        default=0,
+    )
+    carry: bool = setting(
+        Flag(),
+        "Let examples follow each other as a book does, or begin each afresh, as usual.",
+        panel=CORPUS,
+        default=False,
+        names=("--carry/--reset",),
+    )
+    workers: int = setting(
+        Whole(1, 1 << 10),
+        "How many threads work.",
+        default=1,
+        default_in_words="the cores there are, up to 4",
+        names=("--threads",),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted(TrainConfig):
+    """The same with nothing left open: what a run goes by and what a model file keeps."""
+
+    hidden: int
+    layers: int
+    dropout: float
+    dropconnect: float
+    blank: float
+    bptt: int
+    batch: int
+    lr: float
+    warmup: int
+    epochs: int
+    check_every: int
+
+
+def ending(
+    config: Fitted,
+    epochs: int,
+    minutes: float,
+    best_step: int | None,
+    history: Sequence[Mapping[str, float]],  # a row a check-up, in their order
+) -> Ending | None:
+    """What has ended a run that came so far, if anything has."""
+    if epochs >= config.epochs:
+        return "epochs"
+    if config.minutes is not None and minutes >= config.minutes:
+        return "minutes"
+    if config.patience is not None and best_step is not None:
+        fruitless = len(history) - bisect_right(
+            history, float(best_step), key=lambda row: row["step"]
+        )
+        return "patience" if fruitless >= config.patience else None
+    return None

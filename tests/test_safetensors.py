@@ -1,0 +1,159 @@
+"""A model for torch: every number under torch's names, and torch's equations give its logits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load
+
+from charrnn.errors import ExportError
+from charrnn.export import exported
+from charrnn.export.options import ExportOptions
+from charrnn.model import Model
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
+from charrnn.network.parameters import Array
+from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
+
+LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}
+
+
+def safetensors(model: Model) -> bytes:
+    return exported(model.trained, "safetensors", ExportOptions())
+
+
+def metadata(data: bytes) -> dict[str, Any]:
+    """What stands in the header beside the arrays."""
+    length = int.from_bytes(data[:8], "little")
+    known: dict[str, Any] = json.loads(data[8 : 8 + length])["__metadata__"]
+    return known
+
+
+def sigmoid(a: Array) -> Array:
+    return 1 / (1 + np.exp(-a))
+
+
+def layer_of_torch(cell: str, p: Mapping[str, Array], layer: int, x: Array) -> Array:
+    """The outputs of a layer, (T, H), by the equations in torch's documentation."""
+    U, W, b, d = (
+        p[f"rnn.{name}_l{layer}"].astype(np.float64)
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )
+    h = c = np.zeros(W.shape[1])
+    outputs = []
+    for row in x:
+        below, before = U @ row + b, W @ h + d
+        if cell == "tanh":
+            h = np.tanh(below + before)
+        elif cell == "gru":
+            (xr, xz, xn), (hr, hz, hn) = np.split(below, 3), np.split(before, 3)
+            r, z = sigmoid(xr + hr), sigmoid(xz + hz)
+            n = np.tanh(xn + r * hn)
+            h = (1 - z) * n + z * h
+        else:
+            i, f, g, o = np.split(below + before, 4)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+        outputs.append(h)
+    return np.array(outputs)
+
+
+@pytest.mark.parametrize("size", MODELS, ids=IDS)
+def test_the_equations_of_torch_give_the_logits_of_the_model(size: dict[str, Any]) -> None:
+    model = model_of(**size)
+    p, ids = load(safetensors(model)), random_ids(model, FEW)
+    h: Array = np.eye(model.vocabulary.symbols)[ids]
+    for layer in range(size["layers"]):
+        h = layer_of_torch(size["cell"], p, layer, h)
+    o = h @ p["out.weight"].T + p["out.bias"]
+    if size["ends"] == "halt":
+        o -= np.logaddexp.reduce(o, 1)[:, None]
+        o = np.concatenate([h @ p["halt.weight"].T + p["halt.bias"], o], 1)
+    np.testing.assert_allclose(o, model.logits(ids), atol=1e-5)
+
+
+@pytest.mark.parametrize("size", MODELS, ids=IDS)
+def test_torch_loads_it_strictly_and_computes_the_same(size: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    model = model_of(**size)
+    symbols, hidden, halts = model.vocabulary.symbols, size["hidden"], size["ends"] == "halt"
+    net = torch.nn.Module()
+    net.rnn = getattr(torch.nn, LAYERS[size["cell"]])(symbols, hidden, size["layers"])
+    net.out = torch.nn.Linear(hidden, symbols - halts)
+    if halts:
+        net.halt = torch.nn.Linear(hidden, 1)
+    arrays = load(safetensors(model))
+    net.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()}, strict=True)
+    ids = random_ids(model, FEW)
+    with torch.no_grad():
+        h, _ = net.rnn(torch.nn.functional.one_hot(torch.tensor(ids), symbols).float())
+        o = net.out(h)
+        if halts:
+            o = torch.cat([net.halt(h), o.log_softmax(-1)], -1)
+    expected = torch.tensor(model.logits(ids)).log_softmax(-1)
+    torch.testing.assert_close(o.double().log_softmax(-1), expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("size", MODELS, ids=IDS)
+def test_every_number_of_the_model_is_in_it_once_and_to_the_bit(size: dict[str, Any]) -> None:
+    model = model_of(**size)
+    arrays = load(safetensors(model))
+    last = size["layers"] - 1
+    np.testing.assert_array_equal(arrays["rnn.weight_ih_l0"], model.parameters["U1"].T)
+    np.testing.assert_array_equal(
+        arrays[f"rnn.weight_hh_l{last}"], model.parameters[f"W{last + 1}"]
+    )
+    kept = np.concatenate([array.ravel() for array in arrays.values()])
+    assert sorted(kept[kept != 0]) == sorted(model.parameters.flat)
+
+
+@settings(max_examples=30)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
+def test_it_says_which_characters_it_speaks_of(text: str) -> None:
+    model = model_of(text, layers=1, hidden=1)
+    data = safetensors(model)
+    assert int.from_bytes(data[:8], "little") % 8 == 0
+    known = metadata(data)
+    assert known["format"] == "pt"
+    assert json.loads(known["charrnn"])["characters"] == model.vocabulary.characters
+
+
+def test_it_says_what_a_reader_needs_and_nothing_of_the_corpus() -> None:
+    model = model_of(cell="gru", ends="halt", layers=2, hidden=3)
+    assert json.loads(metadata(safetensors(model))["charrnn"]) == {
+        "schema": "charrnn.export/1",
+        "cell": "gru",
+        "ends": "halt",
+        "hidden": 3,
+        "layers": 2,
+        "characters": model.vocabulary.characters,
+        "novelty": model.vocabulary.novelty,
+        "end": 0,
+        "unknown": 1,
+        "first_id": 2,
+        "newlines": "translate",
+        "normalize": "none",
+        "carry": False,
+    }
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "onnx", "c"])
+@pytest.mark.parametrize(("cell", "head"), [("leaky", "symbol"), ("tanh", "fixed")])
+def test_what_a_file_cannot_hold_is_refused_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, kind: str, cell: str, head: str
+) -> None:
+    monkeypatch.setitem(CELLS, "leaky", "tests.toys:LEAKY")
+    monkeypatch.setitem(HEADS, "fixed", "tests.toys:FIXED")
+    model = model_of(cell=cell, ends=head, layers=1, hidden=3)
+    with pytest.raises(ExportError, match=cell if cell == "leaky" else head) as refused:
+        exported(model.trained, kind, ExportOptions())
+    assert refused.value.hint in (
+        "It can hold tanh, gru or lstm.",
+        "It can end them by symbol or halt.",
+    )
