@@ -70,6 +70,49 @@ def test_its_samples_are_those_of_the_command_line(well_trained: Program, browse
     assert is_quiet(page)
 
 
+def test_a_page_of_gates_and_a_halting_unit_draws_the_same_and_shows_each_layer(
+    program: Program, browser: Browser
+) -> None:
+    made = ("--cell", "lstm", "--ends", "halt", "--layers", "2", "--hidden", "5")
+    program.run("train", "names.txt", *made, "--epochs", "3").says()
+    program.run("export", "names.html").says()
+    page = opened(browser, program / "names.html", "#t=1&s=18446744073709551615&n=50")
+    line = ("sample", "-n", "50", "--seed", "18446744073709551615", "--json")
+    assert texts_of(page) == [row["text"] for row in program.run(*line).rows]
+    model = load("model.npz")
+    put(page, "typed", "Anna")
+    page.until("document.getElementById('mirror').textContent === 'Anna\\n'")
+    put(page, "by", "unit")
+    tips = []
+    for unit in range(1, 6):  # of the second layer, which is the top
+        put(page, "unit", str(unit))
+        tips.append(page.ask("Array.from(document.querySelectorAll('#mirror i')).pop().title"))
+    last = [float(tip.split()[-1]) for tip in tips]
+    assert last == pytest.approx(model.embed(["Anna"])[0].tolist(), abs=0.006)
+    put(page, "layer", "1")
+    assert page.ask("Array.from(document.querySelectorAll('#mirror i')).pop().title") != tips[-1]
+    assert is_quiet(page)
+
+
+def test_what_can_be_used_has_a_name_for_who_cannot_see_it(
+    well_trained: Program, browser: Browser
+) -> None:
+    well_trained.run("export", "names.html", "--novel", "names.txt").says()
+    page = opened(browser, well_trained / "names.html", "#n=2")
+    put(page, "by", "unit")
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    named = [
+        (node["role"]["value"], node["name"]["value"])
+        for node in nodes
+        if not node["ignored"] and any(one["name"] == "focusable" for one in node["properties"])
+    ]
+    roles = {role for role, _ in named}
+    assert {"button", "textbox", "slider", "spinbutton", "checkbox"} <= roles
+    assert all(name.strip() for _, name in named)
+    buttons = [name for role, name in named if role == "button"]
+    assert {"Write others", "Read text 1 in colours", "Read text 2 in colours"} <= {*buttons}
+
+
 def test_the_same_samples_are_refused_that_stand_in_the_corpus(
     well_trained: Program, browser: Browser
 ) -> None:

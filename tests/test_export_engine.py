@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,6 +162,21 @@ def test_a_module_draws_the_same() -> None:
     (expected,) = Sampler(model, SampleConfig(seed=7)).samples([2])
     assert (found["text"], found["ended"]) == (expected.text, expected.ended)
     assert found["nats"] == pytest.approx(sum(expected.nats), abs=1e-9)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+def test_a_module_can_be_imported_by_its_name(tmp_path: Path) -> None:
+    model = lively("lstm", "halt", hidden=8)
+    (tmp_path / "names.mjs").write_bytes(exported(holding(model), ExportOptions()))
+    (tmp_path / "main.mjs").write_text(
+        'import model, { charrnn } from "./names.mjs";\n'
+        "process.stdout.write(JSON.stringify([charrnn.END, model.sample({ seed: 7 }).text]));"
+    )
+    said = subprocess.run(
+        ["node", "main.mjs"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    (expected,) = Sampler(model, SampleConfig(seed=7)).samples([0])
+    assert json.loads(said.stdout) == [0, expected.text]
 
 
 def test_numbers_that_are_cut_short_are_refused() -> None:
