@@ -15,6 +15,7 @@ import os
 import select
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -146,11 +147,11 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, condition: str) -> None:
-        """Wait for it."""
-        self.ask(
-            f"new Promise((resolve) => {{ const look = () => ({condition}) ? resolve(true)"
-            " : setTimeout(look, 10); look(); })"
-        )
+        """Wait for it, unless the page fails."""
+        while not self.ask(f"Boolean({condition})"):
+            thrown = self.heard("Runtime.exceptionThrown")
+            assert not thrown, thrown
+            time.sleep(0.01)
 
     def heard(self, method: str) -> list[dict[str, Any]]:
         """The events of that name, so far."""
