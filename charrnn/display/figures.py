@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-KINDS: Final = ("svg", "png", "pdf")
 # Told apart by who does not tell red from green: the colours of Okabe and Ito.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: Final = ("-", "--", "-.")  # when all colours have been used
@@ -80,7 +79,7 @@ def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
 
 
 def drawn(kind: str, draw: Draw) -> bytes:
-    """A file of that kind with one figure in it."""
+    """A file of that kind, a key of METADATA, with one figure in it."""
     with needed():
         from matplotlib import rc_context
         from matplotlib.figure import Figure
