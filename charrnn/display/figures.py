@@ -70,8 +70,8 @@ def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
     """The norms of gradients against the steps that they were carried back; the Axes."""
     legend = Legend()
     for number, (name, reach) in enumerate(reaches.items()):
-        there = [(back, norm) for back, norm in enumerate(reach.norms) if norm > 0]
-        (line,) = ax.plot(*zip(*there, strict=True), **style_of(number))
+        back = [steps for steps, norm in enumerate(reach.norms) if norm > 0]
+        (line,) = ax.plot(back, [reach.norms[steps] for steps in back], **style_of(number))
         legend.add(line, name)
     ax.set_yscale("log")
     finish(ax, legend if len(reaches) > 1 else Legend(), "steps back", "mean norm of the gradient")
@@ -130,6 +130,7 @@ def finish(ax: Axes, legend: Legend, x: str, y: str) -> None:
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.margins(x=0.01)
+    ax.locator_params(axis="x", integer=True)
     ax.grid(visible=True, color=FAINT, lw=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):

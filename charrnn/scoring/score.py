@@ -72,7 +72,9 @@ class Mean:
         }
 
     def in_words(self) -> tuple[str, ...]:
-        """The sum, nats and bits for each, the perplexity."""
+        """The sum, nats and bits for each, the perplexity; "-" for means of nothing."""
+        if not self.count:
+            return f"{self.nats:,.1f}", "-", "-", "-"
         each = self.nats_per_character, self.bits_per_character
         return f"{self.nats:,.1f}", *(f"{mean:.3f}" for mean in each), f"{self.perplexity:,.2f}"
 
