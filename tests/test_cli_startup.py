@@ -10,6 +10,9 @@ from charrnn.cli import thread_count
 from tests.child import PYTHON
 from tests.program import Program
 
+# What a file for others needs, its assets among them, and nobody else.
+EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", "onnx"}
+
 
 @pytest.mark.parametrize(
     ("line", "unwanted"),
@@ -18,6 +21,9 @@ from tests.program import Program
         ("-m charrnn --help", {"numpy", "tqdm", "pydantic", "charrnn.cli.options"}),
         ("-m charrnn nonsense", {"numpy", "tqdm", "charrnn.cli.options"}),
         ("-m charrnn info nowhere.npz", {"tqdm", "pydantic"}),
+        ("-m charrnn export --help", {"numpy", "tqdm", "pydantic", *EXPORTERS}),
+        ("-m charrnn export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", *EXPORTERS}),
+        ("-m charrnn sample -m nowhere.npz", {"pydantic", *EXPORTERS}),
         ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
         ("-m tests.shout shout --help", {"numpy", "tqdm", "pydantic"}),
     ],

@@ -79,7 +79,10 @@ class Options:
         """Raise SettingError where an option is not for this kind of file."""
         if str(self.out) == "-":
             raise SettingError("FILE names a file, and - is none", "Name one: names.html")
-        self.said.check_for(self.kind, KINDS[self.kind].takes)
+        takes = KINDS[self.kind].takes
+        if self.novel and "novel" not in takes:
+            raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
+        self.said.check_for(self.kind, takes)
         check_read_once(self.novel)
 
 

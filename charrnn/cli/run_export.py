@@ -30,8 +30,9 @@ def run(options: Options, console: Console) -> None:
     """Do all of it."""
     file = OutputFile(options.out, "", force=options.force)
     model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
-    file.check(model_as_a_source, *options.novel)
     model = load(options.model)
+    learned_from = (name for name in model.corpus.files if name != "-")
+    file.check(model_as_a_source, *options.novel, *learned_from)
     console.note_if_waiting(options.novel)
     said = replace(options.said, novel=known(options, model))
     content = exported(model.trained, options.kind, said)

@@ -29,7 +29,7 @@ from charrnn.settings.sampling import SampleConfig
 BITS_A_TEXT: Final = 20  # of the filter: then one text in 15,000 is taken for known and is not
 HASHES: Final = 14
 SEVERAL: Final = 10  # texts to begin with, where they are short
-STATES: Final = {"s": "-1", "t": "", "u": "", "v": "0", "w": "", "x": "", "y": "1"}
+STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
 
 def exported(trained: Trained, options: ExportOptions) -> bytes:
@@ -108,7 +108,8 @@ def about(trained: Trained) -> str:
     """What to say of the network and of what it has learned: sizes, and how well."""
     config, corpus = trained.config, trained.corpus
     kind = "texts" if corpus.examples_are == "mixed" else corpus.examples_are
-    network = f"{config.hidden} {config.cell} units"
+    cell = config.cell if config.cell == "tanh" else config.cell.upper()
+    network = f"{config.hidden} {cell} units"
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
         "Characters it knows": f"{trained.model.vocabulary.symbols - 2:,}",

@@ -32,8 +32,8 @@ def keys(seed: int, samples: Sequence[int], attempt: int = 0) -> Words:
 
 
 def keys_of_texts(texts: Sequence[str]) -> Words:
-    """A number for each text, which no other is likely to have: its code points, one after the
-    other, (N,). JavaScript finds the same.
+    """A number for each text, which no other is likely to have, in no order: (N,). A text is its
+    code points, one after the other, as a sample is its seed, its number and its attempt.
     """
     codes = [codes_of(text) for text in sorted(texts, key=len, reverse=True)]
     words, lengths = np.zeros(len(codes), np.uint64), [len(one) for one in codes]

@@ -7,6 +7,7 @@
   const model = new charrnn.Model(facts, charrnn.bytesOf($("numbers").textContent));
   const BITS = 1 / Math.LN2;
   const SLICE = 12; // milliseconds of work between two looks at the user
+  const SELDOM = 250; // milliseconds between two looks at a long text that is being read
   const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/redrawing.py
   const MOST = 1000; // texts
 
@@ -157,6 +158,7 @@
     ? new Intl.Segmenter("und", { granularity: "grapheme" }) : null;
   const lettersOf = (text) =>
     segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
+  const plain = { name: "a", words: "" }; // of what is not read yet
   const bySurprise = (nats) => ({
     name: "abcdefg"[facts.bounds.filter((bound) => nats * BITS >= bound).length],
     words: (nats * BITS).toFixed(1),
@@ -167,7 +169,7 @@
     let at = 0, last = null;
     for (const letter of lettersOf(text)) {
       const own = values.slice(at, at += Array.from(letter).length).map(colourOf);
-      const { name } = own[0], words = own.map((one) => one.words).join(" ");
+      const { name } = own.length ? own[0] : plain, words = own.map((one) => one.words).join(" ");
       if (last && last.name === name && letter !== "\n" && last.text.length < 200) {
         last.text += letter;
         last.words += " " + words;
@@ -185,7 +187,7 @@
     while (target.childNodes.length > same) target.lastChild.remove();
     for (const { name, text, words } of parts.slice(same)) {
       const part = element("i", name, visible(text));
-      part.title = words;
+      if (words.trim()) part.title = words;
       target.append(part);
     }
     target.append("\n"); // else a newline at the end would make no line
@@ -213,20 +215,24 @@
       units: before.units.slice(0, Math.max(0, kept * EVERY - 1)),
     };
     const state = kept ? now.states[kept].map((h) => h.slice()) : reader.zeros();
-    let costs, since = performance.now();
+    let costs, since = performance.now(), seen = 0; // when the colours were last put on
     for (let i = kept * EVERY; i <= ids.length; i++) {
       if (i % EVERY === 0) now.states[i / EVERY] = state.map((h) => h.slice());
       costs = model.costs(reader.step(i ? ids[i - 1] : charrnn.END, state, i));
       if (i) now.units.push(unitsOf(state));
       if (i < ids.length) now.nats.push(costs[ids[i]]);
       if (performance.now() - since > SLICE) {
+        if (performance.now() - seen > SELDOM) {
+          recolour(now);
+          seen = performance.now();
+        }
         await breath();
         if (reading !== mine) return;
         since = performance.now();
       }
     }
     before = now;
-    recolour();
+    recolour(now);
     showNext(costs);
     const bits = now.nats.reduce((sum, nats) => sum + nats, 0) * BITS;
     const unseen = ids.filter((id) => id === charrnn.UNKNOWN).length;
@@ -240,16 +246,17 @@
     for (let layer = 0; layer < L; layer++) units.set(state[layer * cell.states], layer * H);
     return units;
   }
-  function recolour() {
+  function recolour(read) {
     const text = model.asRead($("typed").value), isUnit = $("by").value === "unit";
     const at = (within($("layer"), 1) - 1) * model.net.H + within($("unit"), 1) - 1;
-    const values = isUnit ? before.units.map((units) => units[at]) : before.nats;
+    const values = isUnit ? read.units.map((units) => units[at]) : read.nats;
     for (const id of ["unit-choice", "unit-legend"]) $(id).hidden = !isUnit;
     $("legend").hidden = isUnit;
-    if (Array.from(text).length === values.length) {
-      paint($("mirror"), coloured(text, values, isUnit ? byState : bySurprise));
-    }
+    paint($("mirror"), coloured(text, values, isUnit ? byState : bySurprise));
   }
+
+  const percent = (p) =>
+    p < 0.0005 ? "<0.1 %" : (100 * p).toFixed(p < 0.0995 || p >= 0.995 ? 1 : 0) + " %";
 
   // What comes next: ten buttons that stay, so that whoever presses one can press it again.
   function showNext(costs) {
@@ -266,7 +273,7 @@
     order.forEach((id, i) => {
       const button = list.children[i].firstChild, p = Math.exp(-costs[id]);
       button.firstChild.textContent = named(id);
-      button.lastChild.textContent = (100 * p).toFixed(p < 0.1 || p > 0.99 ? 1 : 0) + " %";
+      button.lastChild.textContent = percent(p);
       button.style.setProperty("--p", p);
       button.setAttribute("aria-disabled", id === charrnn.END);
       button.symbol = id;
@@ -314,7 +321,7 @@
   });
   $("typed").addEventListener("input", () => { typing = true; readOn(); });
   $("typed").addEventListener("scroll", () => { $("mirror").scrollTop = $("typed").scrollTop; });
-  for (const id of ["by", "layer", "unit"]) $(id).addEventListener("input", recolour);
+  for (const id of ["by", "layer", "unit"]) $(id).addEventListener("input", () => recolour(before));
   $("next").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button || button.symbol === charrnn.END) return;

@@ -1,0 +1,103 @@
+"""The engine of an exported page in V8, which comes as a wheel; and models to give it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from py_mini_racer import MiniRacer
+
+from charrnn.export.baking import baked
+from charrnn.export.js import asset, facts_of, in_base64, plain_json
+from charrnn.export.options import ExportOptions
+from charrnn.model_file.checkpoint import Trained
+from charrnn.network.architecture import Architecture
+from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import initial
+from charrnn.runs import fit
+from charrnn.sampling.sampler import Sample
+from charrnn.settings.training import TrainConfig
+from charrnn.vocabulary import Vocabulary
+
+SMALL = TrainConfig(hidden=4, layers=1, epochs=1, batch=2, bptt=8)
+VOCABULARY = Vocabulary("".join(sorted("\nabcdefgh é<\U0001f600\U0010ffff")), 0.01)
+
+
+@cache
+def small() -> Trained:
+    """A model that has learned next to nothing."""
+    return fit(["anna", "bob", "clara", "dora"], SMALL, holdout=0.0).trained
+
+
+def holding(model: LanguageModel) -> Trained:
+    """What a run had come to if it had come to this model."""
+    size = model.architecture
+    named: dict[str, Any] = {"cell": size.cell_name, "ends": size.head_name}
+    config = replace(small().config, hidden=size.hidden, layers=size.layers, **named)
+    return replace(small(), model=model, config=config)
+
+
+def lively(
+    cell: str = "tanh",
+    head: str = "symbol",
+    layers: int = 1,
+    hidden: int = 4,
+    vocabulary: Vocabulary = VOCABULARY,
+) -> LanguageModel:
+    """A network by chance, with weights that are large enough for it to have moods."""
+    architecture = Architecture(vocabulary.symbols, hidden, layers, cell, head)
+    even = np.full(vocabulary.symbols, -np.log(vocabulary.symbols))
+    p = initial(architecture, even, np.random.default_rng(hidden + layers))
+    p.flat[...] *= 1.5
+    p["V"][...] *= 6
+    return LanguageModel(p, vocabulary)
+
+
+@cache
+def engine() -> MiniRacer:
+    """The engine, and what tests ask it."""
+    v8 = MiniRacer()
+    v8.eval(asset("core.js"))
+    v8.eval("""
+        globalThis.models = {};
+        globalThis.made = (key, facts, numbers) => {
+            models[key] = new charrnn.Model(facts, charrnn.bytesOf(numbers));
+        };
+        globalThis.drawn = (key, settings, count) =>
+            Array.from({ length: count }, (_, number) => {
+                const pieces = Array.from(models[key].stream({ ...settings, number }));
+                const text = pieces.map((piece) => piece.text).join("");
+                return [text, pieces.map((piece) => piece.nats), pieces[pieces.length - 1].ended];
+            });
+    """)
+    return v8
+
+
+def ask(expression: str) -> Any:
+    """The value of an expression in JavaScript."""
+    return json.loads(str(engine().eval(f"JSON.stringify({expression})")))
+
+
+class InJavaScript:
+    """A model as a page has it."""
+
+    def __init__(self, trained: Trained, bits: int = 32) -> None:
+        self._key = json.dumps(str(id(self)))
+        facts = plain_json(facts_of(trained, ExportOptions(bits=bits)))
+        numbers = in_base64(baked(trained.model.parameters, bits))
+        engine().eval(f'made({self._key}, {facts}, "{numbers}")')
+
+    def samples(self, count: int, **settings: object) -> Iterator[Sample]:
+        """What it draws, by the settings of JavaScript."""
+        rows = ask(f"drawn({self._key}, {plain_json(settings)}, {count})")
+        for number, (text, nats, ended) in enumerate(rows):
+            yield Sample(number, text, nats, ended)
+
+    def score(self, text: str) -> list[float]:
+        """What each character costs, and the end, in nats."""
+        nats: list[float] = ask(f"models[{self._key}].score({plain_json(text)})")
+        return nats

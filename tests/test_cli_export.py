@@ -1,0 +1,191 @@
+"""``charrnn export``: the kinds by suffix, whole or not at all, over nothing by chance."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import charrnn
+from charrnn.errors import ModelExistsError, SettingError
+from charrnn.export import KINDS, kind_of
+from tests.faults.limits import limited, unprivileged
+from tests.program import Program
+
+
+def test_the_suffix_says_what_it_is(trained: Program) -> None:
+    ran = trained.run("export", "names.html", "--json")
+    assert ran.json == {
+        "schema": "charrnn.export/1",
+        "file": "names.html",
+        "kind": "html",
+        "bytes": Path("names.html").stat().st_size,
+        "from": "model.npz",
+    }
+    assert Path("names.html").read_bytes().startswith(b"<!doctype html>")
+    assert trained.run("export", "names.mjs", "--json").json["kind"] == "js"
+    assert Path("names.mjs").read_text().endswith("export default model;\n")
+    assert [kind_of(f"a.b{kind.suffix.upper()}") for kind in KINDS.values()] == [*KINDS]
+
+
+def test_another_suffix_can_be_had_with_to(trained: Program) -> None:
+    trained.run("export", "names.page", "--to", "html").says()
+    trained.run("export", "names.html").says()
+    page, same = (Path(name).read_bytes() for name in ("names.page", "names.html"))
+    assert page == same
+
+
+def test_it_says_what_it_wrote_and_what_to_do_with_it(trained: Program) -> None:
+    ran = trained.run("export", "names.html")
+    size = Path("names.html").stat().st_size
+    assert ran.lines == ["file       names.html", f"size       {size:,} bytes"]
+    assert ran.err == "Open it in a browser.\n"
+    assert trained.run("export", "other.html", "-q").err == ""
+    assert './names.mjs"; model.sample({ seed: 1 }).text' in trained.run("export", "names.mjs").err
+
+
+def test_the_title_is_the_name_of_the_file_or_what_was_said(trained: Program) -> None:
+    trained.run("export", "my names.html").says()
+    assert "<title>my names</title>" in Path("my names.html").read_text()
+    trained.run("export", "b.html", "--title", "Names & more").says()
+    assert "<h1>Names &amp; more</h1>" in Path("b.html").read_text()
+
+
+def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
+    sizes = [
+        trained.run("export", f"{bits}.html", "--bits", bits, "--json").json["bytes"]
+        for bits in ("32", "16", "8")
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len({*sizes}) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "hint"),
+    [
+        (["x.gguf"], "no kind of file ends in .gguf", "There are .html, .mjs, "),
+        (["names"], "names has no suffix", "There are .html, .mjs, "),
+        (["-"], "FILE names a file, and - is none", "Name one: names.html"),
+        (["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
+        (["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),
+        (["x.html", "--prefix", "a"], "--prefix is not for html", "Leave it out."),
+        (["x.mjs", "--title", "a"], "--title is not for js", "Leave it out."),
+        (["x.mjs", "--novel", "names.txt"], "--novel is not for js", "Leave it out."),
+        (["x.onnx", "--bits", "8"], "--bits is not for onnx", "Leave it out."),
+        (["x.safetensors", "--title", "a"], "--title is not for safetensors", "Leave it out."),
+        (["x.h", "--prefix", "a-b"], "--prefix cannot be 'a-b'", "It may have letters, digits"),
+        (["x.html", "--novel", "-", "--novel", "-"], "standard input can be read only once", ""),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(
+    trained: Program, line: list[str], what: str, hint: str
+) -> None:
+    trained.refuses("export", *line, what=what, hint=hint, status=2)
+
+
+def test_nothing_is_replaced_but_by_force(trained: Program) -> None:
+    Path("names.html").write_text("a page of somebody else")
+    hint = "Name another file, or add --force to replace it."
+    trained.refuses("export", "names.html", what="names.html is there already", hint=hint)
+    trained.run("export", "names.html", "--force").says()
+    assert Path("names.html").read_bytes().startswith(b"<!doctype html>")
+    trained.refuses("export", "names.html", what="names.html is there already", hint=hint)
+
+
+@pytest.mark.parametrize("name", ["model.npz", "names.txt"])
+def test_neither_model_nor_corpus_is_replaced_even_by_force(trained: Program, name: str) -> None:
+    trained.refuses(
+        *("export", name, "--to", "html", "--force"),
+        what=f"it would write over {name}",
+        hint="Name a file of its own.",
+        status=2,
+    )
+
+
+def test_a_folder_that_is_not_there_is_known_before_the_work(trained: Program) -> None:
+    trained.refuses("export", "nowhere/names.html", what="there is no folder", hint="Name another")
+
+
+def test_a_folder_that_nobody_may_write_to_is_known_before_the_work(trained: Program) -> None:
+    folder = trained / "locked"
+    folder.mkdir(mode=0o555)
+    ran = trained.run("export", "locked/names.html", child=True, preexec_fn=unprivileged)
+    assert ran.status == 1
+    assert "locked/names.html cannot be written: Permission denied" in ran.err
+    assert ran.err.endswith("Name another file.\n")
+    assert list(folder.iterdir()) == []
+
+
+def test_where_there_is_no_room_nothing_is_left(trained: Program) -> None:
+    before = trained.files()
+    env = {"PYTHONDONTWRITEBYTECODE": "1"}  # which would be cut off, too
+    small = limited(FSIZE=9000)
+    ran = trained.run("export", "names.html", child=True, env=env, preexec_fn=small)
+    assert ran.status == 1
+    assert "names.html cannot be written: File too large" in ran.err
+    assert trained.files() == before
+
+
+def test_a_disk_that_fails_leaves_the_file_that_was_there(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: int) -> NoReturn:
+        raise OSError(errno.EIO, "Input/output error")
+
+    trained.run("export", "names.html").says()
+    before = trained.files()
+    monkeypatch.setattr(os, "fsync", fails)
+    ran = trained.run("export", "names.html", "--bits", "8", "--force")
+    assert (ran.status, trained.files()) == (1, before)
+    assert "names.html cannot be written: Input/output error" in ran.err
+
+
+def test_ctrl_c_leaves_the_file_that_was_there(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: int) -> NoReturn:
+        raise KeyboardInterrupt
+
+    trained.run("export", "names.html").says()
+    before = trained.files()
+    monkeypatch.setattr(os, "fsync", interrupted)
+    ran = trained.run("export", "names.html", "--bits", "8", "--force")
+    assert (ran.status, trained.files()) == (130, before)
+
+
+def test_a_damaged_model_is_told_and_nothing_is_written(trained: Program) -> None:
+    Path("model.npz").write_bytes(Path("model.npz").read_bytes()[:-100])
+    trained.refuses("export", "names.html", what="model.npz is damaged", hint="")
+
+
+def test_it_needs_no_corpus(trained: Program) -> None:
+    Path("names.txt").unlink()
+    trained.run("export", "names.html").says()
+
+
+def test_a_large_page_is_told_how_to_become_smaller(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.cli.run_export.LARGE", 1000)
+    assert "--bits 8 makes it smaller" in trained.run("export", "names.html").err
+    assert "smaller" not in trained.run("export", "8.html", "--bits", "8").err
+
+
+def test_python_exports_by_suffix_and_replaces_nothing_unasked(trained: Program) -> None:
+    model = charrnn.load("model.npz")
+    model.export("names.html", bits=16, title="Names", novel=("Anna",))
+    trained.run("export", "same.html", "--bits", "16", "--title", "Names").says()
+    page = Path("names.html").read_text()
+    assert '"bits":16' in page
+    assert '"novel":{' in page
+    with pytest.raises(ModelExistsError, match="is there already"):
+        model.export("names.html")
+    model.export("names.html", force=True, title="Names", bits=16)
+    assert Path("names.html").read_text() == Path("same.html").read_text()
+    for name, options in [("names.txt", {}), ("a.html", {"bits": 7}), ("a.mjs", {"title": "a"})]:
+        with pytest.raises(SettingError):
+            model.export(name, **options)  # type: ignore[arg-type]
+    assert not Path("a.html").exists()
