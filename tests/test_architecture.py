@@ -135,7 +135,7 @@ IN_CLI: dict[str, set[str]] = {
     "run_reach": {"console", "figure_file", "reach_report", "texts_to_read"},
     "reach": {"console", "figure_file", "options", "run_reach", "thread_count"},
     "train": {"console", "options", "run_training", "thread_count"},
-    "sample": {"console", "options", "run_sampling", "thread_count"},
+    "sample": {"console", "figure_file", "options", "run_sampling", "thread_count"},
     "eval": {"console", "options", "run_scoring", "standard_input", "thread_count"},
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
     "slim": {"console", "options", "table", "thread_count"},

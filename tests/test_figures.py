@@ -6,12 +6,17 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import matplotlib.figure
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import charrnn
-from charrnn.display.figures import drawn, plot
+from charrnn.corpus.builder import ended_codes
+from charrnn.display.figures import drawn, plot, plot_lengths
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
+from charrnn.scoring.texts import lengths
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.extras import without
@@ -89,7 +94,7 @@ def test_without_the_package_it_says_what_to_install(
     assert missing.value.hint == "pip install 'charrnn[plot]'"
 
 
-@pytest.mark.parametrize("command", ["info", "reach"])
+@pytest.mark.parametrize("command", ["info", "reach", "sample"])
 def test_a_command_without_the_package_says_what_to_install(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -133,6 +138,36 @@ def test_reach_draws_its_norms(well_trained: Program) -> None:
     assert {"model", "b", "steps back", "mean norm of the gradient"} <= set(text)
 
 
+def test_lengths_are_drawn_as_shares() -> None:
+    ax = matplotlib.figure.Figure().add_subplot()
+    plot_lengths({"corpus": [1, 1, 1, 3], "samples": [2]}, ax)
+    corpus, samples = (np.asarray(patch.get_path().vertices) for patch in ax.patches)
+    assert {(x, y) for x, y in corpus if y} == {(0.5, 0.75), (1.5, 0.75), (2.5, 0.25), (3.5, 0.25)}
+    assert {(x, y) for x, y in samples if y} == {(1.5, 1.0), (2.5, 1.0)}
+
+
+@given(st.lists(st.text("ab", max_size=5)), st.integers(1, 7))
+def test_the_lengths_of_examples_do_not_depend_on_blocks(examples: list[str], size: int) -> None:
+    codes = np.concatenate([np.zeros(0, np.uint32), *ended_codes(examples)])
+    blocks = (codes[at : at + size] for at in range(0, len(codes), size))
+    assert lengths(blocks) == [len(example) for example in examples]
+
+
+def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Program) -> None:
+    line = ("sample", "-n", "20", "--seed", "1")
+    ran = well_trained.run(*line, "--plot", "a.svg")
+    assert ran.out == well_trained.run(*line).out
+    assert ran.err.endswith("a.svg has the figure\n")
+    text = words((well_trained / "a.svg").read_bytes())
+    assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
+    Path("names.txt").unlink()
+    ran = well_trained.run(*line, "-t", "0.5,1", "--json", "--plot", "a.svg", "--force")
+    assert "the samples stand alone: the corpus has moved" in ran.err
+    text = words((well_trained / "a.svg").read_bytes())
+    assert {"temperature 0.5", "temperature 1"} <= set(text)
+    assert "corpus" not in text
+
+
 @pytest.mark.parametrize(
     ("line", "what", "status"),
     [
@@ -140,6 +175,8 @@ def test_reach_draws_its_norms(well_trained: Program) -> None:
         (["info", "--plot", "-"], "--plot cannot be -", 2),
         (["info", "--beside", "b.npz"], "--beside is for a --plot", 2),
         (["info", "--force"], "--force is for a --plot", 2),
+        (["sample", "--force"], "--force is for a --plot", 2),
+        (["sample", "--plot", "names.svg"], "names.svg is there already", 1),
         (["reach", "--force"], "--force is for a --plot", 2),
         (["info", "--plot", "names.svg"], "names.svg is there already", 1),
         (["reach", "--plot", "names.svg"], "names.svg is there already", 1),

@@ -1,4 +1,4 @@
-"""Figures by matplotlib, which comes as an extra: learning curves, and how far gradients reach.
+"""Figures by matplotlib, which comes as an extra: learning curves, the reach of gradients, lengths.
 
 ``plot`` draws into Axes that the caller has, or into new ones of pyplot's. A file is drawn without
 pyplot: no window system is looked for, and the same run is the same bytes. Names of models are
@@ -28,6 +28,7 @@ DASHES: Final = ("-", "--", "-.")  # when all colours have been used
 GREY, FAINT = "0.5", "0.9"
 SIZE: Final = (7.0, 4.2)  # inches
 DOTS: Final = 160  # an inch
+BARS: Final = 60  # of a histogram, at most
 # No time of day in the file, and names of its parts that are the same each time.
 METADATA: Final[Mapping[str, Mapping[str, Any]]] = {
     "svg": {"Date": None, "Creator": "charrnn"},
@@ -75,6 +76,21 @@ def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
         legend.add(line, name)
     ax.set_yscale("log")
     finish(ax, legend if len(reaches) > 1 else Legend(), "steps back", "mean norm of the gradient")
+    return ax
+
+
+def plot_lengths(lengths: Mapping[str, Sequence[int]], ax: Axes) -> Axes:
+    """How often texts have how many characters, by what they are; the Axes."""
+    legend = Legend()
+    longest = max((length for some in lengths.values() for length in some), default=0)
+    width = longest // BARS + 1
+    edges = [edge - 0.5 for edge in range(0, longest + width + 1, width)]
+    for number, (name, some) in enumerate(lengths.items()):
+        style = style_of(number)
+        weights = [1 / len(some)] * len(some)
+        ax.hist(some, edges, weights=weights, histtype="step", label=name, **style)
+        legend.add(ax.patches[-1], name)
+    finish(ax, legend, "characters", "share of the texts")
     return ax
 
 
