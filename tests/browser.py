@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, Self
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WITHOUT_ONE = "there is no chromium"
+PATIENCE = 300  # seconds, after which it is broken and not busy
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -87,6 +89,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
+            is_there = select.select([self._from], [], [], PATIENCE)[0]
+            assert is_there, "the browser says nothing any more"
             some = os.read(self._from, 1 << 16)
             assert some, "the browser has gone"
             self._unread += some

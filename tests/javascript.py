@@ -12,7 +12,8 @@ import numpy as np
 from py_mini_racer import MiniRacer
 
 from charrnn.export.baking import baked
-from charrnn.export.js import asset, facts_of, in_base64, plain_json
+from charrnn.export.js import engine as source
+from charrnn.export.js import facts_of, in_base64, plain_json
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
@@ -61,7 +62,7 @@ def lively(
 def engine() -> MiniRacer:
     """The engine, and what tests ask it."""
     v8 = MiniRacer()
-    v8.eval(asset("core.js"))
+    v8.eval(source())
     v8.eval("""
         globalThis.models = {};
         globalThis.made = (key, facts, numbers) => {

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
-from charrnn.export.js import CELLS, HEADS, asset, exported, facts_of, plain_json
+from charrnn.export.js import CELLS, HEADS, exported, facts_of, plain_json
+from charrnn.export.js import engine as source
 from charrnn.export.known import check_known
 from charrnn.export.options import ExportOptions
 from charrnn.network import cells, heads
@@ -187,7 +188,7 @@ def test_numbers_that_are_cut_short_are_refused() -> None:
 
 
 def test_the_engine_is_plain_ascii_and_closes_no_script() -> None:
-    text = asset("core.js")
+    text = source()
     assert text.isascii()
     assert "</script" not in text.lower()
     assert "<!--" not in text

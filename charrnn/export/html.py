@@ -18,7 +18,7 @@ import numpy as np
 
 from charrnn.escaping import STEERING
 from charrnn.export.baking import baked
-from charrnn.export.js import asset, facts_of, in_base64, plain_json
+from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.random_stream import keys_of_texts
@@ -37,7 +37,8 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
     title = options.name if options.title is None else options.title
     config, corpus = trained.config, trained.corpus
     is_short = not config.carry and corpus.examples_are != "files"
-    engine, page, style = f"\n{asset('core.js')}", f"\n{asset('page.js')}", styled()
+    scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
+    style = styled()
     facts = facts_of(trained, options) | {
         "model": options.model,
         "maxCharacters": SampleConfig().max_characters,
@@ -48,7 +49,7 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
     return filled(
         asset("page.html"),
         {
-            "policy": policy([engine, page], style),
+            "policy": policy(scripts, style),
             "title": escape(visible(title)),
             "style": style,
             "count": str(SEVERAL if is_short else 1),
@@ -59,10 +60,10 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
             "about": about(trained),
             "facts": plain_json(facts),
             "numbers": in_base64(baked(trained.model.parameters, options.bits)),
-            "engine": engine,
-            "page": page,
+            "engine": scripts[0],
+            "page": scripts[1],
         },
-    ).encode("utf-8", "replace")
+    ).encode()
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:

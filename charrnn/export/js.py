@@ -3,7 +3,7 @@
     import model from "./names.mjs";
     model.sample({ seed: 1, number: 0, temperature: 0.8 }).text
 
-The engine is assets/core.js. What it knows of cells and heads is said here, once.
+The engine is assets/network.js and core.js. What it knows of cells and heads is said here, once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from charrnn.export.known import check_known
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
 
-# A cell and a head of the engine are a function each in assets/core.js, and a name here.
+# A cell and a head of the engine are a function each in assets/network.js, and a name here.
 CELLS = ("tanh", "gru", "lstm")
 HEADS = ("symbol", "halt")
 
@@ -34,7 +34,7 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
     """The module."""
     facts = facts_of(trained, options)
     numbers = in_base64(baked(trained.model.parameters, options.bits))
-    return MODULE.format(engine=asset("core.js"), facts=plain_json(facts), numbers=numbers).encode()
+    return MODULE.format(engine=engine(), facts=plain_json(facts), numbers=numbers).encode()
 
 
 def facts_of(trained: Trained, options: ExportOptions) -> dict[str, object]:
@@ -53,6 +53,11 @@ def facts_of(trained: Trained, options: ExportOptions) -> dict[str, object]:
         "newlines": trained.corpus.newlines,
         "normalize": trained.corpus.normalize,
     }
+
+
+def engine() -> str:
+    """The source of the engine."""
+    return asset("network.js") + asset("core.js")
 
 
 def asset(name: str) -> str:

@@ -5,32 +5,19 @@
   const $ = (id) => document.getElementById(id);
   const facts = JSON.parse($("facts").textContent);
   const model = new charrnn.Model(facts, charrnn.bytesOf($("numbers").textContent));
-  const BITS = 1 / Math.LN2;
+  const { BITS, element, visible, bySurprise, byState, coloured, paint } = colouring(facts);
   const SLICE = 12; // milliseconds of work between two looks at the user
   const SELDOM = 250; // milliseconds between two looks at a long text that is being read
   const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/redrawing.py
   const MOST = 1000; // texts
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));
-  const element = (tag, className, text) => {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    if (text) made.textContent = text;
-    return made;
-  };
   const counted = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
   function within(input, otherwise) { // the whole number in a field, or the nearest it may be
     const n = Math.floor(Number(input.value)) || otherwise;
     return Math.max(Number(input.min), Math.min(Number(input.max), n));
   }
 
-  // What would steer a page is shown instead.
-  const STEERING = new RegExp(facts.steering, "gu");
-  const visible = (text) => text.replace(STEERING, (character) => {
-    const code = character.codePointAt(0);
-    if (code < 0x20) return String.fromCodePoint(0x2400 + code);
-    return code === 0x7f ? "\u2421" : `\\u${code.toString(16).padStart(4, "0")}`;
-  });
   function named(id) {
     const character = model.characters[id];
     if (id === charrnn.END) return "end";
@@ -152,47 +139,6 @@
   const tellTemperature = () => {
     $("temperature-said").textContent = Number($("temperature").value).toFixed(2);
   };
-
-  // Colours. Neighbours of one colour share an element, and what stays as it is stays there.
-  const segmenter = typeof Intl !== "undefined" && Intl.Segmenter
-    ? new Intl.Segmenter("und", { granularity: "grapheme" }) : null;
-  const lettersOf = (text) =>
-    segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
-  const plain = { name: "a", words: "" }; // of what is not read yet
-  const bySurprise = (nats) => ({
-    name: "abcdefg"[facts.bounds.filter((bound) => nats * BITS >= bound).length],
-    words: (nats * BITS).toFixed(1),
-  });
-  const byState = (h) => ({ name: "stuvwxy"[Math.round(3 * h) + 3], words: h.toFixed(2) });
-  function coloured(text, values, colourOf) {
-    const parts = [];
-    let at = 0, last = null;
-    for (const letter of lettersOf(text)) {
-      const own = values.slice(at, at += Array.from(letter).length).map(colourOf);
-      const { name } = own.length ? own[0] : plain, words = own.map((one) => one.words).join(" ");
-      if (last && last.name === name && letter !== "\n" && last.text.length < 200) {
-        last.text += letter;
-        last.words += " " + words;
-      } else {
-        parts.push(last = { name, text: letter, words });
-      }
-    }
-    return parts;
-  }
-  let painted = [];
-  function paint(target, parts) {
-    let same = 0;
-    const alike = (p, q) => p.text === q.text && p.name === q.name && p.words === q.words;
-    while (same < parts.length && same < painted.length && alike(parts[same], painted[same])) same++;
-    while (target.childNodes.length > same) target.lastChild.remove();
-    for (const { name, text, words } of parts.slice(same)) {
-      const part = element("i", name, visible(text));
-      if (words.trim()) part.title = words;
-      target.append(part);
-    }
-    target.append("\n"); // else a newline at the end would make no line
-    painted = parts;
-  }
 
   // Reading. The state is kept every few characters, so that a key costs a step and not a text.
   const EVERY = 32;
