@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from charrnn.display.figures import plot
     from charrnn.errors import CharrnnError
     from charrnn.filling.filler import Filled, Filling
     from charrnn.model import Model, Surprisal
@@ -41,6 +42,7 @@ __all__ = [
     "TrainConfig",
     "fit",
     "load",
+    "plot",
     "resume",
     "train",
 ]
@@ -60,6 +62,7 @@ _MODULES = {
     "TrainConfig": "settings.training",
     "fit": "runs",
     "load": "runs",
+    "plot": "display.figures",
     "resume": "runs",
     "train": "runs",
 }

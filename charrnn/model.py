@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from charrnn.analysis.embedding import Vectors, embedded
 from charrnn.blas import single_threaded
 from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.reading import Reading
+from charrnn.display.figures import plot
+from charrnn.display.model_card import model_card
 from charrnn.errors import SettingError
 from charrnn.export import export_to
 from charrnn.export.options import Exporting, ExportOptions
@@ -31,12 +33,16 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.inline_html import heat_map
 from charrnn.scoring.pieces import pieces, scores
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.fields import Text, Whole, check
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import END, Vocabulary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Made = TypeVar("Made")
 
@@ -62,13 +68,20 @@ class Missing(TypedDict, total=False):
     seed: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Surprisal:
     """What each character of a text cost, in nats, and its END after them."""
 
     text: str
     nats: list[float]
     ranks: list[int]  # 1: nothing was likelier
+
+    def __repr__(self) -> str:
+        return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
+
+    def _repr_html_(self) -> str:
+        """A heat map in a notebook."""
+        return heat_map(self.text, self.nats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +96,10 @@ class Model:
         loss = "" if best is None else f", {best:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
         return f"<charrnn.Model: {layers}, {size.symbols} symbols{loss}>"
+
+    def _repr_html_(self) -> str:
+        """A table and the learning curve in a notebook."""
+        return model_card(self.trained)
 
     @property
     def language_model(self) -> LanguageModel:
@@ -184,6 +201,10 @@ class Model:
                 o[t] = stepper.step(x[t : t + 1], state, index)[0]
                 index += 1
         return o
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw its learning curve, into these Axes or into new ones; needs matplotlib."""
+        return plot({"": self}, ax)
 
     def slim(self) -> Model:
         """The same without its run: what it is saved as draws and scores, and no more."""

@@ -23,6 +23,7 @@ from pathlib import Path
 from charrnn.blas import single_threaded
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.display.progress_bar import watched
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import Model, alone, checked
 from charrnn.model_file import checkpoint
@@ -115,10 +116,13 @@ def fit(
     *,
     holdout: float = 0.1,
     start_from: Model | None = None,
+    progress: bool = False,
 ) -> Model:
-    """The model that a whole run on these texts comes to; ``save`` keeps the run as well."""
+    """The model that a whole run on these texts comes to; ``save`` keeps the run as well. With
+    ``progress`` a bar shows how far it is, in a terminal or in a notebook.
+    """
     run = train(texts, config, holdout=holdout, start_from=start_from)
-    for _ in run:
+    for _ in watched(run.checkpoint, run) if progress else run:
         pass
     return Model(checkpoint.trained(run.checkpoint), run.checkpoint)
 

@@ -12,6 +12,7 @@ import pytest
 import charrnn
 from charrnn.errors import ModelExistsError, SettingError
 from charrnn.export import KINDS, kind_of
+from tests.extras import without
 from tests.faults.limits import limited, unprivileged
 from tests.program import Program
 
@@ -164,6 +165,42 @@ def test_a_damaged_model_is_told_and_nothing_is_written(trained: Program) -> Non
 def test_it_needs_no_corpus(trained: Program) -> None:
     Path("names.txt").unlink()
     trained.run("export", "names.html").says()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_written_without_a_corpus_whole_and_over_nothing(
+    trained: Program, kind: str
+) -> None:
+    Path("names.txt").unlink()
+    name = f"names{KINDS[kind].suffix}"
+    trained.run("export", name).says()
+    content = Path(name).read_bytes()
+    trained.refuses("export", name, what=f"{name} is there already", hint="--force")
+    trained.run("export", name, "--force").says()
+    assert Path(name).read_bytes() == content
+    path = str(Path.cwd()).encode()
+    assert not any(word in content for word in (path, b"names.txt"))
+    other = f"other{KINDS[kind].suffix}"
+    env = {"PYTHONDONTWRITEBYTECODE": "1"}  # which would be cut off, too
+    cut = limited(FSIZE=64)
+    assert trained.run("export", other, child=True, env=env, preexec_fn=cut).status == 1
+    assert not Path(other).exists()
+    Path("model.npz").write_bytes(Path("model.npz").read_bytes()[:-100])
+    trained.refuses("export", "x", "--to", kind, what="model.npz is damaged", hint="")
+
+
+def test_without_the_package_it_says_what_to_install(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(monkeypatch, "onnx")
+    what, hint = "onnx is not installed", "pip install 'charrnn[onnx]'"
+    trained.refuses("export", "names.onnx", what=what, hint=hint)
+
+
+@pytest.mark.parametrize("prefix", ["int", "while"])
+def test_a_prefix_that_is_a_word_of_c_is_wrong_usage(trained: Program, prefix: str) -> None:
+    line = ("export", "names.h", "--prefix", prefix)
+    trained.refuses(*line, what=f"--prefix cannot be '{prefix}'", hint="a word of C", status=2)
 
 
 def test_a_large_page_is_told_how_to_become_smaller(

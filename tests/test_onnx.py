@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 from typing import Any
 
@@ -17,6 +16,7 @@ from charrnn.export.options import ExportOptions
 from charrnn.model import Model
 from charrnn.network.parameters import Array, Integers
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
+from tests.extras import without
 
 Feeds = dict[str, np.ndarray[Any, Any]]
 
@@ -94,15 +94,3 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingPackageError, match="onnx is not installed") as missing:
         graph(model_of(layers=1, hidden=2))
     assert missing.value.hint == "pip install 'charrnn[onnx]'"
-
-
-def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """As if that package were not installed."""
-    found = builtins.__import__
-
-    def imported(name: str, *rest: Any, **more: Any) -> Any:
-        if name.partition(".")[0] == package:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return found(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", imported)

@@ -24,7 +24,7 @@
     run_filling      what is missing, found     above               what surprises too much
     run_embedding    vectors, written         model_summary         what a file holds
     run_reach reach_report  gradients, walked back and shown
-    run_export       a file for others
+    run_export       a file for others        figure_file           what --plot draws
 
 A command's own file is light, so that its help is there at once; numpy comes with the file that
 does the work.

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
+from charrnn.display.curves import best_of as best_of
+from charrnn.display.curves import first_row
 from charrnn.escaping import Visible, joined, visible_line
 from charrnn.model_file.schema import CorpusRecord
 
@@ -99,19 +101,6 @@ def learning_curve(
     rows = [*first_row(corpus), *history]
     lines = picture(rows, best, output.width, output.paint, plain=output.is_plain)
     return [Visible(""), Visible("nats per character"), *lines] if lines else []
-
-
-def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
-    """What a network loses before its first step, where that is known and it began from nothing."""
-    begins = corpus.baselines.get("unigram")
-    return (
-        [] if begins is None or corpus.known else [{"step": 0, "train": begins, "held_out": begins}]
-    )
-
-
-def best_of(losses: Mapping[str, float]) -> str:
-    """The name of the best of these baselines."""
-    return min(losses, key=lambda name: losses[name])
 
 
 def picture(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.curve import best_of, learning_curve
+from charrnn.cli.figure_file import FigureFile, names_of
 from charrnn.cli.formatting import (
     TOGETHER,
     bytes_in_words,
@@ -23,6 +25,7 @@ from charrnn.cli.hints import option_for
 from charrnn.cli.run_json import corpus_json, in_order, settings_json
 from charrnn.cli.table import Entry, entries
 from charrnn.corpus.bundled import path_of
+from charrnn.display import figures
 from charrnn.errors import CorpusError
 from charrnn.model import Model
 from charrnn.presets import FOREVER
@@ -54,6 +57,13 @@ def show(path: Path, console: Console, *, as_json: bool) -> None:
     console.out.write_lines(entries(in_words(path, model, resume), console.out))
     curve = learning_curve(model.trained.history, model.corpus, console.out)
     console.out.write_lines(curve)
+
+
+def plot(models: Sequence[Path], file: FigureFile, console: Console) -> None:
+    """Draw their learning curves into a file."""
+    file.check(*(os.path.join(os.curdir, path) for path in models))
+    found = dict(zip(names_of(models), map(load, models), strict=True))
+    file.write(partial(figures.plot, found), console)
 
 
 def resume_of(model: Model) -> Resume:

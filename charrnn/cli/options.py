@@ -120,6 +120,12 @@ def models() -> Any:
     )
 
 
+def plot(about: str) -> Any:
+    """The option for a figure."""
+    more = "Its suffix is .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
+    return setting(File("FILE"), f"{about} {more}", panel=OUTPUT, names=("--plot",))
+
+
 def as_json() -> Any:
     """The option for JSON."""
     return flag("Write JSON, for programs.", names=("--json",))

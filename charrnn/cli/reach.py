@@ -8,7 +8,8 @@ from typing import Any
 
 from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.options import check_read_once, group, like
+from charrnn.cli.figure_file import FigureFile
+from charrnn.cli.options import check_read_once, flag, group, like
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 
@@ -19,7 +20,7 @@ charrnn reach
 # does an LSTM reach further?
 charrnn train verses --cell lstm -m lstm.npz
 charrnn train verses -m tanh.npz
-charrnn reach -m lstm.npz -m tanh.npz
+charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
 
 # the norms, for another program
 charrnn reach --json | jq -r '.norms[]'
@@ -38,6 +39,8 @@ class Options:
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     models: tuple[Path, ...] = options.models()
+    plot: Path | None = options.plot("Draw the norms into this file as well.")
+    force: bool = flag("Replace the file of --plot if it is there.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
@@ -49,6 +52,8 @@ class Options:
                 f"--{given[0]} is for a TEXT, and there is none",
                 "What was held out is read as it was in training.",
             )
+        if self.force and self.plot is None:
+            raise SettingError("--force is for a --plot, and there is none", "Add --plot FILE.")
         check_read_once(self.sources)
         if "-" in self.sources and len(self.models) > 1:
             raise SettingError(
@@ -69,8 +74,9 @@ def reach(options: Options) -> None:
     With --json there is an object a line for each model.
     """
     options.check()
+    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     thread_count.prepare(1)
 
     from charrnn.cli.run_reach import run  # numpy comes with it, and must find the threads set
 
-    run(options, Console(options.quiet))
+    run(options, file, Console(options.quiet))

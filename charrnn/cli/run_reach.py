@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,9 +11,11 @@ import numpy as np
 
 from charrnn.analysis.reach import Reach, reach_of
 from charrnn.cli.console import Console
+from charrnn.cli.figure_file import FigureFile, names_of
 from charrnn.cli.reach_report import Found, report
 from charrnn.cli.texts_to_read import Reads, codes_for
 from charrnn.corpus.segmentation import END_CODE
+from charrnn.display.figures import plot_reach
 from charrnn.errors import CorpusError
 from charrnn.model import Model
 from charrnn.runs import load
@@ -24,11 +28,17 @@ RIGHT: Final = 0.99  # a cosine that is as good as 1
 LONG: Final = 2  # times as long as it needs to be
 
 
-def run(options: Options, console: Console) -> None:
+def run(options: Options, file: FigureFile | None, console: Console) -> None:
     """Do all of it."""
     reads = Reads(options.sources, options.examples, options.reading)
     console.note_if_waiting(options.sources)
+    if file is not None:
+        file.check(*options.sources, *(os.path.join(os.curdir, path) for path in options.models))
     found = [find(path, reads) for path in options.models]
+    if file is not None:
+        reaches = [one.reach for one in found]
+        named = dict(zip(names_of(options.models), reaches, strict=True))
+        file.write(partial(plot_reach, named), console)
     if not options.as_json:
         console.out.write_lines(report(found, console.out))
         return

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from charrnn.cli import thread_count
@@ -23,6 +24,7 @@ from charrnn.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from charrnn.cli.choosing_samples import Wanted
     from charrnn.cli.copies import Copies
+    from charrnn.cli.figure_file import FigureFile
     from charrnn.cli.sample import Options
 
 NAMED = 12  # of the characters that were never seen
@@ -36,6 +38,8 @@ class Tally:
     copies: Copies | None = None
     written: int = 0
     limited: int = 0  # of those
+    temperature: float = 1.0
+    lengths: dict[float, list[int]] | None = None  # by temperature, where asked for
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Let them pass, counted."""
@@ -47,7 +51,7 @@ class Tally:
         """The same, where they come in pieces."""
         begun: list[str] = []
         for piece in pieces:
-            if self.copies is not None:
+            if self.copies is not None or self.lengths is not None:
                 begun.append(piece.text)
             if piece.ended is not None:
                 self._count("".join(begun), piece.ended)
@@ -57,14 +61,18 @@ class Tally:
     def _count(self, text: str, ended: str) -> None:
         self.written += 1
         self.limited += ended == "limit"
+        if self.lengths is not None:
+            self.lengths.setdefault(self.temperature, []).append(len(self.prime + text))
         if self.copies is not None:
             self.copies.add(self.prime + text)
 
 
-def run(options: Options, workers: int, console: Console) -> None:
+def run(options: Options, workers: int, file: FigureFile | None, console: Console) -> None:
     """Do all of it."""
     temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
+    if file is not None:
+        file.check(os.path.join(os.curdir, options.model), *options.files)
     model = load(options.model)
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
@@ -72,7 +80,8 @@ def run(options: Options, workers: int, console: Console) -> None:
     config = no_longer_than(options.longest, prime, config)
     note_prime(prime, model.vocabulary, console)
 
-    tally = Tally(prime, copies_of(options, model, console))
+    lengths: dict[float, list[int]] | None = None if file is None else {}
+    tally = Tally(prime, copies_of(options, model, console), lengths=lengths)
     wishes = wishes_of(options, prime, model, reading)
     before = prime_shown(options, prime, model) if options.as_json else ("", 0.0)
     write = writer(options, prime, model, console)
@@ -81,6 +90,7 @@ def run(options: Options, workers: int, console: Console) -> None:
         sampler = Sampler(model.language_model, how, prime, workers)
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
+        tally.temperature = temperature
         samples = None if wishes is None else wishes.samples(sampler)
         if options.as_json:
             drawn = sampler.samples(range(options.count)) if samples is None else samples
@@ -92,6 +102,8 @@ def run(options: Options, workers: int, console: Console) -> None:
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:
         tally.copies.tell(console)
+    if file is not None:
+        plot_lengths(tally.lengths or {}, model, file, console)
     check_all_are_there(tally, options, len(temperatures))
 
 
@@ -240,6 +252,28 @@ def note_limited(tally: Tally, options: Options, config: SampleConfig, console: 
             f"{many if tally.written > 1 else 'the sample'} reached --max-chars"
             f" {config.max_characters} before the end"
         )
+
+
+def plot_lengths(
+    drawn: Mapping[float, list[int]], model: Model, file: FigureFile, console: Console
+) -> None:
+    """Draw how long the samples are, beside those of the corpus where it is at hand."""
+    from charrnn.display import figures
+    from charrnn.scoring import texts
+
+    lengths: dict[str, list[int]] = {}
+    record = model.corpus
+    try:
+        texts.check_there(record)
+        kinds = record.config.kinds(len(record.source_files))
+        lengths["corpus"] = texts.lengths(
+            texts.codes_in(record.source_files, kinds, record.config.reading)
+        )
+    except (CharrnnError, OSError) as error:
+        console.note(f"the samples stand alone: {error}")
+    for temperature, some in drawn.items():
+        lengths["samples" if len(drawn) == 1 else f"temperature {temperature:g}"] = some
+    file.write(partial(figures.plot_lengths, lengths), console)
 
 
 def check_all_are_there(tally: Tally, options: Options, times: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
+from charrnn.cli.figure_file import FigureFile
 from charrnn.cli.options import check_exclusive, check_read_once, flag, group, like
 from charrnn.errors import SettingError
 from charrnn.settings.common import COUNT, DRAWING
@@ -34,6 +35,9 @@ charrnn sample -n 1000 --novel dinosaurs --ignore-case --unique
 charrnn sample -n 10 --shortest 4 --longest 8
 charrnn sample -n 5 --best --of 100 --unique
 charrnn sample -n 5 -t 0.5,0.8,1.2
+
+# are they as long as those of the corpus?
+charrnn sample -n 1000 --plot lengths.svg > samples.txt
 
 # what surprised the model itself
 charrnn sample --surprise
@@ -114,6 +118,10 @@ class Options:
     null: bool = flag("End samples with NUL, not with a newline.", names=("-0", "--null"))
     surprise: bool = flag("Colour each character by how little it was expected, in a terminal.")
     raw: bool = flag("Let a terminal obey the control characters that come up.")
+    plot: Path | None = options.plot(
+        "Draw how long the samples are into this file, beside the corpus if that is at hand."
+    )
+    force: bool = flag("Replace the file of --plot if it is there.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
     workers: int | None = options.threads()
@@ -134,6 +142,8 @@ class Options:
                 f"nothing has at least {self.shortest} and at most {self.longest} characters",
                 "Let --longest be no less than --shortest.",
             )
+        if self.force and self.plot is None:
+            raise SettingError("--force is for a --plot, and there is none", "Add --plot FILE.")
         check_read_once(self.files)
 
     @property
@@ -162,8 +172,9 @@ def sample(options: Options) -> None:
     are those of charrnn eval. Where fewer samples are found than were asked for, the status is 1.
     """
     options.check()
+    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     useful = thread_count.prepare(options.workers)
 
     from charrnn.cli.run_sampling import run  # numpy comes with it, and must find the threads set
 
-    run(options, useful, Console(options.quiet))
+    run(options, useful, file, Console(options.quiet))

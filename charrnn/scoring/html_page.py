@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,22 @@ def _style() -> str:
     return STYLE % {"light": light, "dark": dark, "bands": bands}
 
 
-def body(codes: Codes, nats: NDArray[np.floating], gap: str = "") -> str:
+class Markup(NamedTuple):
+    """How what stands out is told in HTML."""
+
+    coloured: Callable[[int, str, str], str]  # from the band, the tip as it is quoted, and HTML
+    faint: Callable[[str], str]
+    next_sheet: str
+
+
+BY_CLASS: Final = Markup(
+    lambda band, tip, html: f"<i class={NAMES[band]} title={tip}>{html}</i>",
+    lambda sign: f"<s>{sign}</s>",
+    "</pre>\n<pre>",
+)
+
+
+def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", markup: Markup = BY_CLASS) -> str:
     """The HTML of some text; the gap stands between examples."""
     bands = surprisal_bands.bands_of_text(codes, nats)
     breaks = (codes == NEWLINE) | (codes == END_CODE)
@@ -135,16 +150,16 @@ def body(codes: Codes, nats: NDArray[np.floating], gap: str = "") -> str:
     for start, stop in surprisal_bands.runs(bands, breaks):
         if breaks[start]:
             is_end = codes[start] == END_CODE
-            shown = "<s>■</s>" if is_end else "<s>↵</s>"
+            shown = markup.faint("■" if is_end else "↵")
             after = "\n" + (gap if is_end else "")
             if stop - sheet > SHEET:
-                after, sheet = after + "</pre>\n<pre>", stop
+                after, sheet = after + markup.next_sheet, stop
         else:
             shown, after = escape(visible(text_of(codes[start:stop])), quote=False), ""
         if bands[start]:
             tip = " ".join([f"{b:.1f}" for b in bits[start:stop].tolist()])
             tip = f'"{tip}"' if stop > start + 1 else tip
-            shown = f"<i class={NAMES[bands[start]]} title={tip}>{shown}</i>"
+            shown = markup.coloured(int(bands[start]), tip, shown)
         parts.append(shown + after)
     return "".join(parts)
 

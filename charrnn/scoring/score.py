@@ -71,6 +71,13 @@ class Mean:
             "bits_per_character": self.bits_per_character,
         }
 
+    def in_words(self) -> tuple[str, ...]:
+        """The sum, nats and bits for each, the perplexity; "-" for means of nothing."""
+        if not self.count:
+            return f"{self.nats:,.1f}", "-", "-", "-"
+        each = self.nats_per_character, self.bits_per_character
+        return f"{self.nats:,.1f}", *(f"{mean:.3f}" for mean in each), f"{self.perplexity:,.2f}"
+
     def figures(self) -> dict[str, float]:
         """All of it by name."""
         return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
@@ -128,6 +135,15 @@ class Score:
     def bits_per_byte(self) -> float:
         """All bits, for each byte that the characters have in UTF-8."""
         return self.nats / NATS_IN_A_BIT / self.bytes if self.bytes else math.nan
+
+    def _repr_html_(self) -> str:
+        """A table in a notebook."""
+        from charrnn.scoring.inline_html import table  # which is for notebooks alone
+
+        means = {"all": self.overall, "without the ends": self.without_end}
+        means |= {"without what is unknown": self.without_unknown} if self.unknown else {}
+        rows = [(name, f"{mean.count:,}", *mean.in_words()) for name, mean in means.items()]
+        return table(rows, ("", "symbols", "nats", "nats each", "bits each", "perplexity"))
 
     def figures(self) -> dict[str, object]:
         """All of it by name, for programs to read."""

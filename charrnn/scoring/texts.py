@@ -62,6 +62,17 @@ def codes_in(
         yield from cut_as_decided(blocks(source, reading), each, keep_blank, begins)[0]
 
 
+def lengths(codes: Iterable[Codes]) -> list[int]:
+    """How many characters each example has that ends in these."""
+    found: list[int] = []
+    before = 0
+    for block in codes:
+        ends = np.flatnonzero(block == END_CODE)
+        found += np.diff(ends, prepend=-1 - before).tolist() if len(ends) else []
+        before = len(block) - 1 - int(ends[-1]) if len(ends) else before + len(block)
+    return [length - 1 for length in found]
+
+
 def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     """The corpus of a run, or CorpusError: it has moved, or it has changed."""
     check_there(facts)

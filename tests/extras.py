@@ -1,0 +1,20 @@
+"""Packages that come as extras, and may not be there."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import pytest
+
+
+def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """As if that package were not installed."""
+    found = builtins.__import__
+
+    def imported(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return found(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", imported)
