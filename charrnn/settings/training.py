@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings.common import CORPUS, COUNT, LARGEST, LEARNING, NETWORK, SEED, SHARE, SIZE
@@ -24,9 +25,17 @@ class TrainConfig(Checked):
 
     cell: str = setting(
         OneOf(lambda: tuple(CELLS)),
-        "What gets a layer from one state to the next: the book's tanh units, or gated ones.",
+        "What gets a layer from one state to the next: the book's tanh units, or gated ones; or"
+        " the only thing that goes on is the output.",
         panel=NETWORK,
         default="tanh",
+    )
+    teacher_forcing: bool = setting(
+        Flag(),
+        "With --cell output: feed the truth back in its place, so that no step needs another.",
+        panel=NETWORK,
+        default=False,
+        default_in_words="the output",
     )
     ends: str = setting(
         OneOf(lambda: tuple(HEADS)),
@@ -56,6 +65,24 @@ class TrainConfig(Checked):
         "Steps that the gradient goes back; 0: a whole example.",
         panel=LEARNING,
         default_in_words=FITS,
+    )
+    stride: int | None = setting(
+        Whole(1, LARGEST),
+        "Steps whose loss goes back over all of --bptt; then on by as many.",
+        panel=LEARNING,
+        default_in_words="as many as that",
+    )
+    own_inputs: float = setting(
+        Real(0, 1),
+        "Share of inputs that are the network's own draws by the end, growing from 0.",
+        panel=LEARNING,
+        default=0.0,
+    )
+    free_running: int = setting(
+        Whole(0, LARGEST),
+        "Steps in a row, once in each window, that are read from its own draws.",
+        panel=LEARNING,
+        default=0,
     )
     batch: int | None = setting(
         SIZE, "Examples that are read side by side.", panel=LEARNING, default_in_words=FITS
@@ -129,6 +156,10 @@ class TrainConfig(Checked):
         names=("--threads",),
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_together(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(TrainConfig):
@@ -145,6 +176,44 @@ class Fitted(TrainConfig):
     warmup: int
     epochs: int
     check_every: int
+
+    @property
+    def moves_on(self) -> int:
+        """Steps from one window to the next."""
+        return self.bptt if self.stride is None else self.stride
+
+
+def check_together(config: TrainConfig) -> None:
+    """Raise SettingError where settings contradict each other, each of them being possible."""
+    forced, own, free = config.teacher_forcing, config.own_inputs, config.free_running
+    if config.cell == "output" and config.layers not in (None, 1):
+        raise SettingError(
+            f"layers {config.layers} does not go with outputs that are fed back: the layers below"
+            " the top have none",
+            "Let it be 1, or take another cell.",
+            setting="layers",
+        )
+    if forced and config.cell != "output":
+        raise SettingError(
+            f"teacher_forcing feeds the truth back where outputs would be, and {config.cell} units"
+            " feed back their state",
+            "Leave it out, or let the cell be output.",
+            setting="teacher_forcing",
+        )
+    for name, value in (("own_inputs", own), ("free_running", free), ("stride", config.stride)):
+        if forced and value:
+            raise SettingError(
+                f"{name} {value:g} contradicts teacher forcing, by which only the truth is read"
+                " and no gradient goes back",
+                "Leave one of them out.",
+                setting=name,
+            )
+        if name != "own_inputs" and value and config.bptt and value > config.bptt:
+            raise SettingError(
+                f"{name} {value:,} is more than the {config.bptt:,} steps of a window",
+                "Let it be as many at most, or go back over more.",
+                setting=name,
+            )
 
 
 def ending(

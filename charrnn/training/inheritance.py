@@ -24,7 +24,13 @@ OF_SYMBOLS = ("U1", "V", "c")
 def sizes_of(model: LanguageModel) -> dict[str, int | str]:
     """The settings that the parameters of a model decide."""
     a = model.architecture
-    return {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
+    return {
+        "hidden": a.hidden,
+        "layers": a.layers,
+        "cell": a.cell_name,
+        "ends": a.head_name,
+        "teacher_forcing": a.forced,
+    }
 
 
 def sized_like(
