@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
 
+import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.grid import Array64
 from charrnn.network.language_model import LanguageModel
@@ -147,3 +149,34 @@ def test_with_the_truth_fed_back_only_the_last_character_is_known() -> None:
         scorer.begin()
         after.append(scorer.read(encode(text))[0][-1])
     assert after[0] == after[1]
+
+
+def recalled(cell: str, *, forced: bool = False) -> float:
+    """The nats of a character that is the first of its text, after twelve that are tossed up.
+
+    Whatever is remembered, all outputs on the way are alike: half a for the one, half for the other.
+    """
+    tossed = random.Random(0)
+    sides = ["".join(tossed.choices("ab", k=13)) for _ in range(600)]
+    texts = [side + side[0] for side in sides]
+    config = charrnn.TrainConfig(
+        cell=cell,
+        teacher_forcing=forced,
+        hidden=24,
+        layers=1,
+        dropout=0,
+        dropconnect=0,
+        blank=0,
+        bptt=15,
+        batch=20,
+        lr=0.01,
+        epochs=40,
+    )
+    learned = charrnn.fit(texts[:400], config, holdout=0.0)
+    return float(np.mean([learned.surprisal(text).nats[13] for text in texts[400:]]))
+
+
+def test_a_state_remembers_what_outputs_tell_nothing_of_and_outputs_do_not() -> None:
+    assert recalled("tanh") < 0.1
+    assert recalled("output") > 0.6  # tossing up would cost 0.69
+    assert recalled("output", forced=True) > 0.6

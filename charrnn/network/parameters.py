@@ -112,7 +112,9 @@ class Parameters(Mapping[str, Array]):
         return marks.flat
 
 
-FED_BACK = 0.4  # how large the W of outputs that are fed back is at first: as the U of symbols
+FED_BACK = (
+    0.1  # how large the W of outputs that are fed back is at first; they are large themselves
+)
 
 
 def initial(
