@@ -154,7 +154,7 @@ def test_with_the_truth_fed_back_only_the_last_character_is_known() -> None:
 def recalled(cell: str, *, forced: bool = False) -> float:
     """The nats of a character that is the first of its text, after twelve that are tossed up.
 
-    Whatever is remembered, all outputs on the way are alike: half a for the one, half for the other.
+    Whatever is remembered, all that outputs should say on the way is: a and b are as likely.
     """
     tossed = random.Random(0)
     sides = ["".join(tossed.choices("ab", k=13)) for _ in range(600)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def test_every_symbol_counts_exactly_once(
     windows = list(epoch)
     assert Counter(t for window in windows for t in targets(window)) == Counter(text.ids.tolist())
     assert len(windows) == epoch.windows
-    for one, other in zip(windows, windows[1:], strict=False):  # where it says, the next begins
+    for one, other in pairwise(windows):  # where it says, the next begins
         assert one.advance is not None
         np.testing.assert_array_equal(
             one.x[one.advance :][: len(other.x)], other.x[: len(one.x) - one.advance]

@@ -112,9 +112,7 @@ class Parameters(Mapping[str, Array]):
         return marks.flat
 
 
-FED_BACK = (
-    0.1  # how large the W of outputs that are fed back is at first; they are large themselves
-)
+FED_BACK = 0.1  # how large the W of outputs is at first; they are large themselves
 
 
 def initial(
