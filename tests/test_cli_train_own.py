@@ -97,13 +97,17 @@ def test_every_command_knows_a_network_that_feeds_back_outputs(
 @pytest.mark.parametrize(
     ("line", "what", "hint"),
     [
-        ("--teacher-forcing", "--teacher-forcing feeds the truth back", "cell be output"),
-        ("--teacher-forcing --cell gru", "gru units feed back their state", "cell be output"),
+        ("--teacher-forcing", "--teacher-forcing feeds the truth back", "add --cell output"),
+        ("--teacher-forcing --cell gru", "gru units feed back their state", "add --cell output"),
         ("--cell output --layers 2", "--layers 2 does not go with outputs", "Let it be 1"),
         ("--cell output --teacher-forcing --own-inputs 0.5", "--own-inputs 0.5 contra", "Leave"),
         ("--cell output --teacher-forcing --free-running 2", "--free-running 2 contra", "Leave"),
         ("--cell output --teacher-forcing --stride 2", "--stride 2 contradicts", "Leave"),
-        ("--bptt 4 --stride 5", "--stride 5 is more than the 4 steps of a window", "at most"),
+        (
+            "--bptt 4 --stride 5",
+            "--stride 5 is more than the 4 steps of a window",
+            "go back over more: --bptt N",
+        ),
         ("--bptt 4 --free-running 5", "--free-running 5 is more than the 4 steps", "at most"),
         ("--stride 1000000", "--stride 1,000,000 is more than the", "at most"),
     ],

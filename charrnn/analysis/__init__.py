@@ -1,1 +1,1 @@
-"""What a network has made of its texts, how far gradients reach, how like them its own texts are."""
+"""What a network has made of its texts, how far gradients reach, and how like them it writes."""

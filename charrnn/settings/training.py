@@ -32,7 +32,7 @@ class TrainConfig(Checked):
     )
     teacher_forcing: bool = setting(
         Flag(),
-        "With --cell output: feed the truth back in its place, so that no step needs another.",
+        "Where outputs are fed back, feed back the truth instead, so that no step needs another.",
         panel=NETWORK,
         default=False,
         default_in_words="the output",
@@ -68,9 +68,9 @@ class TrainConfig(Checked):
     )
     stride: int | None = setting(
         Whole(1, LARGEST),
-        "Steps whose loss goes back over all of --bptt; then on by as many.",
+        "Steps to move on by; the loss of so many, the last, goes back over the whole window.",
         panel=LEARNING,
-        default_in_words="as many as that",
+        default_in_words="a whole window",
     )
     own_inputs: float = setting(
         Real(0, 1),
@@ -198,6 +198,7 @@ def check_together(config: TrainConfig) -> None:
             f"teacher_forcing feeds the truth back where outputs would be, and {config.cell} units"
             " feed back their state",
             "Leave it out, or let the cell be output.",
+            "fed back",
             setting="teacher_forcing",
         )
     for name, value in (("own_inputs", own), ("free_running", free), ("stride", config.stride)):
@@ -212,6 +213,7 @@ def check_together(config: TrainConfig) -> None:
             raise SettingError(
                 f"{name} {value:,} is more than the {config.bptt:,} steps of a window",
                 "Let it be as many at most, or go back over more.",
+                "window",
                 setting=name,
             )
 
