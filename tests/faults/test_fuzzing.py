@@ -35,13 +35,14 @@ WORDS = {
     "--newlines": ["translate", "keep"],
     "--optimizer": ["adam", "rmsprop", "adagrad", "sgd"],
     "--schedule": ["cosine", "linear", "constant"],
-    "--cell": ["tanh", "gru", "lstm"],
+    "--cell": ["tanh", "gru", "lstm", "output"],
     "--ends": ["symbol", "halt"],
     "--encoding": ["utf-8", "latin-1", "utf-16", "utf-7", "cp1252", "unicode_escape", "gb18030"],
 }
 TRAINING = [
     *("--hidden", "--layers", "--bptt", "--batch", "--lr", "--holdout", "--dropout", "--blank"),
     *("--dropconnect", "--clip", "--warmup", "--weight-decay", "--check-every", "--patience"),
+    *("--stride", "--own-inputs", "--free-running"),
 ]
 SAMPLING = ["--temp", "--top-k", "--top-p", "--seed", "--count"]
 
@@ -109,7 +110,7 @@ def is_finite(row: object) -> None:
     """No number in a row of JSON is infinite, or missing because it was."""
     if isinstance(row, dict):
         for name, value in row.items():
-            assert value is not None or name in ("above", "character", "dynamic"), row
+            assert value is not None or name in ("above", "character", "drawn", "dynamic"), row
             is_finite(value)
     if isinstance(row, float):
         assert math.isfinite(row)
