@@ -36,7 +36,12 @@ SAID: Mapping[int, Said] = {
         ["rcrijsaepu", "oinjpaoiibgaa", "eiaaagrtnbaual", "nsölliinag", "aun"],
         246.12248259422034,
         4.117491795919049,
-    )
+    ),
+    2: Said(  # --cell lstm --ends halt
+        ["tdrlltagru", "plolraolldiba", "glaabittoebuam", "otönnjinaia", "auoa"],
+        247.96398750546814,
+        4.124788466555401,
+    ),
 }
 
 
@@ -70,7 +75,9 @@ def test_a_file_of_an_earlier_format_is_gone_on_with(program: Program, version: 
 
 def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -> None:
     config = charrnn.load("format-1.npz").config
-    assert (config.cell, config.ends) == ("tanh", "symbol")
+    assert (config.cell, config.ends, config.clock) == ("tanh", "symbol", False)
+    config = charrnn.load("format-2.npz").config
+    assert (config.cell, config.ends, config.clock) == ("lstm", "halt", False)
 
 
 def test_a_file_of_today_that_lacks_a_field_is_damaged(program: Program) -> None:

@@ -6,12 +6,13 @@ learned, and how many states a step hands on to the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from math import prod
 
 from charrnn.network.cells import Cell, cell_named
 from charrnn.network.heads import Head, head_named
+from charrnn.network.inputs import INPUTS
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -25,11 +26,11 @@ class Architecture:
     layers: int
     cell_name: str = "tanh"
     head_name: str = "symbol"
+    asked: tuple[str, ...] = ()  # what is to be read besides symbols, whatever the head reads
 
-    def __reduce__(self) -> tuple[type[Architecture], tuple[int, int, int, str, str]]:
+    def __reduce__(self) -> tuple[type[Architecture], tuple[object, ...]]:
         """A copy finds its cell and its head anew."""
-        names = self.cell_name, self.head_name
-        return Architecture, (self.symbols, self.hidden, self.layers, *names)
+        return Architecture, astuple(self)
 
     @cached_property
     def cell(self) -> Cell:
@@ -42,6 +43,11 @@ class Architecture:
         return head_named(self.head_name)
 
     @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """What is read besides symbols: names among INPUTS."""
+        return (*self.asked, *self.head.inputs)
+
+    @cached_property
     def shapes(self) -> Shapes:
         """The arrays that are learned, in the order in which they are stored: see parameters."""
         columns, shapes = self.cell.gates * self.hidden, Shapes()
@@ -52,7 +58,9 @@ class Architecture:
             shapes[f"b{layer}"] = (columns,)
             if self.cell.own_bias:
                 shapes[f"d{layer}"] = (self.cell.own_bias * self.hidden,)
-        return shapes | {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
+        shapes |= {f"U1.{name}": (columns, INPUTS[name].width) for name in self.inputs}
+        shapes |= {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
+        return shapes | dict(self.head.lengths.shapes if self.head.lengths else {})
 
     @cached_property
     def parameter_count(self) -> int:

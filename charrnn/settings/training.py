@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings.common import CORPUS, COUNT, LARGEST, LEARNING, NETWORK, SEED, SHARE, SIZE
@@ -30,9 +31,17 @@ class TrainConfig(Checked):
     )
     ends: str = setting(
         OneOf(lambda: tuple(HEADS)),
-        "How a text ends: a symbol like the others, or a unit that halts.",
+        "How a text ends: a symbol like the others, a unit that halts, or a length that is drawn"
+        " before the first character.",
         panel=NETWORK,
         default="symbol",
+    )
+    clock: bool = setting(
+        Flag(),
+        "Let the network read how far into its example it is.",
+        panel=NETWORK,
+        default=False,
+        names=("--clock",),
     )
     hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
     layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
@@ -128,6 +137,16 @@ class TrainConfig(Checked):
         default_in_words="the cores there are, up to 4",
         names=("--threads",),
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.carry and self.ends == "length":
+            raise SettingError(
+                "carry and ends length exclude each other: where examples follow each other as a"
+                " book does, none has a length of its own",
+                "Leave one of them out.",
+                setting="carry",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ is padded and nothing dropped, and short and long examples take the same path.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +48,25 @@ class Epoch:
     """
 
     def __init__(
-        self, examples: Examples, lanes: int, steps: int, seed: int, epoch: int, carry: bool = False
+        self,
+        examples: Examples,
+        lanes: int,
+        steps: int,
+        seed: int,
+        epoch: int,
+        carry: bool = False,
+        *,
+        counting: bool = False,  # characters, for a network that reads how many there are
     ) -> None:
         self.examples = examples
+        self.counting = counting
         self.steps = steps
         self.carry = carry
         rng = np.random.default_rng([seed, ORDER, epoch])
         self.order = np.arange(len(examples), dtype=np.uint32)
         if not carry:
             rng.shuffle(self.order)
+        self._none: Positions = np.empty((2, 0), np.int64)
         total = len(examples.ids)
         turn = int(rng.integers(total))
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
@@ -77,11 +87,18 @@ class Epoch:
             count = min(at_once, self.windows - window)
             rows = np.empty((count * self.steps + 1, lanes), self.examples.ids.dtype)
             rows[0] = before
+            places = np.empty((2, count * self.steps if self.counting else 0, lanes), np.int64)
             for lane, cursor in enumerate(cursors):
-                rows[1:, lane] = self._read(cursor, count * self.steps)
+                rows[1:, lane], counts = self._read(cursor, count * self.steps)
+                places[..., lane] = counts
             before = rows[-1].copy()
             for start in range(0, count * self.steps, self.steps):
-                yield self._window(rows[start : start + self.steps + 1], window * self.steps)
+                these = slice(start, start + self.steps)
+                made = self._window(rows[start : start + self.steps + 1], window * self.steps)
+                if self.counting:
+                    clock, left = places[:, these][:, : len(made.x)]
+                    made = replace(made, clock=clock, left=left)
+                yield made
                 window += 1
 
     def _window(self, rows: Ids, at: int) -> Window:
@@ -92,9 +109,11 @@ class Epoch:
         x = rows[:-1]
         return Window(x, rows[1:], None if self.carry else x == END, idle)
 
-    def _read(self, cursor: Cursor, count: int) -> Ids:
-        """The next symbols of a lane; the cursor moves past them."""
-        parts = []
+    def _read(self, cursor: Cursor, count: int) -> tuple[Ids, Positions]:
+        """The next symbols of a lane; how many characters of its example come before each, and how
+        many from it on, (2, count), where they are counted. The cursor moves past them.
+        """
+        parts, counts = [], []
         starts = self.examples.starts
         while count:
             mean = max(1, len(self.examples.ids) // len(self.examples))
@@ -108,13 +127,18 @@ class Epoch:
             shifts[1:] -= ends[:-1]
             last = min(whole + 1, len(these))
             lengths = np.diff(np.minimum(ends[:last], taken), prepend=0)
-            parts.append(self.examples.ids[np.repeat(shifts[:last], lengths) + np.arange(taken)])
+            places = np.repeat(shifts[:last], lengths) + np.arange(taken)
+            parts.append(self.examples.ids[places])
+            if self.counting:
+                whole_of = np.repeat(these[:last], lengths)
+                first, after = starts[whole_of].astype(np.int64), starts[whole_of + 1]
+                counts.append(np.array([places - first, after - 1 - places]))
             if whole:
                 cursor.offset = 0
             cursor.offset += taken - (int(ends[whole - 1]) if whole else 0)
             cursor.place = (cursor.place + whole) % len(self.order)
             count -= taken
-        return np.concatenate(parts)
+        return np.concatenate(parts), np.concatenate([self._none, *counts], 1)
 
     def _symbol_before(self, cursor: Cursor) -> int:
         if cursor.offset == 0:

@@ -105,6 +105,10 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
     rng = np.random.default_rng([config.seed, WEIGHTS])
     if model is None:
         p = initial(architecture, log_frequencies(corpus), rng)
+        lengths = architecture.head.lengths
+        if lengths is not None:
+            starts = corpus.train.starts.astype(np.int64)
+            lengths.begin(p, np.diff(starts) - 1)
     else:
         size = len(corpus.train.ids)
         softened = (np.exp(log_frequencies(corpus)) * size + 1) / (size + architecture.symbols)
@@ -117,7 +121,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
 
 def architecture_of(config: Fitted, symbols: int) -> Architecture:
     """The network that these settings ask for, over so many symbols."""
-    return Architecture(symbols, config.hidden, config.layers, config.cell, config.ends)
+    asked = ("clock",) if config.clock else ()
+    return Architecture(symbols, config.hidden, config.layers, config.cell, config.ends, asked)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -191,7 +196,13 @@ class Learner:
         """The windows of this epoch that are still to be read."""
         state, config = self.state, self.config
         epoch = Epoch(
-            self.corpus.train, config.batch, config.bptt, config.seed, state.epoch, config.carry
+            self.corpus.train,
+            config.batch,
+            config.bptt,
+            config.seed,
+            state.epoch,
+            config.carry,
+            counting=bool(state.parameters.architecture.inputs),
         )
         self.windows = epoch.windows
         if state.window >= self.windows:
