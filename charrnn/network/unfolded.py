@@ -131,7 +131,7 @@ class Unfolded:
         self._backward(p, window, starts, masks, gradient)
         lengths = self.architecture.head.lengths
         if lengths is not None:
-            total += lengths.add_gradient(p, lengths_in(window)[1], scale, gradient)
+            total += lengths.fill_gradient(p, lengths_in(window)[1], scale, gradient)
         self._move_on(steps)
         return total
 

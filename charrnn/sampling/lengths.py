@@ -145,7 +145,8 @@ class LengthChoice:
             each = log_p - many
             each[-1] = -np.inf if len(each) > 1 else 0.0
             if temperature == 0:
-                return np.eye(len(each))[int(np.argmax(each))]
+                each = np.where(np.arange(len(each)) == int(np.argmax(each)), 0.0, -np.inf)
+                temperature, many = 1.0, np.zeros(len(each))
             found = many + each / max(temperature, COLDEST)
         chances: Array64 = np.exp(found - found.max())
         return chances

@@ -38,8 +38,8 @@ class Lengths:
     shapes: Mapping[str, tuple[int, ...]]  # of its parameters
     begin: Callable[[Parameters, Integers], None]  # fills them, to suit such lengths (n,)
     nats: Callable[[Parameters, Integers], Array64]  # -log P(tau): (n,) -> (n,)
-    # the sum of that over (n,), its gradient times a weight added to the last
-    add_gradient: Callable[[Parameters, Integers, float, Parameters], float]
+    # the sum of that over (n,), its gradient times a weight left in the last
+    fill_gradient: Callable[[Parameters, Integers, float, Parameters], float]
     log_at_least: Callable[[Parameters, Array64], Array64]  # log P(tau >= n): (n,) -> (n,)
 
 

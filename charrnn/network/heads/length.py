@@ -58,8 +58,8 @@ def nats(p: Parameters, tau: Integers) -> Array64:
     return found
 
 
-def add_gradient(p: Parameters, tau: Integers, weight: float, gradient: Parameters) -> float:
-    """The sum of -log P(tau); its gradient times the weight is added."""
+def fill_gradient(p: Parameters, tau: Integers, weight: float, gradient: Parameters) -> float:
+    """The sum of -log P(tau); its gradient times the weight is left in ``gradient``."""
     each, a, b, apart = by_part(p, tau)
     most = each.max(1, keepdims=True)
     shares = np.exp(each - most)
@@ -74,7 +74,7 @@ def add_gradient(p: Parameters, tau: Integers, weight: float, gradient: Paramete
     d_width = -(d_a * a + d_b * np.where(np.isfinite(b), b, 0))
     d_share = shares - np.exp(log_w)
     for name, d in (("share", d_share), ("place", shares * d_place), ("width", shares * d_width)):
-        gradient[f"tau.{name}"][...] -= weight * d.sum(0)
+        gradient[f"tau.{name}"][...] = -weight * d.sum(0)
     return float(-(most + np.log(sums)).sum())
 
 
@@ -139,5 +139,5 @@ LENGTH = Head(
     logits,
     gradient,
     inputs=("left",),
-    lengths=Lengths(SHAPES, begin, nats, add_gradient, log_at_least),
+    lengths=Lengths(SHAPES, begin, nats, fill_gradient, log_at_least),
 )
