@@ -140,13 +140,7 @@ class TrainConfig(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.carry and self.ends == "length":
-            raise SettingError(
-                "carry and ends length exclude each other: where examples follow each other as a"
-                " book does, none has a length of its own",
-                "Leave one of them out.",
-                setting="carry",
-            )
+        check_together(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +158,17 @@ class Fitted(TrainConfig):
     warmup: int
     epochs: int
     check_every: int
+
+
+def check_together(config: TrainConfig) -> None:
+    """Raise SettingError where settings contradict each other, each of them being possible."""
+    if config.carry and config.ends == "length":
+        raise SettingError(
+            "carry and ends length exclude each other: where examples follow each other as a book"
+            " does, none has a length of its own",
+            "Leave one of them out.",
+            setting="carry",
+        )
 
 
 def ending(

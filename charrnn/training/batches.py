@@ -56,22 +56,24 @@ class Epoch:
         epoch: int,
         carry: bool = False,
         *,
-        counting: bool = False,  # characters, for a network that reads how many there are
+        counting: bool = False,
     ) -> None:
+        """``counting`` is for a network that reads where in its example it is."""
         self.examples = examples
-        self.counting = counting
         self.steps = steps
         self.carry = carry
         rng = np.random.default_rng([seed, ORDER, epoch])
         self.order = np.arange(len(examples), dtype=np.uint32)
         if not carry:
             rng.shuffle(self.order)
-        self._none: Positions = np.empty((2, 0), np.int64)
         total = len(examples.ids)
         turn = int(rng.integers(total))
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
         self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
         self.lengths = np.diff(self.bounds)
+        self.stops: Positions | None = None  # (n,) of examples, in their order, on the circle
+        if counting:
+            self.stops = np.cumsum(np.diff(examples.starts.astype(np.int64))[self.order])
         self.windows = -(-int(self.lengths.max()) // steps)
 
     def __iter__(self) -> Iterator[Window]:
@@ -87,18 +89,11 @@ class Epoch:
             count = min(at_once, self.windows - window)
             rows = np.empty((count * self.steps + 1, lanes), self.examples.ids.dtype)
             rows[0] = before
-            places = np.empty((2, count * self.steps if self.counting else 0, lanes), np.int64)
             for lane, cursor in enumerate(cursors):
-                rows[1:, lane], counts = self._read(cursor, count * self.steps)
-                places[..., lane] = counts
+                rows[1:, lane] = self._read(cursor, count * self.steps)
             before = rows[-1].copy()
             for start in range(0, count * self.steps, self.steps):
-                these = slice(start, start + self.steps)
-                made = self._window(rows[start : start + self.steps + 1], window * self.steps)
-                if self.counting:
-                    clock, left = places[:, these][:, : len(made.x)]
-                    made = replace(made, clock=clock, left=left)
-                yield made
+                yield self._window(rows[start : start + self.steps + 1], window * self.steps)
                 window += 1
 
     def _window(self, rows: Ids, at: int) -> Window:
@@ -107,13 +102,21 @@ class Epoch:
         rows = rows[: steps + 1].astype(np.intp)
         idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
         x = rows[:-1]
-        return Window(x, rows[1:], None if self.carry else x == END, idle)
+        window = Window(x, rows[1:], None if self.carry else x == END, idle)
+        return window if self.stops is None else self._counted(window, at)
 
-    def _read(self, cursor: Cursor, count: int) -> tuple[Ids, Positions]:
-        """The next symbols of a lane; how many characters of its example come before each, and how
-        many from it on, (2, count), where they are counted. The cursor moves past them.
-        """
-        parts, counts = [], []
+    def _counted(self, window: Window, at: int) -> Window:
+        """The same with how many characters were read, and how many are left, at each place."""
+        assert self.stops is not None
+        steps = np.arange(len(window.x))[:, None]
+        places = (self.bounds[:-1] + at + steps) % self.stops[-1]
+        which = np.searchsorted(self.stops, places, side="right")
+        first = np.where(which == 0, 0, self.stops[which - 1])
+        return replace(window, clock=places - first, left=self.stops[which] - 1 - places)
+
+    def _read(self, cursor: Cursor, count: int) -> Ids:
+        """The next symbols of a lane; the cursor moves past them."""
+        parts = []
         starts = self.examples.starts
         while count:
             mean = max(1, len(self.examples.ids) // len(self.examples))
@@ -127,18 +130,13 @@ class Epoch:
             shifts[1:] -= ends[:-1]
             last = min(whole + 1, len(these))
             lengths = np.diff(np.minimum(ends[:last], taken), prepend=0)
-            places = np.repeat(shifts[:last], lengths) + np.arange(taken)
-            parts.append(self.examples.ids[places])
-            if self.counting:
-                whole_of = np.repeat(these[:last], lengths)
-                first, after = starts[whole_of].astype(np.int64), starts[whole_of + 1]
-                counts.append(np.array([places - first, after - 1 - places]))
+            parts.append(self.examples.ids[np.repeat(shifts[:last], lengths) + np.arange(taken)])
             if whole:
                 cursor.offset = 0
             cursor.offset += taken - (int(ends[whole - 1]) if whole else 0)
             cursor.place = (cursor.place + whole) % len(self.order)
             count -= taken
-        return np.concatenate(parts), np.concatenate([self._none, *counts], 1)
+        return np.concatenate(parts)
 
     def _symbol_before(self, cursor: Cursor) -> int:
         if cursor.offset == 0:

@@ -121,8 +121,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
 
 def architecture_of(config: Fitted, symbols: int) -> Architecture:
     """The network that these settings ask for, over so many symbols."""
-    asked = ("clock",) if config.clock else ()
-    return Architecture(symbols, config.hidden, config.layers, config.cell, config.ends, asked)
+    sizes = symbols, config.hidden, config.layers, config.cell, config.ends
+    return Architecture(*sizes, asked=("clock",) if config.clock else ())
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
