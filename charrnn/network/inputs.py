@@ -3,10 +3,10 @@
     a(t) = b + W h(t-1) + U x(t) + C f(n)        (10.8) with a block of columns beside U
 
 n counts characters, and f(n) are a few numbers that are smooth in it: what fades at several rates,
-so that each of them tells apart what the others no longer do, and either waves, which tell where in
-a rhythm, or marks, which single out the last few. As the count begins afresh with each example, it
-is a function of the place alone, known to whoever lays out a window, and nothing of it has to be
-handed on from one window to the next.
+so that each of them tells apart what the others no longer do, and waves of several lengths, which
+tell neighbours apart. Far from the end they calm down, and the last few have a mark each besides.
+As the count begins afresh with each example, it is a function of the place alone, known to whoever
+lays out a window, and nothing of it has to be handed on from one window to the next.
 
     clock     n = how many characters were read
     left      n = tau - t, how many are still to come, the one that is to be said among them
@@ -31,6 +31,7 @@ Counts = NDArray[np.int64]
 
 FADING: Final = (2, 6, 20, 60, 200)  # characters in which a number fades to a third
 WAVES: Final = (2, 3, 4, 5, 8, 16, 32)  # characters from crest to crest
+CALM: Final = 30  # characters from the end in which the waves fade to a third
 MARKS: Final = 8  # of the last few
 KNOWN: Final = 1 << 12  # counts that are told apart
 ROUND: Final = 480  # of the waves: from KNOWN on the clock goes round and round
@@ -60,15 +61,20 @@ class Input:
 def of_clock() -> Array:
     """What has faded since the beginning, and where on each wave one is."""
     n = np.arange(KNOWN + ROUND)[:, None]
-    turns = 2 * np.pi * (n % ROUND) / WAVES
-    waves = np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of 2, sine is always 0
-    return np.concatenate([np.exp(-n / FADING), waves], 1)
+    return np.concatenate([np.exp(-n / FADING), waves(n)], 1)
 
 
 def of_left() -> Array:
-    """What will have faded by the end, and a mark for each of the last few."""
+    """The same, seen from the end, with a mark for each of the last few."""
     n = np.arange(KNOWN)[:, None]
-    return np.concatenate([np.exp(-n / FADING), n == np.arange(1, MARKS + 1)], 1)
+    marks = n == np.arange(1, MARKS + 1)
+    return np.concatenate([np.exp(-n / FADING), np.exp(-n / CALM) * waves(n), marks], 1)
+
+
+def waves(n: Counts) -> Array:
+    """How high each of them is, (N, ...)."""
+    turns = 2 * np.pi * (n % ROUND) / WAVES
+    return np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of 2, sine is always 0
 
 
 # name -> what is counted; its columns are U1.name

@@ -21,9 +21,7 @@ LONG = ("chapter",)  # only where they are asked for
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", help=", ".join((*SECTIONS, *LONG))
-    )
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS + LONG))
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
     options = parser.parse_args()

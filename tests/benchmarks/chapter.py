@@ -30,12 +30,13 @@ def report(corpora: list[str]) -> None:
     for corpus in ["dinosaurs", *corpora]:
         print(f"\n| {Path(corpus).stem} | nats per character | beside the first | seconds |")
         print("|---|---|---|---|", flush=True)
-        first = None
+        found: list[float] = []
         for name, options in SYSTEMS.items():
             runs = [trained([corpus, *options], seed) for seed in SEEDS]
             losses = [figure(summary["best"], "nats_per_character") for summary, _ in runs]
             loss = statistics.median(losses)
-            first = loss if first is None else first
+            found.append(loss)
+            first = found[0]
             seconds = statistics.median(seconds for _, seconds in runs)
             system = f"{name}, `{' '.join(options) or 'train'}`"
             print(f"| {system} | {loss:.3f} | {loss - first:+.3f} | {seconds:.0f} |", flush=True)
