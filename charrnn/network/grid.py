@@ -64,8 +64,8 @@ class Grid:
         return large_for(self.state_bits)
 
     def parameters(self, p: Parameters) -> Parameters:
-        """The same in float64; on the grid, where they are multiplied by a state."""
-        exact = Parameters(p.architecture, p.flat.astype(np.float64))
+        """Those of the plain network in float64; on the grid, where a state multiplies them."""
+        exact = Parameters(p.architecture, p.flat.astype(np.float64)).plain()
         for name, array in exact.items():
             if array.ndim == 2 and name != "U1":  # of which single rows are read
                 array[...] = on_grid(array, self.weight_bits)

@@ -3,10 +3,10 @@
     P(tau | prime)  ~  P(tau) P(prime | tau)          for every tau that is at least the prime's
 
 A prime is read once for every length that it could be the beginning of, side by side. Lengths have
-no largest: so the likely ones, up to MOST of them, are gone through one by one; where there are
-more, they are parted into as many ranges that are about as probable, and what the prime costs in
-the middle of a range stands for all of it, which is what a network that reads tau - t as smooth
-numbers makes of it too. With no prime nothing is approximate.
+no largest: so the next hundred or so are gone through one by one, and those beyond are parted into
+ranges, none of them much of the whole nor much wider than what came before it. What the prime costs
+in the middle of a range stands for all of it: that alone is approximate, and little so, for to a
+network tau - t looks the more alike the larger it is. With no prime nothing is.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Tau = NDArray[np.int64]
 
-MOST: Final = 512  # lengths, or ranges of them
+MOST: Final = 512  # lengths, and ranges of them
 WORK: Final = 1 << 16  # symbols of a prime that are read, for all of them
 FEWEST: Final = 16
-REST: Final = -30.0  # log of the share of lengths beyond those that are gone through one by one
+FAR: Final = 1 << 40  # characters beyond the prime, from which on all is one range
 LARGEST: Final = 1 << 60
 
 
@@ -115,14 +115,11 @@ class LengthChoice:
 
     def _ranges(self, most: int) -> tuple[Tau, Tau, Array64]:
         """Their first lengths, those after their last, and log P of each."""
-        least = self.least
-        rest = self._log_at_least(np.array([least + most - 1], np.int64))
-        whole = self._log_at_least(np.array([least], np.int64))
-        if rest[0] - whole[0] < REST or len(self._read) == 1:
-            first = np.arange(least, least + most)
-        else:
-            shares = np.arange(most) / most
-            first = np.unique(self._at_share(shares, np.int64(least), np.int64(LARGEST)))
+        least, few = self.least, most // 4
+        shares = np.arange(2 * few) / (2 * few)
+        by_share = self._at_share(shares, np.int64(least), np.int64(LARGEST))
+        wider = np.geomspace(few, FAR, few).astype(np.int64)
+        first = np.unique(np.concatenate([by_share, least + np.arange(few), least + wider]))
         stop = np.append(first[1:], LARGEST)
         starting, after = self._log_at_least(first), self._log_at_least(stop)
         after[-1] = -np.inf

@@ -24,8 +24,14 @@ OF_SYMBOLS = ("U1", "V", "c")
 def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
     """The settings that the parameters of a model decide."""
     a = model.architecture
-    names = {"cell": a.cell_name, "ends": a.head_name}
-    return {"hidden": a.hidden, "layers": a.layers, **names, "clock": "clock" in a.asked}
+    return {
+        "hidden": a.hidden,
+        "layers": a.layers,
+        "cell": a.cell_name,
+        "ends": a.head_name,
+        "clock": "clock" in a.asked,
+        "teacher_forcing": a.forced,
+    }
 
 
 def sized_like(

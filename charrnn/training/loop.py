@@ -32,6 +32,7 @@ from charrnn.training.batches import Epoch
 from charrnn.training.checkup import Validator
 from charrnn.training.inheritance import inherited
 from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
+from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.schedules import rate
 from charrnn.training.stopwatch import Stopwatch
 
@@ -122,7 +123,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
 def architecture_of(config: Fitted, symbols: int) -> Architecture:
     """The network that these settings ask for, over so many symbols."""
     sizes = symbols, config.hidden, config.layers, config.cell, config.ends
-    return Architecture(*sizes, asked=("clock",) if config.clock else ())
+    asked = ("clock",) if config.clock else ()
+    return Architecture(*sizes, forced=config.teacher_forcing, asked=asked)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -187,6 +189,7 @@ class Learner:
         self.regularization = Regularization(
             p, config.batch, config.seed, config.dropout, config.dropconnect, config.blank
         )
+        self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()
         self.limit = 4 * entropy(log_frequencies(corpus)) + 10  # nats each: more is divergence
@@ -202,6 +205,7 @@ class Learner:
             config.seed,
             state.epoch,
             config.carry,
+            config.moves_on,
             counting=bool(state.parameters.architecture.inputs),
         )
         self.windows = epoch.windows
@@ -222,16 +226,17 @@ class Learner:
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         hiding = self.regularization
         hiding.begin(state.step)
+        window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
         nats = self.parallel.nats_and_gradient(
             hiding.weights(state.parameters),
             hiding.characters(window),
             gradient,
-            self.parallel.weight,
+            1 / (config.batch * config.moves_on),  # of a loss in the mean over a full window
             hiding.units(),
         )
         hiding.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
-        count = window.y.size - (0 if window.idle is None else int(window.idle.sum()))
+        count = window.count
         self.check_bounds(nats / count if math.isfinite(norm) else norm)
         state.step += 1
         self.optimizer.update(state.parameters.flat, gradient.flat, state.moments, state.step, lr)

@@ -14,7 +14,7 @@ from importlib import import_module
 
 from charrnn.cli.thread_count import prepare
 
-SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora")
+SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora", "feedback")
 LONG = ("chapter",)  # only where they are asked for
 
 

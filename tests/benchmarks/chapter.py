@@ -22,6 +22,10 @@ SYSTEMS: dict[str, list[str]] = {
     "the length comes first": ["--ends", "length"],
     "time is an input": ["--clock"],
     "the length first, and time": ["--ends", "length", "--clock"],
+    "outputs are fed back": ["--cell", "output"],
+    "teacher forcing": ["--cell", "output", "--teacher-forcing"],
+    "its own inputs": ["--own-inputs", "0.25"],
+    "free-running": ["--free-running", "4"],
 }
 
 
