@@ -11,6 +11,7 @@ network tau - t looks the more alike the larger it is. With no prime nothing is.
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ MOST: Final = 512  # lengths, and ranges of them
 WORK: Final = 1 << 16  # symbols of a prime that are read, for all of them
 FEWEST: Final = 16
 FAR: Final = 1 << 40  # characters beyond the prime, from which on all is one range
+RARE: Final = 1e-3  # of all texts
 LARGEST: Final = 1 << 60
 
 
@@ -133,14 +135,15 @@ class LengthChoice:
         return found
 
     def _tempered(self, log_p: Array64, temperature: float) -> Array64:
-        """Chances, not yet of sum 1. At another temperature than 1 what lies beyond the last length
-        that is looked at is left out, for it could be more than all the rest.
+        """Chances, not yet of sum 1. At another temperature than 1 the longest are left out, which
+        together are RARE: there is no end of them, and they could be more than all the rest.
         """
         found = log_p
         if temperature != 1:
             many = np.log((self._stop - self._first).astype(np.float64))
             each = log_p - many
-            each[-1] = -np.inf if len(each) > 1 else 0.0
+            beyond = self._log_at_least(self._first) - self._log_at_least(self._first[:1])
+            each[beyond < math.log(RARE)] = -np.inf
             if temperature == 0:
                 each = np.where(np.arange(len(each)) == int(np.argmax(each)), 0.0, -np.inf)
                 temperature, many = 1.0, np.zeros(len(each))
