@@ -78,6 +78,7 @@ def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -
     assert (config.cell, config.ends) == ("tanh", "symbol")
     config = charrnn.load("format-2.npz").config
     assert (config.cell, config.ends) == ("gru", "halt")
+    assert config.clock is False
     assert (config.teacher_forcing, config.own_inputs, config.free_running) == (False, 0, 0)
     assert config.stride is None
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.analysis.walk import Places, Walk
+from charrnn.network.inputs import read_before, still_to_come
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State, Window
@@ -121,7 +122,9 @@ def stretches(ids: Ids, *, carry: bool) -> Window:
     steps = np.arange(min(length, LENGTH) + 1)
     symbols = read[np.array(firsts) + steps[:, None]].astype(np.intp)
     x, y = symbols[:-1], symbols[1:]
-    return Window(x, y, None if carry else x == END)
+    places = np.array(firsts) + steps[:-1, None]  # of what should be said, in the text
+    clock, left = read_before(ids)[places], still_to_come(ids)[places]
+    return Window(x, y, None if carry else x == END, clock=clock, left=left)
 
 
 def places(window: Window, count: int) -> tuple[Places, Places]:

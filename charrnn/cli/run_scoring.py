@@ -107,7 +107,8 @@ def run(options: Options, workers: int, console: Console) -> None:
     origins = Origins() if options.sources else Counted()
     text = the_text(options, model, corpus, origins)
     summaries = [
-        Summary(text.name, text.examples_are, str(path), options.dynamic) for path in options.models
+        Summary(text.name, text.examples_are, str(path), options.dynamic, one.config.ends)
+        for path, one in zip(options.models, models, strict=True)
     ]
     others: Sequence[Listener] = summaries[1:]
     heard = Heard()

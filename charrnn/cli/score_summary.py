@@ -18,7 +18,7 @@ from charrnn.scoring.markov import Baseline
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
-FIRST = 20  # columns for a name
+FIRST = 21  # columns for a name
 COLUMNS = (
     Column("", FIRST, is_left=True),
     Column("nats", 8),
@@ -30,11 +30,14 @@ COLUMNS = (
 class Summary:
     """Adds up what it hears."""
 
-    def __init__(self, name: str, examples_are: str, model: str, rate: float | None) -> None:
+    def __init__(
+        self, name: str, examples_are: str, model: str, rate: float | None, ends: str = "symbol"
+    ) -> None:
         self.name = name
         self.examples_are = examples_are
         self.model = model
         self.rate = rate
+        self.ends_apart = ends != "symbol"  # whether what ENDs cost is told apart
         self.score = Score()
         self.baselines: list[Baseline] = []
         self.drawn: DrawnTexts | None = None
@@ -101,12 +104,18 @@ class Summary:
             f" {count(self.score.ends, 'end')}{learning}"
         )
 
+    def figures(self) -> dict[str, object]:
+        """The sums for programs."""
+        ending = self.score.ending
+        apart = {"nats": ending.nats, "nats_per_example": ending.nats_per_character}
+        return self.score.figures() | ({"ending": apart} if self.ends_apart else {})
+
     def as_json(self) -> dict[str, object]:
         """All of it for programs."""
         return {
             "text": self.name,
             "examples": self.score.ends,
-            **self.score.figures(),
+            **self.figures(),
             "baselines": {
                 one.name: Mean(one.nats_per_character, 1).per_character() for one in self.baselines
             },
@@ -142,7 +151,7 @@ def show(
         console.note(first.in_a_line())
     elif as_json:
         several = {
-            summary.model: {**summary.score.figures(), "drawn": summary.drawn_as_json()}
+            summary.model: {**summary.figures(), "drawn": summary.drawn_as_json()}
             for summary in summaries
         }
         beside = {"models": several} if len(summaries) > 1 else {}
@@ -214,10 +223,13 @@ def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[
         "per character": [cells(score.overall) for score in scores],
         "ends not counted": [cells(score.without_end) for score in scores],
         "unseen not counted": [cells(score.without_unknown) for score in scores],
+        "the end, per example": [cells(score.ending) for score in scores],
         "per byte": [{"bits": figure(score.bits_per_byte)} for score in scores],
     }
     if not any(score.unknown for score in scores):
         del forms["unseen not counted"]
+    if not any(summary.ends_apart for summary in summaries):
+        del forms["the end, per example"]
     for name, each in forms.items():
         if not any(key in heads.values() for key in each[0]):
             continue

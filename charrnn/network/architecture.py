@@ -12,6 +12,7 @@ from math import prod
 
 from charrnn.network.cells import Cell, cell_named
 from charrnn.network.heads import Head, head_named
+from charrnn.network.inputs import INPUTS
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -26,6 +27,7 @@ class Architecture:
     cell_name: str = "tanh"
     head_name: str = "symbol"
     forced: bool = False  # whether the truth is fed back in place of the outputs
+    asked: tuple[str, ...] = ()  # what is to be read besides symbols, whatever the head reads
 
     def __reduce__(self) -> tuple[type[Architecture], tuple[object, ...]]:
         """A copy finds its cell and its head anew."""
@@ -40,6 +42,11 @@ class Architecture:
     def head(self) -> Head:
         """What turns outputs into a distribution over the next symbol."""
         return head_named(self.head_name)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """What is read besides symbols: names among INPUTS."""
+        return (*self.asked, *self.head.inputs)
 
     @cached_property
     def plain(self) -> Architecture:
@@ -60,7 +67,9 @@ class Architecture:
             shapes[f"b{layer}"] = (columns,)
             if self.cell.own_bias:
                 shapes[f"d{layer}"] = (self.cell.own_bias * self.hidden,)
-        return shapes | {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
+        shapes |= {f"U1.{name}": (columns, INPUTS[name].width) for name in self.inputs}
+        shapes |= {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
+        return shapes | dict(self.head.lengths.shapes if self.head.lengths else {})
 
     @cached_property
     def parameter_count(self) -> int:

@@ -111,6 +111,8 @@ class Parallel:
                 begins=None if window.begins is None else window.begins[:, start:stop],
                 idle=None if window.idle is None else window.idle[:, start:stop],
                 settles=None if window.settles is None else window.settles[:, start:stop],
+                clock=None if window.clock is None else window.clock[:, start:stop],
+                left=None if window.left is None else window.left[:, start:stop],
             )
             for start, stop in self._spans()
         ]

@@ -7,8 +7,10 @@ A network of L layers of a cell with G gates has
     Wl (G H, H)  from the state before; (G H, K) where the output before is fed back
     bl (G H,)
     dl           what some cells add to a part of W h: see own_bias
+    U1.name (G H, F)  from an input that is no symbol: see inputs
     V  (K, H)    from the top layer to the output
     c  (K,)
+    tau.name     what a distribution over lengths is made of: see heads
 
 laid end to end in one flat array, of which the named arrays are views. So whoever has to treat
 all numbers alike (the optimiser, the norm of a gradient) takes ``flat``, and whoever

@@ -25,9 +25,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.grid import Grid
+from charrnn.network.inputs import INPUTS
 from charrnn.network.layer import Layer, Starts
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
+from charrnn.vocabulary import END
 
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: what dropout lets through, and scaled how
@@ -42,6 +44,8 @@ class Window:
     begins: NDArray[np.bool_] | None = None  # (T, B) where the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) what counts for nothing
     settles: NDArray[np.bool_] | None = None  # (T, B) where the state settles on a coarser grid
+    clock: Integers | None = None  # (T, B) how many characters of the example were read
+    left: Integers | None = None  # (T, B) how many are still to come: see inputs
     counts_from: int = 0  # the step of the first loss; those before are there to go back through
     advance: int | None = None  # steps to where the next window begins: all of them
 
@@ -84,7 +88,7 @@ class Unfolded:
         grid: Grid | None = None,
     ) -> None:
         self.architecture, self.lanes = architecture, lanes
-        large = 0.0 if grid is None else grid.large
+        self.large = large = 0.0 if grid is None else grid.large
         self.layers = [
             Layer(architecture.cell, steps, lanes, architecture.hidden, dtype, large)
             for _ in range(architecture.layers)
@@ -115,6 +119,10 @@ class Unfolded:
         """-log y_hat at y for each place of the window, (T, B); the state moves on."""
         top = self._forward(self._plainly(p), window, window.starts(), None)
         nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
+        lengths = self.architecture.head.lengths
+        if lengths is not None:  # which is what END costs
+            ends, tau = lengths_in(window)
+            nats[ends] = lengths.nats(p, tau)
         self._move_on(window)
         return nats.reshape(window.y.shape)
 
@@ -143,16 +151,28 @@ class Unfolded:
             rows_of(top[first:]),
             window.y[first:].reshape(-1),
             scale,
-            None if window.idle is None else np.flatnonzero(window.idle[first:]),
+            self._silent(window),
             self.architecture.state_bounds[0] * loudest,
             of_plain,
             rows_of(d[first:steps]),
         )
         self._backward(plain, window, starts, masks, of_plain)
+        lengths = self.architecture.head.lengths
+        if lengths is not None:
+            total += lengths.fill_gradient(p, lengths_in(window)[1], scale, of_plain)
         if self._plain:
             p.gradient_from(of_plain, gradient)
         self._move_on(window)
         return total
+
+    def _silent(self, window: Window) -> Integers | None:
+        """The places where the readout has nothing to say, among those whose loss counts."""
+        silent, y = window.idle, window.y[window.counts_from :]
+        if silent is not None:
+            silent = silent[window.counts_from :]
+        if self.architecture.head.lengths is not None:
+            silent = y == END if silent is None else silent | (y == END)
+        return None if silent is None else np.flatnonzero(silent)
 
     def _plainly(self, p: Parameters) -> Parameters:
         """The parameters of the plain network that does the same."""
@@ -173,6 +193,9 @@ class Unfolded:
             ux, h = layer.ux[:steps], layer.h[1 : steps + 1]
             if below is None:
                 np.take(U + b, window.x, axis=0, out=ux, mode="clip")  # x one-hot: U x is a row
+                for name in self.architecture.inputs:
+                    seen = self.seen(name, window)
+                    rows_of(ux)[...] += rows_of(seen) @ p[f"U1.{name}"].T
             else:
                 np.matmul(rows_of(below), U.T, out=rows_of(ux))
                 np.add(ux, b, out=ux)
@@ -216,6 +239,9 @@ class Unfolded:
             else:
                 sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], self.one_hot)  # (10.28)
                 gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
+                for name in self.architecture.inputs:
+                    seen = rows_of(self.seen(name, window))
+                    np.matmul(d_ux.T, seen, out=gradient[f"U1.{name}"])  # (10.28)
             if self.comes_apart:
                 continue  # nothing goes on, and nothing comes back
             if window.begins is not None:
@@ -224,6 +250,20 @@ class Unfolded:
             if f"d{number}" in gradient.views:
                 d_own = gradient[f"d{number}"]
                 np.matmul(self.ones[: len(d_wh)], d_wh[:, -len(d_own) :], out=d_own)
+
+    def seen(self, name: str, window: Window) -> Array:
+        """What this input shows at each place, (T, B, F)."""
+        return INPUTS[name].seen(getattr(window, name), self.ones.dtype, self.large)
+
+
+def lengths_in(window: Window) -> tuple[Integers, Integers]:
+    """Where examples end whose loss counts, among the rows, and how long each of them is."""
+    assert window.clock is not None
+    is_end = window.y == END
+    is_end[: window.counts_from] = False
+    if window.idle is not None:
+        is_end &= ~window.idle
+    return np.flatnonzero(is_end), window.clock[is_end]
 
 
 FEW = 200  # symbols up to which summing by a product is quicker than by sorting

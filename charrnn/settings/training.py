@@ -39,9 +39,17 @@ class TrainConfig(Checked):
     )
     ends: str = setting(
         OneOf(lambda: tuple(HEADS)),
-        "How a text ends: a symbol like the others, or a unit that halts.",
+        "How a text ends: a symbol like the others, a unit that halts, or a length that is drawn"
+        " before the first character.",
         panel=NETWORK,
         default="symbol",
+    )
+    clock: bool = setting(
+        Flag(),
+        "Let the network read how far into its example it is.",
+        panel=NETWORK,
+        default=False,
+        names=("--clock",),
     )
     hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
     layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
@@ -185,6 +193,13 @@ class Fitted(TrainConfig):
 
 def check_together(config: TrainConfig) -> None:
     """Raise SettingError where settings contradict each other, each of them being possible."""
+    if config.carry and config.ends == "length":
+        raise SettingError(
+            "carry and ends length exclude each other: where examples follow each other as a book"
+            " does, none has a length of its own",
+            "Leave one of them out.",
+            setting="carry",
+        )
     forced, own, free = config.teacher_forcing, config.own_inputs, config.free_running
     if config.cell == "output" and config.layers not in (None, 1):
         raise SettingError(

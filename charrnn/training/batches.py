@@ -17,7 +17,7 @@ of its last S steps counts. So every loss is carried back over more than K - S s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,10 @@ class Epoch:
         epoch: int,
         carry: bool = False,
         stride: int | None = None,
+        *,
+        counting: bool = False,
     ) -> None:
+        """``counting`` is for a network that reads where in its example it is."""
         self.examples = examples
         self.steps = steps
         self.stride = stride or steps
@@ -74,6 +77,9 @@ class Epoch:
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
         self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
         self.lengths = np.diff(self.bounds)
+        self.stops: Positions | None = None  # (n,) of examples, in their order, on the circle
+        if counting:
+            self.stops = np.cumsum(np.diff(examples.starts.astype(np.int64))[self.order])
         self.windows = -(-int(self.lengths.max()) // self.stride)
 
     def __iter__(self) -> Iterator[Window]:
@@ -113,7 +119,17 @@ class Epoch:
         idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
         x, begins = rows[:-1], None if self.carry else rows[:-1] == END
         advance = min(steps, self._begins(number + 1) - at)
-        return Window(x, rows[1:], begins, idle, counts_from=counts_from, advance=advance)
+        window = Window(x, rows[1:], begins, idle, counts_from=counts_from, advance=advance)
+        return window if self.stops is None else self._counted(window, at)
+
+    def _counted(self, window: Window, at: int) -> Window:
+        """The same with how many characters were read, and how many are left, at each place."""
+        assert self.stops is not None
+        steps = np.arange(len(window.x))[:, None]
+        places = (self.bounds[:-1] + at + steps) % self.stops[-1]
+        which = np.searchsorted(self.stops, places, side="right")
+        first = np.where(which == 0, 0, self.stops[which - 1])
+        return replace(window, clock=places - first, left=self.stops[which] - 1 - places)
 
     def _read(self, cursor: Cursor, count: int) -> Ids:
         """The next symbols of a lane; the cursor moves past them."""

@@ -106,6 +106,10 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
     rng = np.random.default_rng([config.seed, WEIGHTS])
     if model is None:
         p = initial(architecture, log_frequencies(corpus), rng)
+        lengths = architecture.head.lengths
+        if lengths is not None:
+            starts = corpus.train.starts.astype(np.int64)
+            lengths.begin(p, np.diff(starts) - 1)
     else:
         size = len(corpus.train.ids)
         softened = (np.exp(log_frequencies(corpus)) * size + 1) / (size + architecture.symbols)
@@ -119,7 +123,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
 def architecture_of(config: Fitted, symbols: int) -> Architecture:
     """The network that these settings ask for, over so many symbols."""
     sizes = symbols, config.hidden, config.layers, config.cell, config.ends
-    return Architecture(*sizes, forced=config.teacher_forcing)
+    asked = ("clock",) if config.clock else ()
+    return Architecture(*sizes, forced=config.teacher_forcing, asked=asked)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -201,6 +206,7 @@ class Learner:
             state.epoch,
             config.carry,
             config.moves_on,
+            counting=bool(state.parameters.architecture.inputs),
         )
         self.windows = epoch.windows
         if state.window >= self.windows:

@@ -55,7 +55,10 @@ class OwnInputs:
             if len(lanes):
                 x[t, lanes] = drawn(plain, reader.top[lanes], chances[t, lanes])
             begins = None if window.begins is None else window.begins[t : t + 1]
-            reader.read(plain, Window(x[t : t + 1], window.y[t : t + 1], begins))
+            here = Window(x[t : t + 1], window.y[t : t + 1], begins)
+            if window.clock is not None and window.left is not None:
+                here = replace(here, clock=window.clock[t : t + 1], left=window.left[t : t + 1])
+            reader.read(plain, here)
         return replace(window, x=x)
 
     def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
