@@ -21,7 +21,15 @@ from charrnn.network.unfolded import State, Window
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, Vocabulary
-from tests.test_gradients import LANES, STEPS, assert_gradient_is_right, loss_of, masks, window
+from tests.test_gradients import (
+    LANES,
+    STEPS,
+    assert_gradient_is_right,
+    counted,
+    loss_of,
+    masks,
+    window,
+)
 
 HEADS = ["symbol", "halt"]
 
@@ -53,6 +61,16 @@ def test_the_gradient_is_what_central_differences_say(
     p = network(forced=forced, head=head, hidden=hidden)
     m = masks(p) if dropout else None
     assert_gradient_is_right(p, window(resets=resets, idle=True), state(p), m)
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["outputs", "truth"])
+@pytest.mark.parametrize("head", ["symbol", "length"])
+def test_the_gradient_is_right_with_a_clock_and_a_length_too(forced: bool, head: str) -> None:
+    size = Architecture(7, 5, 1, "output", head, asked=("clock",), forced=forced)
+    rng = np.random.default_rng(0)
+    p = initial(size, np.log(np.full(7, 1 / 7)), rng, np.float64)
+    p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
+    assert_gradient_is_right(p, counted(window()), state(p), None)
 
 
 def loss_in_loops(p: Parameters, w: Window, h0: State) -> float:
