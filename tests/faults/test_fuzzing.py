@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import charrnn
+from charrnn.errors import SettingError
 from tests.program import Program, Result
 
 FAULTS = int(os.environ.get("CHARRNN_TEST_FAULTS", "300"))
@@ -131,6 +132,15 @@ def test_any_prime_is_gone_on_from_or_refused(data: st.DataObject, trained_once:
             is_finite(json.loads(row))
 
 
+def goes_together(chosen: dict[str, Any]) -> bool:
+    """Whether these settings are none that is refused for another of them."""
+    try:
+        charrnn.TrainConfig(**chosen)
+    except SettingError:
+        return False
+    return True
+
+
 WAYS = st.fixed_dictionaries(
     {"seed": st.integers(0, 99), "epochs": st.integers(1, 3)},
     optional={
@@ -148,8 +158,9 @@ WAYS = st.fixed_dictionaries(
         "warmup": st.integers(0, 5),
         "workers": st.integers(1, 2),
         "carry": st.booleans(),
+        "clock": st.booleans(),
     },
-)
+).filter(goes_together)
 LEARNED = ["anna", "bob", "clara", "dora", "emil"] * 4
 
 
