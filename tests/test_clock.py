@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,9 +113,9 @@ def test_what_depends_on_the_position_alone_is_learned_with_a_clock(clock: bool)
         letters[marked] = rng.choice(list("ab"), 2)
         return "".join(letters)
 
-    nothing_hidden = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
-    size = {"hidden": 16, "layers": 1, "bptt": 8, "batch": 8, "epochs": 8}
-    config = charrnn.TrainConfig(clock=clock, lr=0.01, **size, **nothing_hidden)  # type: ignore[arg-type]
+    nothing_hidden: dict[str, Any] = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
+    size: dict[str, Any] = {"hidden": 16, "layers": 1, "bptt": 8, "batch": 8, "epochs": 8}
+    config = charrnn.TrainConfig(clock=clock, lr=0.01, **size, **nothing_hidden)
     found = charrnn.fit([text() for _ in range(200)], config, holdout=0)
     nats = np.array([found.surprisal(text()).nats for _ in range(20)])[:, marked]
     assert (nats.mean() < 1.0) if clock else (nats.mean() > 1.6)  # log 2 is 0.69, log 8 is 2.08
@@ -122,11 +123,11 @@ def test_what_depends_on_the_position_alone_is_learned_with_a_clock(clock: bool)
 
 def test_a_model_to_start_from_has_a_clock_or_has_none() -> None:
     names = ["anna", "bob", "clara"] * 4
-    small = {"hidden": 4, "layers": 1, "epochs": 1}
-    with_clock = charrnn.fit(names, charrnn.TrainConfig(clock=True, **small))  # type: ignore[arg-type]
+    small: dict[str, Any] = {"hidden": 4, "layers": 1, "epochs": 1}
+    with_clock = charrnn.fit(names, charrnn.TrainConfig(clock=True, **small))
     again = charrnn.fit(names, charrnn.TrainConfig(epochs=1), start_from=with_clock)
     assert again.config.clock
-    without = charrnn.fit(names, charrnn.TrainConfig(**small))  # type: ignore[arg-type]
+    without = charrnn.fit(names, charrnn.TrainConfig(**small))
     with pytest.raises(SettingError, match="clock"):
         charrnn.fit(names, charrnn.TrainConfig(clock=True, epochs=1), start_from=without)
 
