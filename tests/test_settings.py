@@ -61,7 +61,7 @@ def here(program: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]
 def test_a_field_more_is_an_option_in_the_help(here: Program) -> None:
     page = here.run("learn", "--help").out
     network = page[page.index("Network:") : page.index("Learning:")]
-    assert "--leak NUMBER         How much leaks away. [default: 0.25]" in network
+    assert "--leak NUMBER How much leaks away. [default: 0.25]" in " ".join(network.split())
     assert "--hidden N" in network
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Integers
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 
@@ -37,14 +36,3 @@ def add_novelty(
         if ranks is not None:
             ranks[unknown] = vocabulary.symbols
     nats[...] = in_units(nats)
-
-
-def likelier_lengths(model: LanguageModel, tau: Integers) -> Integers:
-    """How many lengths are likelier than each of these, (n,), as far as anybody would look."""
-    lengths = model.architecture.head.lengths
-    assert lengths is not None
-    every = np.sort(lengths.nats(model.parameters, np.arange(LOOKED_AT)))
-    return every.searchsorted(lengths.nats(model.parameters, tau))
-
-
-LOOKED_AT = 1 << 16

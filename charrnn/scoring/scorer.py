@@ -18,7 +18,8 @@ from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.examples import Examples
 from charrnn.network.inputs import read_after
 from charrnn.network.language_model import LanguageModel
-from charrnn.network.novelty import add_novelty, likelier_lengths
+from charrnn.network.novelty import add_novelty
+from charrnn.network.parameters import Integers
 from charrnn.scoring.chunk_layout import Text, cut
 from charrnn.scoring.chunk_reading import ChunkReader
 from charrnn.scoring.pieces import Floats, Ranks, pieces
@@ -29,6 +30,7 @@ __all__ = ["Score", "Scorer"]
 
 WARM_UP: Final = 256  # symbols read before a stretch: twice as many as most networks remember
 CHECKUP_WARM_UP: Final = 128
+LOOKED_AT: Final = 1 << 16  # lengths, to find out which are likelier than another
 RUINED: Final = 1e15  # nats, where parameters have grown out of bounds
 
 
@@ -108,3 +110,11 @@ class Scorer:
         np.nan_to_num(text.nats, copy=False, nan=RUINED, posinf=RUINED)
         add_novelty(self.model, ids, text.nats, None)
         return text.nats
+
+
+def likelier_lengths(model: LanguageModel, tau: Integers) -> Integers:
+    """How many lengths are likelier than each of these, (n,), as far as anybody would look."""
+    lengths = model.architecture.head.lengths
+    assert lengths is not None
+    every = np.sort(lengths.nats(model.parameters, np.arange(LOOKED_AT)))
+    return every.searchsorted(lengths.nats(model.parameters, tau))

@@ -49,6 +49,7 @@ class TrainConfig(Checked):
         "Let the network read how far into its example it is.",
         panel=NETWORK,
         default=False,
+        default_in_words="no clock",
         names=("--clock",),
     )
     hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)

@@ -152,6 +152,7 @@ WAYS = st.fixed_dictionaries(
         "own_inputs": st.sampled_from([0.0, 0.5, 1.0]),
         "free_running": st.integers(0, 4),
         "stride": st.integers(1, 9),
+        "clock": st.booleans(),
     },
 )
 LEARNED = ["anna", "bob", "clara", "dora", "emil"] * 4
