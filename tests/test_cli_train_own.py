@@ -28,6 +28,7 @@ KINDS = [
         ((), ("--carry",)),
     )
 ]
+KINDS += [("--cell", "output", "--clock", "--ends", "length", "--own-inputs", "0.5")]
 KINDS += [
     ("--cell", "output", "--teacher-forcing", "--ends", ends, *carry)
     for ends in ("symbol", "halt")
