@@ -36,7 +36,7 @@ class Plan:
 
 def plan(config: Fitted, corpus: Corpus) -> Plan:
     """The plan for this corpus."""
-    steps = steps_in(len(corpus.train.ids), config.batch * config.bptt)
+    steps = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
     return Plan(
         config,
         parameters(config, corpus.vocabulary.symbols),
@@ -57,6 +57,9 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
     numbers = copies * parameters(config, symbols)
     numbers += rows * config.hidden * config.layers * blocks_kept(config, symbols)
+    architecture = architecture_of(config, symbols)
+    if architecture.cell.feedback is not None:  # the plain network alike to it, and its gradient
+        numbers += 2 * architecture.plain.parameter_count * config.workers
     numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
     return int(ALONE + 4 * numbers + text_bytes(corpus))
 
@@ -75,8 +78,11 @@ def blocks_kept(config: Fitted, symbols: int) -> int:
 
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
-    """How fast this machine trains such a network: a few steps are tried and forgotten."""
+    """How fast this machine trains such a network: a few steps are tried and forgotten, as they
+    will be in the middle of the run.
+    """
     state = start(corpus, config)
+    state.characters = config.epochs * len(corpus.train.ids) // 2
     steps = (event for event in train(state, corpus, config) if isinstance(event, Step))
     rate, seen, began = 0.0, 0, time.monotonic()
     with suppress(DivergedError):  # which is for the run itself to tell

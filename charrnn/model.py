@@ -29,6 +29,7 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.lock import locked
 from charrnn.model_file.schema import CorpusRecord
+from charrnn.network.inputs import read_after, read_before, still_to_come
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepper import Stepper
@@ -191,6 +192,8 @@ class Model:
         ):
             raise ValueError(f"ids are a row of whole numbers from 0 to {known - 1}")
         x = x.astype(np.intp)
+        read, left = read_before(x[1:]), still_to_come(x[1:])
+        clock, left = np.append(read, read_after(x[1:], 0))[: len(x)], np.append(left, 0)[: len(x)]
         stepper = Stepper(self.parameters, 1)
         state, index = stepper.zeros(1), 0
         o: Array = np.empty((len(x), known))
@@ -198,7 +201,8 @@ class Model:
             for t, symbol in enumerate(x):
                 if symbol == END and not self.carry:
                     state, index = stepper.zeros(1), 0
-                o[t] = stepper.step(x[t : t + 1], state, index)[0]
+                counts = {"clock": clock[t : t + 1], "left": left[t : t + 1]}
+                o[t] = stepper.step(x[t : t + 1], state, index, counts)[0]
                 index += 1
         return o
 

@@ -63,6 +63,8 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
         given = getattr(config, name)
         return getattr(usual, name) if given is None else given
 
+    if config.cell == "output":
+        usual = replace(usual, layers=1)  # only the top has outputs to feed back
     longest = longest_example(corpus)
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -76,8 +78,9 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     epochs = likely = config.epochs or usual_epochs(usual, symbols)
     if config.epochs is None and config.minutes is not None:
         epochs, likely = FOREVER, LIKELY_EPOCHS
-    total = likely * steps_in(symbols, batch * bptt)
-    check_every = config.check_every or usual_checks(corpus, batch * bptt, total)
+    places = batch * min(bptt, config.stride or bptt)
+    total = likely * steps_in(symbols, places)
+    check_every = config.check_every or usual_checks(corpus, places, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     return Fitted(
         **(
@@ -110,7 +113,7 @@ def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitte
     """The same with check-ups to suit a run that the clock ends: as many as others have."""
     if config.minutes is None:
         return config
-    places = config.batch * config.bptt
+    places = config.batch * config.moves_on
     steps = int(characters_per_second * 60 * config.minutes / places)
     usual = usual_checks(corpus, places, steps)
     if config.epochs != FOREVER:

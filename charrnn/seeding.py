@@ -11,3 +11,4 @@ from typing import Final
 WEIGHTS: Final = 1
 REGULARIZATION: Final = 2  # then the step
 ORDER: Final = 3  # then the epoch
+OWN_INPUTS: Final = 4  # then the step

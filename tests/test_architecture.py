@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scoring": {"corpus", "escaping", "graphemes", "network", "settings", "vocabulary"},
     "sampling": {"corpus", "network", "settings", "vocabulary"},
     "filling": {"network", "sampling", "settings", "vocabulary"},
-    "analysis": {"corpus", "network", "scoring", "vocabulary"},
+    "analysis": {"corpus", "network", "sampling", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
     "cost": {"corpus", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "network", "settings", "training", "vocabulary"},

@@ -138,3 +138,22 @@ def test_nothing_leaks_from_one_example_to_the_next() -> None:
                     found += 1
                 example = []
     assert found >= len(text) - lanes
+
+
+@settings(max_examples=100)
+@given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9), st.booleans())
+def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(
+    lengths: list[int], lanes: int, steps: int, seed: int, carry: bool
+) -> None:
+    text = examples(lengths)
+    epoch = Epoch(text, min(lanes, len(text.ids)), steps, seed, 1, carry, counting=True)
+    begins = np.repeat(text.starts[:-1].astype(int), np.array(lengths) + 1)
+    stops = np.repeat(text.starts[1:].astype(int), np.array(lengths) + 1)
+    for window in epoch:
+        assert window.clock is not None
+        assert window.left is not None
+        assert ((window.left == 0) == (window.y == 0)).all()
+        is_letter = window.y > 0
+        places = window.y[is_letter] - 2  # no two letters are alike
+        assert (window.clock[is_letter] == places - begins[places]).all()
+        assert (window.left[is_letter] == stops[places] - 1 - places).all()

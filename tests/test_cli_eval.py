@@ -29,7 +29,7 @@ from tests.speaking import babbler, independent, saved
 KEYS = [
     *("schema", "text", "examples", "characters", "ends", "unknown", "bytes", "nats"),
     *("nats_per_character", "bits_per_character", "perplexity", "without_end"),
-    *("without_unknown", "bits_per_byte", "baselines", "model", "dynamic", "seconds"),
+    *("without_unknown", "bits_per_byte", "baselines", "model", "drawn", "dynamic", "seconds"),
     *("characters_per_second", "fast", "above"),
 ]
 MEAN = ["nats", "nats_per_character", "bits_per_character", "perplexity"]

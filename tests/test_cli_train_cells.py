@@ -46,3 +46,13 @@ def test_an_unknown_cell_is_refused_with_those_there_are(program: Program) -> No
         hint="--help",
         status=2,
     )
+
+
+def test_a_run_keeps_its_clock_and_its_way_to_end(program: Program) -> None:
+    program.run("train", "names.txt", "--clock", "--ends", "length", *SMALL, "-q").says()
+    program.refuses(
+        *("train", "--resume", "--ends", "halt"),
+        what="--ends halt contradicts model.npz, which has length",
+        hint="Leave it out",
+    )
+    program.run("train", "--resume", "--clock", "--epochs", "3", "-q").says()

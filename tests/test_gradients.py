@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,6 +35,15 @@ def window(symbols: int = 7, resets: bool = True, idle: bool = False) -> Window:
     return Window(
         x, y, x == 0 if resets else None, np.arange(18).reshape(6, 3) > 15 if idle else None
     )
+
+
+def counted(w: Window) -> Window:
+    """The same with what was read and what is left at each place, and some ENDs to be said."""
+    rng = np.random.default_rng(5)
+    clock, left = rng.integers(0, 20, (2, *w.y.shape))
+    y = w.y.copy()
+    y[1, 0] = y[3, 2] = 0
+    return replace(w, y=y, clock=clock, left=np.where(y == 0, 0, left + 1))
 
 
 def state(p: Parameters, seed: int = 2) -> State:

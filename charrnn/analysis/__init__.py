@@ -1,1 +1,1 @@
-"""What a trained network has made of its texts: a vector for each, and how far gradients reach."""
+"""What a network has made of its texts, how far gradients reach, and how like them it writes."""

@@ -73,10 +73,12 @@ def last_states(
 ) -> Vectors:
     """The top state of each lane after its last symbol; the longest come first."""
     state = stepper.zeros(len(starts))
-    stepper.read(np.full(len(starts), END), state, 0)
+    left = {"left": lengths.astype(np.intp)}
+    stepper.read(np.full(len(starts), END), state, 0, left)
     for step in range(int(lengths[0])):
         going = int(np.searchsorted(-lengths, -step))  # those longer than so many symbols
         x = ids[starts[:going] + step].astype(np.intp)
-        stepper.read(x, [h[:going] for h in state], step + 1)
+        left = {"left": lengths[:going] - step - 1}
+        stepper.read(x, [h[:going] for h in state], step + 1, left)
     top = stepper.architecture.layers - 1
     return state[top * len(stepper.architecture.cell.states)].astype(np.float32)

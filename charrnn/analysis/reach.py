@@ -4,7 +4,7 @@
     share that is cut off     of the sum of all these norms, by a horizon of so many steps
     cosine                    between the gradient of the parameters when each loss is carried back
                               over so many steps, and when it is carried back as far as it goes
-    spectral radius           of W: the largest |eigenvalue|
+    spectral radius           of W, or of W V where outputs are fed back: the largest |eigenvalue|
 
 A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. Where it shrinks by much
 less than the spectral radius says, the units are saturated.
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.analysis.walk import Places, Walk
+from charrnn.network.inputs import read_before, still_to_come
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State, Window
@@ -70,7 +71,8 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
     """How far the gradients reach on this text; END after each example. Some more horizons may be
     asked for than 1, 2, 4 ...
     """
-    p = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
+    own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
+    p = own.plain()
     window = stretches(ids, carry=model.carry)
     lanes = window.x.shape[1]
     start: State = [np.zeros((lanes, p.architecture.hidden)) for _ in p.architecture.state_names]
@@ -85,12 +87,19 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
             norms.append(float(stride.norms.mean()))
             losses.append(len(stride.norms))
         if back and (back & (back - 1) == 0 or back in horizons):
-            cut[back] = total.flat.copy()
+            cut[back] = gradient_of(own, total)
         if back == FAR or norms[-1] > HUGE:
             break
-    cut[back] = total.flat
-    cosines = {horizon: cosine(cut[horizon], total.flat) for horizon in sorted(cut)}
+    whole = cut[back] = gradient_of(own, total)
+    cosines = {horizon: cosine(cut[horizon], whole) for horizon in sorted(cut)}
     return Reach(norms, losses, cosines, spectral_radius(p))
+
+
+def gradient_of(p: Parameters, of_plain: Parameters) -> Array:
+    """The gradient of what is learned, from that of the plain network that does the same."""
+    gradient = p.like()
+    p.gradient_from(of_plain, gradient)
+    return gradient.flat
 
 
 def losses_for(p: Parameters) -> int:
@@ -113,7 +122,9 @@ def stretches(ids: Ids, *, carry: bool) -> Window:
     steps = np.arange(min(length, LENGTH) + 1)
     symbols = read[np.array(firsts) + steps[:, None]].astype(np.intp)
     x, y = symbols[:-1], symbols[1:]
-    return Window(x, y, None if carry else x == END)
+    places = np.array(firsts) + steps[:-1, None]  # of what should be said, in the text
+    clock, left = read_before(ids)[places], still_to_come(ids)[places]
+    return Window(x, y, None if carry else x == END, clock=clock, left=left)
 
 
 def places(window: Window, count: int) -> tuple[Places, Places]:

@@ -41,6 +41,7 @@ class Walk:
         self.p, self.window = p, window
         unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
         self.layers = unfolded.layers
+        self.seen = {name: unfolded.seen(name, window) for name in p.architecture.inputs}
         self._copy(start, unfolded.states)
         unfolded.nats(p, window)
         self._copy(start, unfolded.states)  # it has moved on
@@ -101,6 +102,8 @@ class Walk:
             else:
                 no_room = np.empty((0, 0))
                 sum_by_symbol(d_ux, self.window.x[t, lane], gradient["U1"], no_room)
+                for name, seen in self.seen.items():
+                    gradient[f"U1.{name}"][...] = d_ux.T @ seen[t, lane]
         return before
 
     def _cell_back(

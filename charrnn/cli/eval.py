@@ -21,7 +21,7 @@ from charrnn.cli.options import (
 from charrnn.errors import SettingError
 from charrnn.settings.common import CORPUS, COUNT, DYNAMIC_RATE
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, OneOf, Real, setting
+from charrnn.settings.fields import File, OneOf, Real, Whole, setting
 
 SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
 SORTS = ("surprise", "nats", "input")
@@ -36,6 +36,9 @@ cat *.log | charrnn eval --top 10
 
 # raise an alarm, line by line; the exit status is 3 if there was one
 tail -f server.log | charrnn eval - --per-example --sort input --above 4
+
+# does it go astray when it reads its own writing?
+charrnn eval --drawn 1000
 
 # where did the text surprise it?
 charrnn eval letter.txt --per-char
@@ -65,6 +68,12 @@ class Options:
     dynamic: float | None = setting(
         DYNAMIC_RATE,
         "Keep learning while reading, at this rate: 0.0002, say. The model file stays as it is.",
+        panel=SCORING,
+    )
+    drawn: int | None = setting(
+        Whole(1, 100_000),
+        "Draw so many texts as well, and set what a Markov model of five characters makes of them"
+        " beside what it makes of those held out: is what it writes like what it read?",
         panel=SCORING,
     )
     fast: bool = flag(
@@ -122,6 +131,13 @@ class Options:
         )
         check_exclusive(top=self.top, per_char=self.per_char, baselines=self.baselines)
         check_exclusive(fast=self.fast, dynamic=self.dynamic)
+        check_exclusive(drawn=self.drawn, per_example=self.per_example, per_char=self.per_char)
+        check_exclusive(drawn=self.drawn, top=self.top)
+        if self.drawn is not None and self.sources:
+            raise SettingError(
+                "--drawn is for what was held out in training, and there is a TEXT",
+                "Leave one of them out.",
+            )
         if self.sort is not None and not self.shows_examples:
             raise SettingError("--sort is for the rows of --per-example", "Add --per-example.")
         if self.top is not None and self.sort == "input":

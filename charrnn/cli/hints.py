@@ -49,6 +49,9 @@ HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]]
     (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",
     (CorpusError, "text"): "{hint}: charrnn eval TEXT",
     (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
+    (SettingError, "fill"): "Train one with --ends symbol or --ends halt.",
+    (SettingError, "fed back"): "Leave it out, or add --cell output.",
+    (SettingError, "window"): "{hint}: --bptt N.",
     (DivergedError, "lr"): "try a smaller learning rate, such as --lr {lr}",
     (DivergedError, "rate"): "Try a smaller rate, such as --dynamic {rate}",
     (ModelFileError, "missing"): (

@@ -32,6 +32,8 @@ from charrnn.presets import FOREVER
 from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.score import Mean
+from charrnn.settings.fields import settings_of
+from charrnn.settings.training import Fitted
 
 LONGEST = 60  # entries, before "and so many more"
 IN_A_ROW = 3  # neighbours that make a range
@@ -129,7 +131,8 @@ def settings_in_words(model: Model) -> str:
     shown = []
     for name, value in asdict(model.config).items():
         option = option_for(name)
-        if name in ("hidden", "layers", "workers") or value is None or value is False:
+        says_nothing = value is None or (not value and value == settings_of(Fitted)[name].default)
+        if name in ("hidden", "layers", "workers") or says_nothing:
             continue
         if name == "epochs" and value >= FOREVER:
             continue

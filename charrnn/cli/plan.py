@@ -144,7 +144,7 @@ def option(name: str, value: object) -> str:
 def time_in_words(plan: Plan, rate: float, left: float) -> list[Entry]:
     """The steps there will be, and how long they will take at so many characters a second."""
     c = plan.config
-    steps = f"{plan.steps_per_epoch:,} an epoch, of {c.batch} x {c.bptt} characters each"
+    steps = f"{plan.steps_per_epoch:,} an epoch, of {c.batch} x {c.moves_on} characters each"
     if plan.steps is not None:
         steps += f"; about {plan.steps:,} in {count(c.epochs, 'epoch')}"
     ends = [clock(left)] if plan.steps is not None else []

@@ -69,7 +69,7 @@ class PreparedRun:
         """How many there will be by the end; where the clock ends the run, about as many."""
         c, steps = self.checkpoint.config, self.plan.steps
         if c.minutes is not None:
-            timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.bptt))
+            timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.moves_on))
             steps = timed if steps is None else min(steps, timed)
         return (steps or 0) // c.check_every + 1
 

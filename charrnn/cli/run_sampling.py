@@ -182,6 +182,10 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
 
 def nats_of(prime: str, model: Model) -> float:
     """What the model says of the prime."""
+    if model.language_model.architecture.head.lengths is not None:
+        from charrnn.sampling.lengths import nats_of_beginning
+
+        return nats_of_beginning(model.language_model, prime)
     from charrnn.scoring.scorer import Scorer
 
     scorer = Scorer(model.language_model)

@@ -12,6 +12,7 @@ from itertools import chain, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.cli import thread_count
 from charrnn.cli.above import Alarm
 from charrnn.cli.console import Console
@@ -106,7 +107,8 @@ def run(options: Options, workers: int, console: Console) -> None:
     origins = Origins() if options.sources else Counted()
     text = the_text(options, model, corpus, origins)
     summaries = [
-        Summary(text.name, text.examples_are, str(path), options.dynamic) for path in options.models
+        Summary(text.name, text.examples_are, str(path), options.dynamic, one.config.ends)
+        for path, one in zip(options.models, models, strict=True)
     ]
     others: Sequence[Listener] = summaries[1:]
     heard = Heard()
@@ -129,6 +131,12 @@ def run(options: Options, workers: int, console: Console) -> None:
         listener.finish()
     if options.baselines and corpus is not None:
         summaries[0].compare(corpus, heard)
+    if options.drawn is not None and corpus is not None:
+        for summary, one in zip(summaries, models, strict=True):
+            its = corpus
+            if (one.corpus, one.vocabulary) != (model.corpus, model.vocabulary):
+                its = texts.rebuilt(one.corpus, one.vocabulary)
+            summary.drawn = drawn_texts(one.language_model, its, options.drawn, workers)
     more = {"fast": options.fast, "above": None if alarm is None else alarm.found}
     thread_count.note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from charrnn.analysis.drawn_texts import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.formatting import clock, count, counted
 from charrnn.cli.table import Column, Entry, Table, entries
@@ -17,7 +18,7 @@ from charrnn.scoring.markov import Baseline
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
-FIRST = 20  # columns for a name
+FIRST = 21  # columns for a name
 COLUMNS = (
     Column("", FIRST, is_left=True),
     Column("nats", 8),
@@ -29,13 +30,17 @@ COLUMNS = (
 class Summary:
     """Adds up what it hears."""
 
-    def __init__(self, name: str, examples_are: str, model: str, rate: float | None) -> None:
+    def __init__(
+        self, name: str, examples_are: str, model: str, rate: float | None, ends: str = "symbol"
+    ) -> None:
         self.name = name
         self.examples_are = examples_are
         self.model = model
         self.rate = rate
+        self.ends_apart = ends != "symbol"  # whether what ENDs cost is told apart
         self.score = Score()
         self.baselines: list[Baseline] = []
+        self.drawn: DrawnTexts | None = None
         self._began = time.monotonic()
         self.seconds = 0.0
 
@@ -99,20 +104,35 @@ class Summary:
             f" {count(self.score.ends, 'end')}{learning}"
         )
 
+    def figures(self) -> dict[str, object]:
+        """The sums for programs."""
+        ending = self.score.ending
+        apart = {"nats": ending.nats, "nats_per_example": ending.nats_per_character}
+        return self.score.figures() | ({"ending": apart} if self.ends_apart else {})
+
     def as_json(self) -> dict[str, object]:
         """All of it for programs."""
         return {
             "text": self.name,
             "examples": self.score.ends,
-            **self.score.figures(),
+            **self.figures(),
             "baselines": {
                 one.name: Mean(one.nats_per_character, 1).per_character() for one in self.baselines
             },
             "model": self.model,
+            "drawn": self.drawn_as_json(),
             "dynamic": self.rate,
             "seconds": self.seconds,
             "characters_per_second": self.characters_per_second,
         }
+
+    def drawn_as_json(self) -> dict[str, object] | None:
+        """What a Markov model makes of texts that were drawn, if any were."""
+        if self.drawn is None:
+            return None
+        both = {"drawn": self.drawn.nats_per_character, "held_out": self.drawn.held_out}
+        means = {name: Mean(nats, 1).per_character() for name, nats in both.items()}
+        return {"texts": self.drawn.texts, "characters": self.drawn.characters, NAME: means}
 
 
 def show(
@@ -130,7 +150,10 @@ def show(
     if is_aside:
         console.note(first.in_a_line())
     elif as_json:
-        several = {summary.model: summary.score.figures() for summary in summaries}
+        several = {
+            summary.model: {**summary.figures(), "drawn": summary.drawn_as_json()}
+            for summary in summaries
+        }
         beside = {"models": several} if len(summaries) > 1 else {}
         console.json("eval", {**first.as_json(), **more, **beside})
     else:
@@ -164,6 +187,22 @@ def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
         for name in sorted(means, key=lambda name: -means[name].nats_per_character):
             row = table.row({"": fitted(name), **cells(means[name])})
             yield output.paint(row, BOLD) if name in models else row
+    yield from of_drawn_texts(summaries, output)
+
+
+def of_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
+    """What a Markov model makes of what was drawn, and of what is held out."""
+    found = [(summary, summary.drawn) for summary in summaries if summary.drawn is not None]
+    if not found:
+        return
+    table = Table(COLUMNS, output.width, output)
+    first = found[0][1]
+    yield Visible("")
+    yield output.paint(visible_line(f"{NAME}, of {count(first.texts, 'text')} drawn"), CYAN)
+    yield table.row({"": "what is held out", **cells(Mean(first.held_out, 1))})
+    for summary, drawn in found:
+        name = fitted(summary.model) if len(found) > 1 else "what was drawn"
+        yield output.paint(table.row({"": name, **cells(Mean(drawn.nats_per_character, 1))}), BOLD)
 
 
 def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
@@ -184,10 +223,13 @@ def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[
         "per character": [cells(score.overall) for score in scores],
         "ends not counted": [cells(score.without_end) for score in scores],
         "unseen not counted": [cells(score.without_unknown) for score in scores],
+        "the end, per example": [cells(score.ending) for score in scores],
         "per byte": [{"bits": figure(score.bits_per_byte)} for score in scores],
     }
     if not any(score.unknown for score in scores):
         del forms["unseen not counted"]
+    if not any(summary.ends_apart for summary in summaries):
+        del forms["the end, per example"]
     for name, each in forms.items():
         if not any(key in heads.values() for key in each[0]):
             continue

@@ -37,6 +37,9 @@ charrnn train names.txt --dry-run
 # a whole book, whose paragraphs follow each other, for twenty minutes
 charrnn train book.txt.gz -m book.npz --carry --minutes 20
 
+# names whose length is drawn first, and counted down
+charrnn train names.txt --ends length
+
 # go on after Ctrl-C, or for longer
 charrnn train --resume
 charrnn train --resume --epochs 200

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from charrnn.errors import SettingError
 from charrnn.filling.exact import exact
 from charrnn.filling.particles import by_particles
 from charrnn.filling.pattern import Pattern
@@ -42,6 +43,12 @@ class Filler:
         self, model: LanguageModel, config: FillConfig | None = None, workers: int = 1
     ) -> None:
         self.config = config or FillConfig()
+        if model.architecture.head.lengths is not None:
+            raise SettingError(
+                "a model that draws the length before the text cannot fill in what is missing",
+                "Train one with ends symbol or halt.",
+                "fill",
+            )
         self._vocabulary = model.vocabulary
         self._reader = NextSymbols(model, workers)
         self._seed = random_seed() if self.config.seed is None else self.config.seed

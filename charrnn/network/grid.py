@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.architecture import Architecture
+from charrnn.network.inputs import width_of
 from charrnn.network.parameters import Array, Parameters
 
 Array64 = NDArray[np.float64]
@@ -52,8 +53,9 @@ class Grid:
 
     @classmethod
     def of(cls, architecture: Architecture) -> Grid:
-        """The finest for sums over so many units."""
-        left = 53 - (architecture.hidden - 1).bit_length()
+        """The finest for sums over so many units, or numbers of an input."""
+        most = max(architecture.hidden, width_of(architecture.inputs))
+        left = 53 - (most - 1).bit_length()
         return cls(left - left // 2, left // 2)
 
     @property
@@ -62,8 +64,8 @@ class Grid:
         return large_for(self.state_bits)
 
     def parameters(self, p: Parameters) -> Parameters:
-        """The same in float64; on the grid, where they are multiplied by a state."""
-        exact = Parameters(p.architecture, p.flat.astype(np.float64))
+        """Those of the plain network in float64; on the grid, where a state multiplies them."""
+        exact = Parameters(p.architecture, p.flat.astype(np.float64)).plain()
         for name, array in exact.items():
             if array.ndim == 2 and name != "U1":  # of which single rows are read
                 array[...] = on_grid(array, self.weight_bits)

@@ -99,6 +99,17 @@ class Layer:
             backward((d_h, *others), was, after, tape, d_ux, d_wh, d_before, spare)
             d_next, begun = d_wh, beginning
 
+    def forward_at_once(self, steps: int) -> None:
+        """Where W h is nothing no step needs the one before it: h(t) = tanh(b + U x(t))."""
+        np.tanh(self.ux[:steps], out=self.h[1 : steps + 1])  # (10.9)
+
+    def back_at_once(self, steps: int) -> None:
+        """Turn d, which holds the dL/dh from above, into dL/d(U x) where W h is nothing."""
+        d, h, part = self.d[:steps], self.h[1 : steps + 1], self.up[:steps]
+        np.multiply(h, h, out=part)
+        np.multiply(part, d, out=part)
+        np.subtract(d, part, out=d)
+
     def _begun_afresh(self, states: Sequence[Array], beginning: Sequence[int]) -> Sequence[Array]:
         """The states, zero in the lanes where an example begins."""
         for copy, state in zip(self._copies, states, strict=True):

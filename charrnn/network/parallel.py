@@ -8,6 +8,7 @@ Measured on 2 cores, 256 units, 64 lanes: 1.3 times the rate of one thread with 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -103,12 +104,15 @@ class Parallel:
 
     def _split(self, window: Window) -> list[Window]:
         return [
-            Window(
-                np.ascontiguousarray(window.x[:, start:stop]),
-                np.ascontiguousarray(window.y[:, start:stop]),
-                None if window.begins is None else window.begins[:, start:stop],
-                None if window.idle is None else window.idle[:, start:stop],
-                None if window.settles is None else window.settles[:, start:stop],
+            replace(
+                window,
+                x=np.ascontiguousarray(window.x[:, start:stop]),
+                y=np.ascontiguousarray(window.y[:, start:stop]),
+                begins=None if window.begins is None else window.begins[:, start:stop],
+                idle=None if window.idle is None else window.idle[:, start:stop],
+                settles=None if window.settles is None else window.settles[:, start:stop],
+                clock=None if window.clock is None else window.clock[:, start:stop],
+                left=None if window.left is None else window.left[:, start:stop],
             )
             for start, stop in self._spans()
         ]

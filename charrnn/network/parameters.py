@@ -4,11 +4,13 @@ A network of L layers of a cell with G gates has
 
     U1 (K, G H)  stored transposed: row k is what symbol k adds to the activation
     Ul (G H, H)  for l = 2 .. L: from the layer below
-    Wl (G H, H)  from the state before
+    Wl (G H, H)  from the state before; (G H, K) where the output before is fed back
     bl (G H,)
     dl           what some cells add to a part of W h: see own_bias
+    U1.name (G H, F)  from an input that is no symbol: see inputs
     V  (K, H)    from the top layer to the output
     c  (K,)
+    tau.name     what a distribution over lengths is made of: see heads
 
 laid end to end in one flat array, of which the named arrays are views. So whoever has to treat
 all numbers alike (the optimiser, the norm of a gradient) takes ``flat``, and whoever
@@ -81,12 +83,38 @@ class Parameters(Mapping[str, Array]):
         """The same numbers in a place of their own."""
         return Parameters(self.architecture, self.flat.copy())
 
+    def plain(self, into: Parameters | None = None) -> Parameters:
+        """The plain network that does the same, see Feedback; itself, where it is one."""
+        feedback = self.architecture.cell.feedback
+        if feedback is None:
+            return self
+        plain = Parameters.zeros(self.architecture.plain, self.flat.dtype) if into is None else into
+        for name, array in plain.items():
+            if array.shape == self[name].shape:
+                array[...] = self[name]
+        feedback.plainly(self, plain)
+        return plain
+
+    def gradient_from(self, of_plain: Parameters, gradient: Parameters) -> None:
+        """Fill the gradient with what that of the plain network makes it."""
+        feedback = self.architecture.cell.feedback
+        if feedback is None:
+            gradient.flat[...] = of_plain.flat
+            return
+        for name, array in gradient.items():
+            if array.shape == of_plain[name].shape:
+                array[...] = of_plain[name]
+        feedback.back(self, of_plain, gradient)
+
     def matrices(self) -> Array:
         """1 where a number belongs to a matrix and 0 where to a bias: what weight decay is for."""
         marks = self.like()
         for array in marks.values():
             array[...] = array.ndim == 2
         return marks.flat
+
+
+FED_BACK = 0.1  # how large the W of outputs is at first; they are large themselves
 
 
 def initial(
@@ -107,6 +135,9 @@ def initial(
     for layer in range(1, architecture.layers + 1):
         U, W, b = p[f"U{layer}"], p[f"W{layer}"], p[f"b{layer}"]
         U[...] = rng.standard_normal(U.shape) * (0.4 if layer == 1 else hidden**-0.5)
+        if architecture.cell.feedback is not None:
+            W[...] = rng.standard_normal(W.shape) * FED_BACK
+            continue
         for gate in W.reshape(-1, hidden, hidden):
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
             gate[...] = q * np.sign(np.diag(r))  # without the signs some rotations come too often
@@ -115,4 +146,6 @@ def initial(
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)
     seen = log_frequencies[np.isfinite(log_frequencies)]
     p["c"][...] = np.where(np.isfinite(log_frequencies), log_frequencies, seen.min() - 5)
+    if architecture.cell.feedback is not None and not architecture.forced:
+        p["b1"][...] -= p["W1"] @ p["c"]  # so that what is fed back at first says nothing
     return p

@@ -11,6 +11,8 @@ of the step: there is no state to lose.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from charrnn.network.parameters import Array, Parameters
@@ -75,7 +77,7 @@ class Regularization:
             return window
         hidden = self._rng.random(window.x.shape, np.float32) < self.blank
         x = np.where(hidden & (window.x != END), UNKNOWN, window.x)
-        return Window(x, window.y, window.begins, window.idle)
+        return replace(window, x=x)
 
     def _loudness(self, shape: tuple[int, ...], share: float) -> Array:
         """0 for about that share of the places, the same number for the others; the mean is 1."""

@@ -6,15 +6,20 @@ a text that is drawn alone is the text that is drawn among a thousand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
 from charrnn.network.grid import SETTLED, Array64, Grid, settles, snap
+from charrnn.network.inputs import INPUTS
 from charrnn.network.parameters import Integers, Parameters
 from charrnn.network.thread_pool import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states
+Counts = Mapping[str, Integers]  # (B,) for inputs
+NONE: Final[Counts] = {}
 
 WORTHWHILE = 10_000_000  # multiply-adds for a thread, below which it costs more than it gives
 
@@ -31,6 +36,7 @@ class Stepper:
         self._threads = Threads(workers)
         self._least = max(1, WORTHWHILE // len(p.flat))  # lanes for a thread
         self._workers = workers
+        self.lanes = lanes
         hidden, layers = architecture.hidden, architecture.layers
         grid = Grid.of(architecture)
         exact = grid.parameters(p)
@@ -41,6 +47,7 @@ class Stepper:
         self._W = [exact[f"W{layer}"].T for layer in range(1, layers + 1)]
         self._own_bias = [exact.get(f"d{layer}") for layer in range(1, layers + 1)]
         self._V, self._c = exact["V"].T, exact["c"]
+        self._columns = {name: exact[f"U1.{name}"].T for name in architecture.inputs}
         columns = cell.gates * hidden
         self._ux: Array64 = np.empty((lanes, columns))
         self._wh: Array64 = np.empty((lanes, columns))
@@ -53,42 +60,55 @@ class Stepper:
         hidden = self.architecture.hidden
         return [np.zeros((lanes, hidden)) for _ in self.architecture.state_names]
 
-    def read(self, x: Integers, state: State, index: int) -> None:
+    def read(self, x: Integers, state: State, index: int, counts: Counts = NONE) -> None:
         """Move the state on by one symbol a lane: x (B,), the index-th of its text in each."""
-        self._read(x, state, slice(0, len(x)), index)
+        self._read(x, state, slice(0, len(x)), index, counts)
 
-    def step(self, x: Integers, state: State, index: int) -> Array64:
+    def step(self, x: Integers, state: State, index: int, counts: Counts = NONE) -> Array64:
         """Read x (B,), the index-th symbol of each text, the first END being the 0th; the logits of
-        what comes next (B, K), in an array that every step fills.
+        what comes next (B, K), in an array that every step fills. The counts are those of the
+        inputs (B,); of the clock, unless it is among them, it is the index.
         """
         lanes = len(x)
         parts = min(self._workers, lanes // self._least)
         if parts < 2:
-            self._step(x, state, slice(0, lanes), index)
+            self._step(x, state, slice(0, lanes), index, counts)
         else:
             bounds = [lanes * part // parts for part in range(parts + 1)]
-            self._step_together(x, state, bounds, index)
+            self._step_together(x, state, bounds, index, counts)
         return self._o[:lanes]
 
-    def _step_together(self, x: Integers, state: State, bounds: list[int], index: int) -> None:
+    def _step_together(
+        self, x: Integers, state: State, bounds: list[int], index: int, counts: Counts
+    ) -> None:
         jobs = [
-            self._threads.submit(self._step, x[i:j], [h[i:j] for h in state], slice(i, j), index)
+            self._threads.submit(
+                self._step,
+                x[i:j],
+                [h[i:j] for h in state],
+                slice(i, j),
+                index,
+                {name: count[i:j] for name, count in counts.items()},
+            )
             for i, j in pairwise(bounds)
         ]
         for job in jobs:
             job.result()
 
-    def _step(self, x: Integers, state: State, lanes: slice, index: int) -> None:
-        self._read(x, state, lanes, index)
+    def _step(self, x: Integers, state: State, lanes: slice, index: int, counts: Counts) -> None:
+        self._read(x, state, lanes, index, counts)
         o = self._o[lanes]
         np.dot(state[-len(self._before)], self._V, o)
         np.add(o, self._c, o)  # (10.10)
         self.architecture.head.logits(o)
 
-    def _read(self, x: Integers, state: State, lanes: slice, index: int) -> None:
+    def _read(self, x: Integers, state: State, lanes: slice, index: int, counts: Counts) -> None:
         cell, each = self._cell, len(self._before)
         ux, wh, tape = self._ux[lanes], self._wh[lanes], self._tape[lanes]
         self._b_and_U_x.take(x, 0, ux, "clip")
+        for name, columns in self._columns.items():
+            count = counts[name] if name in counts else np.full(len(x), index)
+            np.add(ux, INPUTS[name].seen(count, np.float64, self._large) @ columns, ux)
         for layer, W in enumerate(self._W):
             after = state[layer * each : (layer + 1) * each]
             if layer:

@@ -25,9 +25,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.grid import Grid
+from charrnn.network.inputs import INPUTS
 from charrnn.network.layer import Layer, Starts
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
+from charrnn.vocabulary import END
 
 State = list[Array]  # (B, H) for each of the architecture's states
 Masks = Sequence[Array]  # (1 or T, B, H) for each layer: what dropout lets through, and scaled how
@@ -42,6 +44,16 @@ class Window:
     begins: NDArray[np.bool_] | None = None  # (T, B) where the state before is zero
     idle: NDArray[np.bool_] | None = None  # (T, B) what counts for nothing
     settles: NDArray[np.bool_] | None = None  # (T, B) where the state settles on a coarser grid
+    clock: Integers | None = None  # (T, B) how many characters of the example were read
+    left: Integers | None = None  # (T, B) how many are still to come: see inputs
+    counts_from: int = 0  # the step of the first loss; those before are there to go back through
+    advance: int | None = None  # steps to where the next window begins: all of them
+
+    @property
+    def count(self) -> int:
+        """How many losses there are."""
+        of = slice(self.counts_from, None)
+        return self.y[of].size - (0 if self.idle is None else int(self.idle[of].sum()))
 
     def starts(self) -> Starts:
         """For each step, the lanes where an example begins."""
@@ -76,7 +88,7 @@ class Unfolded:
         grid: Grid | None = None,
     ) -> None:
         self.architecture, self.lanes = architecture, lanes
-        large = 0.0 if grid is None else grid.large
+        self.large = large = 0.0 if grid is None else grid.large
         self.layers = [
             Layer(architecture.cell, steps, lanes, architecture.hidden, dtype, large)
             for _ in range(architecture.layers)
@@ -86,12 +98,32 @@ class Unfolded:
         few = architecture.symbols if architecture.symbols <= FEW else 0
         self.one_hot: Array = np.empty((steps * lanes, few), dtype)
         self.ones: Array = np.ones(steps * lanes, dtype)
+        feedback = architecture.cell.feedback
+        self.comes_apart = feedback is not None and feedback.comes_apart
+        self._plain = [
+            Parameters.zeros(architecture.plain, dtype) for _ in range(2 * bool(feedback))
+        ]
+
+    @property
+    def top(self) -> Array:
+        """The h of the top layer from which the next window starts, (B, H)."""
+        top: Array = self.layers[-1].h[0]
+        return top
+
+    def read(self, p: Parameters, window: Window) -> None:
+        """Let the state move on, whatever should have been said."""
+        self._forward(self._plainly(p), window, window.starts(), None)
+        self._move_on(window)
 
     def nats(self, p: Parameters, window: Window) -> Array:
         """-log y_hat at y for each place of the window, (T, B); the state moves on."""
-        top = self._forward(p, window, window.starts(), None)
+        top = self._forward(self._plainly(p), window, window.starts(), None)
         nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
-        self._move_on(len(window.x))
+        lengths = self.architecture.head.lengths
+        if lengths is not None:  # which is what END costs
+            ends, tau = lengths_in(window)
+            nats[ends] = lengths.nats(p, tau)
+        self._move_on(window)
         return nats.reshape(window.y.shape)
 
     def nats_and_gradient(
@@ -106,25 +138,48 @@ class Unfolded:
 
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
-        steps = len(window.x)
+        steps, first = len(window.x), window.counts_from
         starts = window.starts()
-        top = self._forward(p, window, starts, masks)
+        plain = self._plainly(p)
+        of_plain = self._plain[1] if self._plain else gradient
+        top = self._forward(plain, window, starts, masks)
         loudest = 1.0 if masks is None else float(masks[-1].max())
+        d = self.layers[-1].d
+        d[:first] = 0
         total = self.readout.nats_and_gradient(
-            p,
-            rows_of(top),
-            window.y.reshape(-1),
+            plain,
+            rows_of(top[first:]),
+            window.y[first:].reshape(-1),
             scale,
-            None if window.idle is None else np.flatnonzero(window.idle),
+            self._silent(window),
             self.architecture.state_bounds[0] * loudest,
-            gradient,
-            rows_of(self.layers[-1].d[:steps]),
+            of_plain,
+            rows_of(d[first:steps]),
         )
-        self._backward(p, window, starts, masks, gradient)
-        self._move_on(steps)
+        self._backward(plain, window, starts, masks, of_plain)
+        lengths = self.architecture.head.lengths
+        if lengths is not None:
+            total += lengths.fill_gradient(p, lengths_in(window)[1], scale, of_plain)
+        if self._plain:
+            p.gradient_from(of_plain, gradient)
+        self._move_on(window)
         return total
 
-    def _move_on(self, steps: int) -> None:
+    def _silent(self, window: Window) -> Integers | None:
+        """The places where the readout has nothing to say, among those whose loss counts."""
+        silent, y = window.idle, window.y[window.counts_from :]
+        if silent is not None:
+            silent = silent[window.counts_from :]
+        if self.architecture.head.lengths is not None:
+            silent = y == END if silent is None else silent | (y == END)
+        return None if silent is None else np.flatnonzero(silent)
+
+    def _plainly(self, p: Parameters) -> Parameters:
+        """The parameters of the plain network that does the same."""
+        return p.plain(self._plain[0]) if self._plain else p
+
+    def _move_on(self, window: Window) -> None:
+        steps = len(window.x) if window.advance is None else window.advance
         for state in self.states:
             state[0] = state[steps]
 
@@ -138,10 +193,16 @@ class Unfolded:
             ux, h = layer.ux[:steps], layer.h[1 : steps + 1]
             if below is None:
                 np.take(U + b, window.x, axis=0, out=ux, mode="clip")  # x one-hot: U x is a row
+                for name in self.architecture.inputs:
+                    seen = self.seen(name, window)
+                    rows_of(ux)[...] += rows_of(seen) @ p[f"U1.{name}"].T
             else:
                 np.matmul(rows_of(below), U.T, out=rows_of(ux))
                 np.add(ux, b, out=ux)
-            layer.forward(starts, W, p.views.get(f"d{number}"), settling)
+            if self.comes_apart:
+                layer.forward_at_once(steps)
+            else:
+                layer.forward(starts, W, p.views.get(f"d{number}"), settling)
             below = h
             if masks is not None:
                 below = np.multiply(h, masks[number - 1], out=layer.up[:steps])
@@ -163,7 +224,10 @@ class Unfolded:
             if masks is not None:
                 d = layer.d[:steps]
                 np.multiply(d, masks[number - 1], out=d)
-            layer.backward(starts, p[f"W{number}"])
+            if self.comes_apart:
+                layer.back_at_once(steps)
+            else:
+                layer.backward(starts, p[f"W{number}"])
             d_ux, d_wh = rows_of(layer.d_ux[:steps]), rows_of(layer.d_wh[:steps])
             h_before = rows_of(layer.h[:steps])
             if number > 1:
@@ -175,12 +239,31 @@ class Unfolded:
             else:
                 sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], self.one_hot)  # (10.28)
                 gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
+                for name in self.architecture.inputs:
+                    seen = rows_of(self.seen(name, window))
+                    np.matmul(d_ux.T, seen, out=gradient[f"U1.{name}"])  # (10.28)
+            if self.comes_apart:
+                continue  # nothing goes on, and nothing comes back
             if window.begins is not None:
                 h_before[np.flatnonzero(window.begins)] = 0
             np.matmul(d_wh.T, h_before, out=gradient[f"W{number}"])  # (10.26)
             if f"d{number}" in gradient.views:
                 d_own = gradient[f"d{number}"]
                 np.matmul(self.ones[: len(d_wh)], d_wh[:, -len(d_own) :], out=d_own)
+
+    def seen(self, name: str, window: Window) -> Array:
+        """What this input shows at each place, (T, B, F)."""
+        return INPUTS[name].seen(getattr(window, name), self.ones.dtype, self.large)
+
+
+def lengths_in(window: Window) -> tuple[Integers, Integers]:
+    """Where examples end whose loss counts, among the rows, and how long each of them is."""
+    assert window.clock is not None
+    is_end = window.y == END
+    is_end[: window.counts_from] = False
+    if window.idle is not None:
+        is_end &= ~window.idle
+    return np.flatnonzero(is_end), window.clock[is_end]
 
 
 FEW = 200  # symbols up to which summing by a product is quicker than by sorting

@@ -16,7 +16,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,16 @@ from charrnn.errors import SettingError
 from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
-from charrnn.network.stepper import State, Stepper
+from charrnn.network.stepper import NONE, Counts, State, Stepper
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
 from charrnn.settings.sampling import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids
 
+if TYPE_CHECKING:
+    from charrnn.sampling.lengths import LengthChoice
+
+Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
 Ending = Literal["end", "limit"]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -40,6 +44,7 @@ OUTPUTS: Final = 1 << 21  # at most, of all lanes at a step
 CELLS: Final = 1 << 25  # at most, drawn by a group before its first sample has ended
 AHEAD: Final = 256  # steps for which chances are looked up at a time, for one sample
 FEW: Final = 16  # and for many
+BEFORE: Final = 1 << 48  # the step of a draw that comes before all characters
 REACH: Final = 1 << 17  # symbols of a prime that are read, the last ones; no state holds as many
 
 
@@ -92,19 +97,32 @@ class Sampler:
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the last comes with the first step
+        self._x = read[-1:].astype(np.intp)
+        self._lengths: LengthChoice | None = None
+        if model.architecture.head.lengths is not None:
+            from charrnn.sampling.lengths import LengthChoice  # few models have them
+
+            within = read[max(0, len(read) - REACH) :]
+            self._lengths = LengthChoice(
+                model, self._stepper, within, self._read, config.temperature
+            )
+            return
         for index in range(max(0, len(read) - REACH), self._read):
             self._stepper.read(read[index : index + 1].astype(np.intp), self._state, index)
-        self._x = read[-1:].astype(np.intp)
 
     def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Piece]:
         """One sample, a character at a time."""
         stepper, choice, characters = self._stepper, self._choice, self._characters
         keys = random_stream.keys(self._seed, [number], attempt)
-        state, x = self._first_state(), self._x
+        state, _, to_come, cost = self._beginning(keys)
+        x = self._x
         left, index = self.config.max_characters, self._read
         while True:
             for chances in random_stream.uniform(keys, self.config.max_characters - left, AHEAD):
-                choice.prepare(stepper.step(x, state, index))
+                if to_come is not None and not to_come[0]:
+                    yield Piece(number, "", cost.tolist(), "end")
+                    return
+                choice.prepare(stepper.step(x, state, index, counts_for(to_come)))
                 index += 1
                 x, surprisal = choice.draw(chances)
                 symbol, nats = x.item(), in_units(surprisal + self._known_nats).tolist()
@@ -112,7 +130,8 @@ class Sampler:
                     yield Piece(number, "", nats, "end")
                     return
                 left -= 1
-                if not left:
+                to_come = None if to_come is None else to_come - 1
+                if not left and (to_come is None or to_come[0]):
                     yield Piece(number, characters[symbol], nats, "limit")
                     return
                 yield Piece(number, characters[symbol], nats, None)
@@ -143,27 +162,47 @@ class Sampler:
     def _abreast(self, numbers: Sequence[int], attempt: int) -> Iterator[Piece]:
         keys = random_stream.keys(self._seed, numbers, attempt)
         sheet = Sheet(numbers, self._characters)
-        state, x = self._first_state(), self._x
+        state, lane, to_come, cost = self._beginning(keys)
+        x = np.repeat(self._x, len(state[0]))
         rows = np.arange(len(numbers))  # of the sheet, one for each sample that has not ended
-        lane = np.zeros(len(numbers), np.intp)  # of each of them
         limit = self.config.max_characters
-        for step in range(limit):
+        for step in range(limit + 1):
             if step % FEW == 0:
                 chances = random_stream.uniform(keys, step, FEW)
-            self._choice.prepare(self._stepper.step(x, state, self._read + step))
+            o = self._stepper.step(x, state, self._read + step, counts_for(to_come))
+            self._choice.prepare(o)
             symbols, nats = self._choice.draw(chances[step % FEW][rows], lane)
-            sheet.write(step, rows, symbols, in_units(nats + self._known_nats))
-            goes_on = (symbols != END) & (step + 1 < limit)
+            nats = in_units(nats + self._known_nats)
+            goes_on = np.full(len(rows), step + 1 < limit)
+            if to_come is not None:
+                left = to_come[lane]
+                symbols = np.where(left == 0, END, symbols)
+                nats = np.where(left == 0, cost[rows], nats)
+                goes_on |= left == 1  # it has come to its end, and not to the limit
+            sheet.write(step, rows, symbols, nats)
+            goes_on &= symbols != END
             rows = rows[goes_on]
             yield from sheet.news(rows)
             if not len(rows):
                 return
             said = lane[goes_on] * self._symbols + symbols[goes_on]
             sayings, lane = np.unique(said, return_inverse=True)
-            state, x = [h[sayings // self._symbols] for h in state], sayings % self._symbols
+            kept, x = np.divmod(sayings, self._symbols)
+            state = [h[kept] for h in state]
+            to_come = None if to_come is None else to_come[kept] - 1
 
-    def _first_state(self) -> State:
-        return [h.copy() for h in self._state]
+    def _beginning(self, keys: random_stream.Words) -> Beginning:
+        """Where samples begin: states, the lane of each sample, what is still to come in each lane
+        and what the length of each sample costs, where lengths come first.
+        """
+        if self._lengths is not None:
+            return self._lengths.begun(random_stream.uniform(keys, BEFORE, 1)[0])
+        return [h.copy() for h in self._state], np.zeros(len(keys), np.intp), None, np.zeros(0)
+
+
+def counts_for(to_come: Integers | None) -> Counts:
+    """What a network has to know besides its index."""
+    return NONE if to_come is None else {"left": to_come}
 
 
 class Sheet:

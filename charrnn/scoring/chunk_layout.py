@@ -15,13 +15,14 @@ compared. Where they differ the network remembers for longer, and the stretch is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.grid import OFTEN
+from charrnn.network.inputs import read_before, still_to_come
 from charrnn.network.unfolded import Window
 from charrnn.vocabulary import END, Ids
 
@@ -37,6 +38,7 @@ class Text:
     index: int  # of that symbol in its example, counted from the END before it
     nats: NDArray[np.float64]  # (S,)
     ranks: NDArray[np.int32] | None  # (S,)
+    since: int | None = None  # characters of the example before it, where they are to be counted
 
 
 STEPS: Final = 64  # symbols of each stretch in a window
@@ -103,25 +105,30 @@ def windows(text: Text, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Wind
     """
     ids = text.ids
     settles = settling(text, carry)
+    clock = left = None
+    if text.since is not None:
+        clock, left = read_before(ids, text.since), still_to_come(ids)
     lengths = chunks.stop - chunks.reads_from
     for at in range(0, int(lengths.max(initial=0)), STEPS):
         steps = min(STEPS, int(lengths.max()) - at)
         places = chunks.reads_from + at + np.arange(steps)[:, None]
         inside = places < chunks.stop
-        y = ids[np.where(inside, places, 0)].astype(np.intp)
+        here = np.where(inside, places, 0)
+        y = ids[here].astype(np.intp)
         x = ids[np.where(inside & (places > 0), places - 1, 0)].astype(np.intp)
         x[places == 0] = text.before
         counted = inside & (places >= chunks.first)
-        settled = inside & settles[np.where(inside, places, 0)]
+        settled = inside & settles[here]
         window = Window(x, y, None if carry else x == END, settles=settled)
+        if clock is not None and left is not None:
+            window = replace(window, clock=clock[here], left=left[here])
         yield at, window, np.where(counted, places, -1)
 
 
 def settling(text: Text, carry: bool) -> NDArray[np.bool_]:
     """Where the state settles once what stands before a place was read, (S,)."""
-    begins = np.full(len(text.ids), -text.index)
-    if not carry:
-        ends = np.flatnonzero(text.ids[:-1] == END) + 1
-        begins[ends] = ends
-    index: Places = np.arange(len(begins)) - np.maximum.accumulate(begins)
+    if carry:
+        index: Places = np.arange(len(text.ids)) + text.index
+    else:
+        index = read_before(text.ids, text.index)
     return np.asarray(index % OFTEN == OFTEN - 1)

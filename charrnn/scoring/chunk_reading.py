@@ -49,9 +49,9 @@ class ChunkReader:
     def __init__(
         self, model: LanguageModel, workers: int, *, on_grid: bool = True, ranking: bool = False
     ) -> None:
-        architecture = model.architecture
-        self.grid = Grid.of(architecture) if on_grid else None
+        self.grid = Grid.of(model.architecture) if on_grid else None
         self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
+        architecture = self.p.architecture
         self.carry = model.carry
         lanes = lanes_for(architecture.hidden)
         self.workers = max(1, min(workers, lanes * architecture.hidden**2 // WORTHWHILE))

@@ -19,11 +19,12 @@ import numpy as np
 
 from charrnn.errors import DivergedError
 from charrnn.network.exact_readout import ExactReadout
+from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.novelty import add_novelty
 from charrnn.network.parameters import Array
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
-from charrnn.scoring.scorer import add_novelty
 from charrnn.settings.common import DYNAMIC_RATE
 from charrnn.settings.fields import check
 from charrnn.vocabulary import END, UNKNOWN, Ids
@@ -42,6 +43,7 @@ class DynamicScorer:
         self.vocabulary = model.vocabulary
         self.rate = rate
         self.ranking = ranking
+        self.wants_whole = model.architecture.head.lengths is not None
         self._exact_readout = ExactReadout(
             model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking
         )
@@ -56,16 +58,21 @@ class DynamicScorer:
         self._learned = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
         self._windows = 0
         self._line: Ids = np.zeros(1, self.vocabulary.dtype)  # the window so far, and one before
+        self._counts: Counts = np.zeros((2, 1), np.int64)  # for each of them: clock, left
+        self._since = 0
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         """The surprisal of every symbol, given all that was read and learned so far; its rank."""
         nats = np.zeros(len(ids))
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
+        counts = np.array([read_before(ids, self._since), still_to_come(ids)])
+        self._since = read_after(ids, self._since)
         at = 0
         while at < len(ids):
             taken = ids[at : at + STEPS + 1 - len(self._line)]
             self._line = np.concatenate([self._line, taken])
             here = slice(at, at + len(taken))
+            self._counts = np.concatenate([self._counts, counts[:, here]], 1)
             with np.errstate(all="ignore"):  # what a rate far too large comes to is told below
                 nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
                 if ranks is not None:
@@ -81,14 +88,16 @@ class DynamicScorer:
                 "rate",
                 rate=smaller,
             )
-        add_novelty(self.vocabulary, ids, nats, ranks)
+        add_novelty(self.model, ids, nats, ranks)
         return nats, ranks
 
     def _window(self, steps: int) -> Window:
         """The last steps of the line."""
         line = self._line[-steps - 1 :, None].astype(np.intp)
         x = line[:-1]
-        return Window(x, line[1:], None if self.model.carry else x == END)
+        clock, left = self._counts[:, -steps:, None]
+        begins = None if self.model.carry else x == END
+        return Window(x, line[1:], begins, clock=clock, left=left)
 
     def _learn(self) -> None:
         """Move on by what the full window has to teach."""
@@ -99,4 +108,4 @@ class DynamicScorer:
         usual: Array = np.sqrt(v * (1 / self._windows))
         usual += TINY
         self._p.flat[...] -= self.rate * (g / usual)
-        self._line = self._line[-1:]
+        self._line, self._counts = self._line[-1:], self._counts[:, -1:]

@@ -26,6 +26,7 @@ class Reader(Protocol):
     """Whoever reads on and on, and says what each symbol cost."""
 
     vocabulary: Vocabulary
+    wants_whole: bool  # whether examples must not be cut: their lengths come first
 
     def begin(self) -> None:
         """Forget what was read."""
@@ -49,12 +50,30 @@ class Piece:
 
 
 def pieces(reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE) -> Iterator[Piece]:
-    """A whole text from its beginning, in pieces of about so many symbols, cut anywhere."""
+    """A whole text from its beginning, in pieces of about so many symbols, cut anywhere unless
+    the reader has to know where examples end.
+    """
     reader.begin()
-    for codes in _joined(blocks, symbols):
+    joined = _joined(blocks, symbols)
+    for codes in whole_examples(joined) if reader.wants_whole else joined:
         ids = reader.vocabulary.encode_codes(codes)
         ids[codes == END_CODE] = END
         yield Piece(codes, ids, *reader.read(ids))
+
+
+def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
+    """The same, cut only where an example ends."""
+    begun: list[Codes] = []
+    for codes in blocks:
+        ends = np.flatnonzero(codes == END_CODE)
+        after = int(ends[-1]) + 1 if len(ends) else 0
+        if after:
+            yield np.concatenate([*begun, codes[:after]])
+            begun = []
+        begun.append(codes[after:])
+    rest = np.concatenate([np.empty(0, np.uint32), *begun])
+    if len(rest):
+        yield rest
 
 
 def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:

@@ -120,6 +120,11 @@ class Score:
         return Mean((self.units - self.units_of_unknown) * UNIT, count)
 
     @property
+    def ending(self) -> Mean:
+        """What ENDs cost, over examples."""
+        return Mean(self.units_of_ends * UNIT, self.ends)
+
+    @property
     def nats_per_character(self) -> float:
         return self.overall.nats_per_character
 

@@ -4,15 +4,11 @@ The negative log-likelihood of an example is the sum of -log P(y(t) | y(1) .. y(
 characters and its END (10.32, 10.33). Chunks of the text are read side by side only to be quick:
 what a symbol costs does not depend on how the work was cut.
 
-A character that was never seen has a probability too. With the chance ``novelty``, estimated from
-how many characters the corpus shows just once, the next character is one of those never seen, each
-as likely as the other; with the rest of the chance it is what the network says. So the model is
-a distribution over all texts there are, and no text has an infinite loss.
+A character that was never seen has a probability too, so that no text has an infinite loss.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -20,18 +16,21 @@ import numpy as np
 
 from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.examples import Examples
-from charrnn.network.grid import in_units
+from charrnn.network.inputs import read_after
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.novelty import add_novelty
+from charrnn.network.parameters import Integers
 from charrnn.scoring.chunk_layout import Text, cut
 from charrnn.scoring.chunk_reading import ChunkReader
 from charrnn.scoring.pieces import Floats, Ranks, pieces
 from charrnn.scoring.score import Score, tally
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.vocabulary import END, Ids
 
 __all__ = ["Score", "Scorer"]
 
 WARM_UP: Final = 256  # symbols read before a stretch: twice as many as most networks remember
 CHECKUP_WARM_UP: Final = 128
+LOOKED_AT: Final = 1 << 16  # lengths, to find out which are likelier than another
 RUINED: Final = 1e15  # nats, where parameters have grown out of bounds
 
 
@@ -53,32 +52,40 @@ class Scorer:
         self.model = model
         self.vocabulary = model.vocabulary
         self.ranking = ranking
+        self.wants_whole = model.architecture.head.lengths is not None
+        self._counts = bool(model.architecture.inputs)
         self._reader = ChunkReader(model, workers, on_grid=not fast, ranking=ranking)
         self.begin()
 
     def begin(self) -> None:
         """Forget what was read: the next symbol is the first of a text."""
-        self._before, self._index = END, 0
+        self._before, self._index, self._since = END, 0, 0
         self._state = self._reader.zeros(1)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         """The surprisal of every symbol, given all that was read since the beginning; its rank.
 
-        It may be called with one piece of a text after the other, cut anywhere.
+        It may be called with one piece of a text after the other, cut anywhere; where they are to
+        be whole, only after an END.
         """
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
-        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks)
+        since = self._since if self._counts else None
+        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks, since)
         if len(ids):
             chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
             self._state = self._reader.read(text, chunks, self._state)
             self._before, self._index = int(ids[-1]), self._index_after(ids)
-        add_novelty(self.vocabulary, ids, text.nats, ranks)
+            self._since = read_after(ids, self._since)
+        add_novelty(self.model, ids, text.nats, ranks)
+        if ranks is not None and self.wants_whole:
+            ends = np.flatnonzero(ids == END)
+            tau = np.diff(ends, prepend=-1) - 1
+            ranks[ends] = 1 + likelier_lengths(self.model, tau)
         return text.nats, ranks
 
     def _index_after(self, ids: Ids) -> int:
         """The index of the last symbol in its example, or in all that was read where they carry."""
-        ends = np.zeros(0) if self.model.carry else np.flatnonzero(ids == END)
-        return len(ids) - 1 - int(ends[-1]) if len(ends) else self._index + len(ids)
+        return self._index + len(ids) if self.model.carry else read_after(ids, self._index)
 
     def nats(self, examples: Examples) -> Floats:
         """The surprisal of every symbol of ``examples.ids``, read from their beginning."""
@@ -96,26 +103,18 @@ class Scorer:
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
         ids = examples.ids
-        text = Text(ids, END, 0, np.zeros(len(ids)), None)
+        text = Text(ids, END, 0, np.zeros(len(ids)), None, 0 if self._counts else None)
         if len(ids):
             chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
             self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))
         np.nan_to_num(text.nats, copy=False, nan=RUINED, posinf=RUINED)
-        add_novelty(self.vocabulary, ids, text.nats, None)
+        add_novelty(self.model, ids, text.nats, None)
         return text.nats
 
 
-def add_novelty(vocabulary: Vocabulary, ids: Ids, nats: Floats, ranks: Ranks | None) -> None:
-    """Make room for characters never seen in what the network says, and price those that came.
-
-    Such a character ranks behind all that are known. What comes out is in whole units.
-    """
-    novelty = vocabulary.novelty
-    nats -= math.log1p(-novelty)
-    unknown = ids == UNKNOWN
-    if unknown.any():
-        expected = math.log(novelty) if novelty else -math.inf
-        nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], expected)
-        if ranks is not None:
-            ranks[unknown] = vocabulary.symbols
-    nats[...] = in_units(nats)
+def likelier_lengths(model: LanguageModel, tau: Integers) -> Integers:
+    """How many lengths are likelier than each of these, (n,), as far as anybody would look."""
+    lengths = model.architecture.head.lengths
+    assert lengths is not None
+    every = np.sort(lengths.nats(model.parameters, np.arange(LOOKED_AT)))
+    return every.searchsorted(lengths.nats(model.parameters, tau))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings.common import CORPUS, COUNT, LARGEST, LEARNING, NETWORK, SEED, SHARE, SIZE
@@ -24,15 +25,32 @@ class TrainConfig(Checked):
 
     cell: str = setting(
         OneOf(lambda: tuple(CELLS)),
-        "What gets a layer from one state to the next: the book's tanh units, or gated ones.",
+        "What gets a layer from one state to the next: the book's tanh units, or gated ones; or"
+        " the only thing that goes on is the output.",
         panel=NETWORK,
         default="tanh",
     )
+    teacher_forcing: bool = setting(
+        Flag(),
+        "Where outputs are fed back, feed back the truth instead, so that no step needs another.",
+        panel=NETWORK,
+        default=False,
+        default_in_words="the output",
+    )
     ends: str = setting(
         OneOf(lambda: tuple(HEADS)),
-        "How a text ends: a symbol like the others, or a unit that halts.",
+        "How a text ends: a symbol like the others, a unit that halts, or a length that is drawn"
+        " before the first character.",
         panel=NETWORK,
         default="symbol",
+    )
+    clock: bool = setting(
+        Flag(),
+        "Let the network read how far into its example it is.",
+        panel=NETWORK,
+        default=False,
+        default_in_words="no clock",
+        names=("--clock",),
     )
     hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
     layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
@@ -56,6 +74,24 @@ class TrainConfig(Checked):
         "Steps that the gradient goes back; 0: a whole example.",
         panel=LEARNING,
         default_in_words=FITS,
+    )
+    stride: int | None = setting(
+        Whole(1, LARGEST),
+        "Steps to move on by; the loss of so many, the last, goes back over the whole window.",
+        panel=LEARNING,
+        default_in_words="a whole window",
+    )
+    own_inputs: float = setting(
+        Real(0, 1),
+        "Share of inputs that are the network's own draws by the end, growing from 0.",
+        panel=LEARNING,
+        default=0.0,
+    )
+    free_running: int = setting(
+        Whole(0, LARGEST),
+        "Steps in a row, once in each window, that are read from its own draws.",
+        panel=LEARNING,
+        default=0,
     )
     batch: int | None = setting(
         SIZE, "Examples that are read side by side.", panel=LEARNING, default_in_words=FITS
@@ -129,6 +165,10 @@ class TrainConfig(Checked):
         names=("--threads",),
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_together(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(TrainConfig):
@@ -145,6 +185,53 @@ class Fitted(TrainConfig):
     warmup: int
     epochs: int
     check_every: int
+
+    @property
+    def moves_on(self) -> int:
+        """Steps from one window to the next."""
+        return self.bptt if self.stride is None else self.stride
+
+
+def check_together(config: TrainConfig) -> None:
+    """Raise SettingError where settings contradict each other, each of them being possible."""
+    if config.carry and config.ends == "length":
+        raise SettingError(
+            "carry and ends length exclude each other: where examples follow each other as a book"
+            " does, none has a length of its own",
+            "Leave one of them out.",
+            setting="carry",
+        )
+    forced, own, free = config.teacher_forcing, config.own_inputs, config.free_running
+    if config.cell == "output" and config.layers not in (None, 1):
+        raise SettingError(
+            f"layers {config.layers} does not go with outputs that are fed back: the layers below"
+            " the top have none",
+            "Let it be 1, or take another cell.",
+            setting="layers",
+        )
+    if forced and config.cell != "output":
+        raise SettingError(
+            f"teacher_forcing feeds the truth back where outputs would be, and {config.cell} units"
+            " feed back their state",
+            "Leave it out, or let the cell be output.",
+            "fed back",
+            setting="teacher_forcing",
+        )
+    for name, value in (("own_inputs", own), ("free_running", free), ("stride", config.stride)):
+        if forced and value:
+            raise SettingError(
+                f"{name} {value:g} contradicts teacher forcing, by which only the truth is read"
+                " and no gradient goes back",
+                "Leave one of them out.",
+                setting=name,
+            )
+        if name != "own_inputs" and value and config.bptt and value > config.bptt:
+            raise SettingError(
+                f"{name} {value:,} is more than the {config.bptt:,} steps of a window",
+                "Let it be as many at most, or go back over more.",
+                "window",
+                setting=name,
+            )
 
 
 def ending(

@@ -8,12 +8,16 @@ The examples are laid end to end, each with its END, in B lanes that are read si
 
 A window is T rows of it: x, what is read, and y, the same one place on, what comes next. So nothing
 is padded and nothing dropped, and short and long examples take the same path.
+
+The book's horizon of K steps cuts the gradient off wherever a window begins. With a stride S the
+windows overlap: each begins K steps before it ends, S further on than the last, and only the loss
+of its last S steps counts. So every loss is carried back over more than K - S steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +52,21 @@ class Epoch:
     """
 
     def __init__(
-        self, examples: Examples, lanes: int, steps: int, seed: int, epoch: int, carry: bool = False
+        self,
+        examples: Examples,
+        lanes: int,
+        steps: int,
+        seed: int,
+        epoch: int,
+        carry: bool = False,
+        stride: int | None = None,
+        *,
+        counting: bool = False,
     ) -> None:
+        """``counting`` is for a network that reads where in its example it is."""
         self.examples = examples
         self.steps = steps
+        self.stride = stride or steps
         self.carry = carry
         rng = np.random.default_rng([seed, ORDER, epoch])
         self.order = np.arange(len(examples), dtype=np.uint32)
@@ -62,7 +77,10 @@ class Epoch:
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
         self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
         self.lengths = np.diff(self.bounds)
-        self.windows = -(-int(self.lengths.max()) // steps)
+        self.stops: Positions | None = None  # (n,) of examples, in their order, on the circle
+        if counting:
+            self.stops = np.cumsum(np.diff(examples.starts.astype(np.int64))[self.order])
+        self.windows = -(-int(self.lengths.max()) // self.stride)
 
     def __iter__(self) -> Iterator[Window]:
         return self.starting_from(0)
@@ -70,27 +88,48 @@ class Epoch:
     def starting_from(self, window: int) -> Iterator[Window]:
         """The windows of this epoch from that one on."""
         lanes = len(self.lengths)
-        at_once = max(1, CHUNK // (lanes * self.steps))
-        cursors = self._cursors(self.bounds[:-1] + window * self.steps)
-        before = np.array([self._symbol_before(cursor) for cursor in cursors])
+        at_once = max(1, CHUNK // (lanes * self.stride))
+        first = self._begins(window)
+        cursors = self._cursors(self.bounds[:-1] + first)
+        kept = np.array([[self._symbol_before(cursor) for cursor in cursors]])
         while window < self.windows:
             count = min(at_once, self.windows - window)
-            rows = np.empty((count * self.steps + 1, lanes), self.examples.ids.dtype)
-            rows[0] = before
+            old = len(kept)
+            new = (window + count) * self.stride - first - old + 1
+            rows = np.empty((old + new, lanes), self.examples.ids.dtype)
+            rows[:old] = kept
             for lane, cursor in enumerate(cursors):
-                rows[1:, lane] = self._read(cursor, count * self.steps)
-            before = rows[-1].copy()
-            for start in range(0, count * self.steps, self.steps):
-                yield self._window(rows[start : start + self.steps + 1], window * self.steps)
-                window += 1
+                rows[old:, lane] = self._read(cursor, new)
+            for number in range(window, window + count):
+                yield self._window(rows[self._begins(number) - first :], number)
+            window += count
+            kept = rows[self._begins(window) - first :].copy()
+            first = self._begins(window)
 
-    def _window(self, rows: Ids, at: int) -> Window:
+    def _begins(self, window: int) -> int:
+        """The step of a lane with which a window begins."""
+        return max(0, (window + 1) * self.stride - self.steps)
+
+    def _window(self, rows: Ids, number: int) -> Window:
+        """That window, of rows from its beginning on."""
+        at, counts_from = self._begins(number), number * self.stride - self._begins(number)
         left = self.lengths - at
-        steps = min(self.steps, int(left.max()))
+        steps = min(counts_from + self.stride, int(left.max()))
         rows = rows[: steps + 1].astype(np.intp)
         idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
-        x = rows[:-1]
-        return Window(x, rows[1:], None if self.carry else x == END, idle)
+        x, begins = rows[:-1], None if self.carry else rows[:-1] == END
+        advance = min(steps, self._begins(number + 1) - at)
+        window = Window(x, rows[1:], begins, idle, counts_from=counts_from, advance=advance)
+        return window if self.stops is None else self._counted(window, at)
+
+    def _counted(self, window: Window, at: int) -> Window:
+        """The same with how many characters were read, and how many are left, at each place."""
+        assert self.stops is not None
+        steps = np.arange(len(window.x))[:, None]
+        places = (self.bounds[:-1] + at + steps) % self.stops[-1]
+        which = np.searchsorted(self.stops, places, side="right")
+        first = np.where(which == 0, 0, self.stops[which - 1])
+        return replace(window, clock=places - first, left=self.stops[which] - 1 - places)
 
     def _read(self, cursor: Cursor, count: int) -> Ids:
         """The next symbols of a lane; the cursor moves past them."""

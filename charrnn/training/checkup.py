@@ -26,7 +26,7 @@ class Validator:
     """The texts to look at, and who scores them."""
 
     def __init__(self, model: LanguageModel, corpus: Corpus, config: Fitted) -> None:
-        between = config.check_every * config.batch * config.bptt
+        between = config.check_every * config.batch * config.moves_on
         self._held_out = part_of(corpus.held_out, max(MINIMUM, int(between * SHARE)))
         self._familiar = part_of(corpus.train, FAMILIAR)
         self._scorer = Scorer(model, config.workers, fast=True)

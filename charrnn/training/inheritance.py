@@ -21,10 +21,17 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 OF_SYMBOLS = ("U1", "V", "c")
 
 
-def sizes_of(model: LanguageModel) -> dict[str, int | str]:
+def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
     """The settings that the parameters of a model decide."""
     a = model.architecture
-    return {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
+    return {
+        "hidden": a.hidden,
+        "layers": a.layers,
+        "cell": a.cell_name,
+        "ends": a.head_name,
+        "clock": "clock" in a.asked,
+        "teacher_forcing": a.forced,
+    }
 
 
 def sized_like(

@@ -32,6 +32,7 @@ from charrnn.training.batches import Epoch
 from charrnn.training.checkup import Validator
 from charrnn.training.inheritance import inherited
 from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
+from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.schedules import rate
 from charrnn.training.stopwatch import Stopwatch
 
@@ -105,6 +106,10 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
     rng = np.random.default_rng([config.seed, WEIGHTS])
     if model is None:
         p = initial(architecture, log_frequencies(corpus), rng)
+        lengths = architecture.head.lengths
+        if lengths is not None:
+            starts = corpus.train.starts.astype(np.int64)
+            lengths.begin(p, np.diff(starts) - 1)
     else:
         size = len(corpus.train.ids)
         softened = (np.exp(log_frequencies(corpus)) * size + 1) / (size + architecture.symbols)
@@ -117,7 +122,9 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
 
 def architecture_of(config: Fitted, symbols: int) -> Architecture:
     """The network that these settings ask for, over so many symbols."""
-    return Architecture(symbols, config.hidden, config.layers, config.cell, config.ends)
+    sizes = symbols, config.hidden, config.layers, config.cell, config.ends
+    asked = ("clock",) if config.clock else ()
+    return Architecture(*sizes, forced=config.teacher_forcing, asked=asked)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -182,6 +189,7 @@ class Learner:
         self.regularization = Regularization(
             p, config.batch, config.seed, config.dropout, config.dropconnect, config.blank
         )
+        self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()
         self.limit = 4 * entropy(log_frequencies(corpus)) + 10  # nats each: more is divergence
@@ -191,7 +199,14 @@ class Learner:
         """The windows of this epoch that are still to be read."""
         state, config = self.state, self.config
         epoch = Epoch(
-            self.corpus.train, config.batch, config.bptt, config.seed, state.epoch, config.carry
+            self.corpus.train,
+            config.batch,
+            config.bptt,
+            config.seed,
+            state.epoch,
+            config.carry,
+            config.moves_on,
+            counting=bool(state.parameters.architecture.inputs),
         )
         self.windows = epoch.windows
         if state.window >= self.windows:
@@ -211,16 +226,17 @@ class Learner:
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         hiding = self.regularization
         hiding.begin(state.step)
+        window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
         nats = self.parallel.nats_and_gradient(
             hiding.weights(state.parameters),
             hiding.characters(window),
             gradient,
-            self.parallel.weight,
+            1 / (config.batch * config.moves_on),  # of a loss in the mean over a full window
             hiding.units(),
         )
         hiding.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
-        count = window.y.size - (0 if window.idle is None else int(window.idle.sum()))
+        count = window.count
         self.check_bounds(nats / count if math.isfinite(norm) else norm)
         state.step += 1
         self.optimizer.update(state.parameters.flat, gradient.flat, state.moments, state.step, lr)

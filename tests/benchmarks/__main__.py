@@ -3,6 +3,7 @@
 python -m tests.benchmarks                         everything
 python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
+python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ from importlib import import_module
 
 from charrnn.cli.thread_count import prepare
 
-SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora")
+SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora", "feedback")
+LONG = ("chapter",)  # only where they are asked for
 
 
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS + LONG))
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
+    parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
     options = parser.parse_args()
+    given = {"step": [options.against], "chapter": [options.corpus]}
     prepare()  # before numpy: BLAS gets one thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:
         print(f"\n## {name}\n", flush=True)
         section = import_module(f"tests.benchmarks.{name}")
-        section.report(*[options.against] if name == "step" else [])
+        section.report(*given.get(name, []))
 
 
 if __name__ == "__main__":

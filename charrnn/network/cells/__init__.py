@@ -13,6 +13,9 @@ functions. All is computed in place: ``d_ux`` holds what forward left in ``ux``,
 second state takes the place of its dL/d(after), and dL/d(after) of h is not needed any more.
 ``spare`` is two arrays like ``ux`` to compute in. A cell of one gate has ``ux`` in the place of
 the new h, and d_ux in that of its gradient.
+
+A cell with a feedback has the outputs go back, or the truth, in place of h: its W is (G H, K). It
+says which plain network does the same, and that is what is unfolded.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from charrnn.network.parameters import Array
+    from charrnn.network.parameters import Array, Parameters
 
     States = Sequence[Array]
 
@@ -49,13 +52,35 @@ if TYPE_CHECKING:
             spare: States,
         ) -> None: ...
 
+    class Plainly(Protocol):
+        """Fill what differs in the parameters of the plain network."""
+
+        def __call__(self, p: Parameters, plain: Parameters) -> None: ...
+
+    class Back(Protocol):
+        """Fill what differs in the gradient, whose other arrays are those of the plain network."""
+
+        def __call__(self, p: Parameters, of_plain: Parameters, gradient: Parameters) -> None: ...
+
 
 # name -> where it is found
 CELLS = {
     "tanh": "charrnn.network.cells.tanh:TANH",
     "gru": "charrnn.network.cells.gru:GRU",
     "lstm": "charrnn.network.cells.lstm:LSTM",
+    "output": "charrnn.network.cells.output:OUTPUT",
 }
+# and what it is while the truth is fed back to it
+FORCED = {"output": "charrnn.network.cells.output:FORCED"}
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """How what is fed back is expressed in the plain network, and the gradient of that in it."""
+
+    plainly: Plainly
+    back: Back
+    comes_apart: bool = False  # whether no step needs the one before it
 
 
 @dataclass(frozen=True)
@@ -70,6 +95,7 @@ class Cell:
     reads_before: bool = False  # whether it reads its states before, not only through W h
     one_gradient: bool = True  # whether dL/d(W h) is dL/d(U x): then d_wh is d_ux
     own_bias: int = 0  # gates, the last, whose W h has a bias d of its own
+    feedback: Feedback | None = None  # where W multiplies something else than h
 
     @property
     def gates(self) -> int:
@@ -77,8 +103,8 @@ class Cell:
         return len(self.bias)
 
 
-def cell_named(name: str) -> Cell:
-    """The cell of that name."""
-    module, _, attribute = CELLS[name].partition(":")
+def cell_named(name: str, *, forced: bool = False) -> Cell:
+    """The cell of that name, or what it is with teacher forcing."""
+    module, _, attribute = (FORCED if forced else CELLS)[name].partition(":")
     cell: Cell = getattr(import_module(module), attribute)
     return cell

@@ -1,0 +1,61 @@
+"""The systems of the chapter beside each other: held-out nats per character, all else being equal.
+
+Each learns the same corpora with the sizes that suit them, for as many epochs: all have seen
+the same characters as often. Medians of three seeds, each with a held-out part of its own; the best
+Markov model of the same parts stands beside them.
+
+python -m tests.benchmarks chapter
+python -m tests.benchmarks chapter --corpus names.txt
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+from tests.benchmarks.learning import SEEDS, trained
+
+# what it is called -> the options of train
+SYSTEMS: dict[str, list[str]] = {
+    "END is a symbol": [],
+    "a unit halts": ["--ends", "halt"],
+    "the length comes first": ["--ends", "length"],
+    "time is an input": ["--clock"],
+    "the length first, and time": ["--ends", "length", "--clock"],
+    "outputs are fed back": ["--cell", "output"],
+    "teacher forcing": ["--cell", "output", "--teacher-forcing"],
+    "its own inputs": ["--own-inputs", "0.25"],
+    "free-running": ["--free-running", "4"],
+}
+
+
+def report(corpora: list[str]) -> None:
+    """Print a table for each corpus, a row as soon as it is known."""
+    for corpus in ["dinosaurs", *corpora]:
+        print(f"\n| {Path(corpus).stem} | nats per character | beside the first | seconds |")
+        print("|---|---|---|---|", flush=True)
+        found: list[float] = []
+        for name, options in SYSTEMS.items():
+            runs = [trained([corpus, *options], seed) for seed in SEEDS]
+            losses = [figure(summary["best"], "nats_per_character") for summary, _ in runs]
+            loss = statistics.median(losses)
+            found.append(loss)
+            first = found[0]
+            seconds = statistics.median(seconds for _, seconds in runs)
+            system = f"{name}, `{' '.join(options) or 'train'}`"
+            print(f"| {system} | {loss:.3f} | {loss - first:+.3f} | {seconds:.0f} |", flush=True)
+        markov = statistics.median(best_baseline(summary) for summary, _ in runs)
+        print(f"| the best Markov model | {markov:.3f} | {markov - first:+.3f} | |")
+
+
+def best_baseline(summary: dict[str, object]) -> float:
+    """What the best model that counts comes to on the same held-out part."""
+    baselines = summary["baselines"]
+    assert isinstance(baselines, dict)
+    return float(min(baselines.values()))
+
+
+def figure(of: object, name: str) -> float:
+    """A figure of a summary."""
+    assert isinstance(of, dict)
+    return float(of[name])

@@ -1,0 +1,138 @@
+"""What is fed back, whose draws are read, how far windows lie apart: through the commands."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+import charrnn
+from charrnn.errors import SettingError
+from tests.program import Program
+
+TINY = ("--hidden", "6", "--batch", "3", "--bptt", "6", "--epochs", "1", "--threads", "1")
+READING = {
+    "the truth": (),
+    "its own": ("--own-inputs", "0.5"),
+    "stretches": ("--free-running", "3"),
+    "both": ("--own-inputs", "1", "--free-running", "6"),
+}
+KINDS = [
+    ("--cell", cell, "--ends", ends, *reading, *stride, *carry)
+    for cell, ends, reading, stride, carry in product(
+        ("tanh", "gru", "output"),
+        ("symbol", "halt"),
+        READING.values(),
+        ((), ("--stride", "2")),
+        ((), ("--carry",)),
+    )
+]
+KINDS += [("--cell", "output", "--clock", "--ends", "length", "--own-inputs", "0.5")]
+KINDS += [
+    ("--cell", "output", "--teacher-forcing", "--ends", ends, *carry)
+    for ends in ("symbol", "halt")
+    for carry in ((), ("--carry",))
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
+def test_what_goes_together_is_trained_resumed_sampled_and_scored(
+    program: Program, kind: tuple[str, ...]
+) -> None:
+    program.run("train", "names.txt", *TINY, *kind, "-q").says()
+    program.run("train", "--resume", "--epochs", "2", "-q").says()
+    one = program.run("sample", "--seed", "5", "--json").json
+    many = program.run("sample", "--seed", "5", "--json", "-n", "20").out
+    assert json.loads(many.splitlines()[0]) == one
+    program.write("drawn.txt", one["text"] + "\n")
+    if one["ended"] == "end" and one["text"].strip() and "--carry" not in kind:
+        assert program.run("eval", "drawn.txt", "--json").json["nats"] == one["nats"]
+
+
+def test_what_was_chosen_stands_in_the_file_under_its_name(program: Program) -> None:
+    line = ("--own-inputs", "0.25", "--free-running", "4", "--stride", "3", "--cell", "output")
+    trained = program.run("train", "names.txt", *TINY, *line, "--json").json
+    found = program.run("info", "--json").json
+    settings = found["settings"]
+    assert {name: settings[name] for name in ("own_inputs", "free_running", "stride")} == {
+        "own_inputs": 0.25,
+        "free_running": 4,
+        "stride": 3,
+    }
+    assert (settings["cell"], settings["teacher_forcing"], settings["layers"]) == (
+        *("output", False),
+        1,
+    )
+    assert found["parameters"] == trained["parameters"]
+    told = program.run("info").out
+    assert "--own-inputs 0.25" in told.replace("\xa0", " ")
+    symbols, hidden = found["symbols"], 6
+    assert found["parameters"] == 3 * symbols * hidden + hidden + symbols
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_every_command_knows_a_network_that_feeds_back_outputs(
+    program: Program, forced: bool
+) -> None:
+    kind = ("--cell", "output", *(("--teacher-forcing",) if forced else ()))
+    plan = program.run("train", "names.txt", *TINY, *kind, "--dry-run", "--json").json
+    trained = program.run("train", "names.txt", *TINY, *kind, "--json").json
+    assert plan["parameters"] == trained["parameters"]
+    assert len(program.run("embed", "names.txt").rows[0]["vector"]) == 6
+    assert program.run("fill", "an_a", "--json").json["fillings"]
+    reach = program.run("reach", "names.txt", "--json").json
+    assert (reach["spectral_radius"] == 0) is forced
+    assert program.run("eval", "--json", "--dynamic", "0.001").status == 0
+    assert program.run("eval", "--json", "--fast").status == 0
+    program.run("slim", "slim.npz").says()
+    slim, whole = (
+        program.run("eval", "--json", "-m", name).json["nats"] for name in ("slim.npz", "model.npz")
+    )
+    assert slim == whole
+    program.run("train", "names.txt", "--from", "slim.npz", "-m", "new.npz", "-q").says()
+    settings = program.run("info", "--json", "-m", "new.npz").json["settings"]
+    assert (settings["cell"], settings["teacher_forcing"]) == ("output", forced)
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "hint"),
+    [
+        ("--teacher-forcing", "--teacher-forcing feeds the truth back", "add --cell output"),
+        ("--teacher-forcing --cell gru", "gru units feed back their state", "add --cell output"),
+        ("--cell output --layers 2", "--layers 2 does not go with outputs", "Let it be 1"),
+        ("--cell output --teacher-forcing --own-inputs 0.5", "--own-inputs 0.5 contra", "Leave"),
+        ("--cell output --teacher-forcing --free-running 2", "--free-running 2 contra", "Leave"),
+        ("--cell output --teacher-forcing --stride 2", "--stride 2 contradicts", "Leave"),
+        (
+            "--bptt 4 --stride 5",
+            "--stride 5 is more than the 4 steps of a window",
+            "go back over more: --bptt N",
+        ),
+        ("--bptt 4 --free-running 5", "--free-running 5 is more than the 4 steps", "at most"),
+        ("--stride 1000000", "--stride 1,000,000 is more than the", "at most"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_a_reason(
+    program: Program, line: str, what: str, hint: str
+) -> None:
+    before = program.files()
+    ran = program.run("train", "names.txt", *line.split())
+    assert ran.status == 2
+    assert what in ran.err
+    assert hint in ran.err
+    assert program.files() == before
+
+
+def test_from_python_it_is_refused_at_once() -> None:
+    with pytest.raises(SettingError, match="feeds the truth back"):
+        charrnn.TrainConfig(teacher_forcing=True)
+
+
+def test_a_run_keeps_what_it_reads(program: Program) -> None:
+    program.run("train", "names.txt", *TINY, "--own-inputs", "0.5", "-q").says()
+    program.refuses(
+        *("train", "--resume", "--own-inputs", "0.25"),
+        what="--own-inputs 0.25 contradicts model.npz, which has 0.5",
+        hint="Leave it out",
+    )

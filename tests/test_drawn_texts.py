@@ -1,0 +1,85 @@
+"""What a model that counts makes of what a network writes."""
+
+from __future__ import annotations
+
+import pytest
+
+import charrnn
+from charrnn.analysis.drawn_texts import drawn_texts
+from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.network.architecture import Architecture
+from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import Parameters
+from charrnn.runs import load
+from tests.program import Program
+
+NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
+
+
+def test_who_writes_at_random_is_less_likely_than_what_is_held_out() -> None:
+    corpus = from_texts(NAMES, CorpusConfig(holdout=0.2))
+    size = Architecture(corpus.vocabulary.symbols, 3, 1)
+    babbler = LanguageModel(Parameters.zeros(size), corpus.vocabulary)
+    found = drawn_texts(babbler, corpus, 300)
+    assert found is not None
+    assert found.texts == 300
+    assert found.nats_per_character > 2 * found.held_out
+    assert found == drawn_texts(babbler, corpus, 300)
+
+
+def test_who_has_learned_to_write_is_likelier_than_who_has_not() -> None:
+    config = charrnn.TrainConfig(hidden=32, layers=1, lr=0.01, epochs=40, seed=1)
+    corpus = from_texts(NAMES, CorpusConfig(holdout=0.1, seed=1))
+    run = charrnn.train(NAMES, config)
+    before = drawn_texts(run.model.language_model, corpus, 300)
+    for _ in run:
+        pass
+    after = drawn_texts(run.model.language_model, corpus, 300)
+    assert before is not None
+    assert after is not None
+    assert after.nats_per_character < before.nats_per_character - 1
+
+
+def test_where_nothing_is_held_out_there_is_nothing_to_set_it_beside() -> None:
+    corpus = from_texts(NAMES, CorpusConfig(holdout=0.0))
+    size = Architecture(corpus.vocabulary.symbols, 3, 1)
+    assert drawn_texts(LanguageModel(Parameters.zeros(size), corpus.vocabulary), corpus, 3) is None
+
+
+def test_eval_sets_it_beside_the_baseline_of_the_plan(well_trained: Program) -> None:
+    ran = well_trained.run("eval", "--drawn", "200", "--json").json
+    drawn = ran["drawn"]
+    assert drawn["texts"] == 200
+    baseline = load(well_trained / "model.npz").corpus.baselines["markov-5"]
+    assert drawn["markov-5"]["held_out"]["nats_per_character"] == pytest.approx(baseline)
+    told = well_trained.run("eval", "--drawn", "200").out
+    assert "markov-5, of 200 texts drawn" in told
+    assert f"{drawn['markov-5']['drawn']['nats_per_character']:.3f}" in told
+    assert well_trained.run("eval", "--json").json["drawn"] is None
+
+
+def test_two_models_are_set_side_by_side(well_trained: Program) -> None:
+    line = ("train", "names.txt", "--own-inputs", "0.5", "--hidden", "6", "--epochs", "1")
+    well_trained.run(*line, "--seed", "1", "-m", "own.npz", "-q").says()
+    both = ("-m", "model.npz", "-m", "own.npz")
+    ran = well_trained.run("eval", "--drawn", "50", "--json", *both).json["models"]
+    told = well_trained.run("eval", "--drawn", "50", *both).out
+    for name in ("model.npz", "own.npz"):
+        nats = ran[name]["drawn"]["markov-5"]["drawn"]["nats_per_character"]
+        assert any(name in line and f"{nats:.3f}" in line for line in told.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("names.txt --drawn 5", "--drawn is for what was held out"),
+        ("--drawn 5 --per-example", "--drawn and --per-example exclude each other"),
+        ("--drawn 0", "--drawn"),
+    ],
+)
+def test_what_cannot_be_set_beside_each_other_is_refused(
+    trained: Program, line: str, what: str
+) -> None:
+    ran = trained.run("eval", *line.split())
+    assert ran.status == 2
+    assert what in ran.err

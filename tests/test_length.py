@@ -1,0 +1,279 @@
+"""A length that is drawn before the first character: what it is a model of, how it is drawn."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import charrnn
+from charrnn.errors import SettingError
+from charrnn.network.architecture import Architecture
+from charrnn.network.heads import length as head
+from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import Parameters, initial
+from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.dynamic import DynamicScorer
+from charrnn.scoring.pieces import pieces
+from charrnn.scoring.scorer import Scorer
+from charrnn.vocabulary import END, SCALARS, Vocabulary
+from tests.program import Program
+from tests.test_gradients import assert_gradient_is_right, counted, loss_of, masks, state, window
+
+DINOSAURS = Path(__file__).parents[1] / "data" / "dinosaurs.txt"
+LONGEST = 40  # of the lengths to start from
+
+
+def network(symbols: int = 7, cell: str = "tanh", layers: int = 1) -> Parameters:
+    """A small network in float64 whose every number matters."""
+    rng = np.random.default_rng(0)
+    size = Architecture(symbols, 5, layers, cell, "length")
+    p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng, np.float64)
+    p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
+    head.begin(p, rng.integers(0, LONGEST, 50))
+    return p
+
+
+def model(characters: str = "abcd", novelty: float = 0.01) -> LanguageModel:
+    p = network(len(characters) + 2)
+    p["tau.place"][...] = np.log(np.linspace(0.5, 5, len(p["tau.place"])))
+    return LanguageModel(p, Vocabulary(characters, novelty))
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+@pytest.mark.parametrize("resets", [True, False])
+@pytest.mark.parametrize("dropout", [True, False])
+def test_its_gradient_is_what_central_differences_say(
+    cell: str, resets: bool, dropout: bool
+) -> None:
+    p = network(cell=cell, layers=2)
+    w = counted(window(resets=resets, idle=True))
+    assert_gradient_is_right(p, w, state(p), masks(p) if dropout else None)
+    gradient = p.like()
+    loss_of(p, w, state(p), None, gradient)
+    assert not gradient["V"][END].any()  # which is never said
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=30), st.integers(0, 100))
+def test_lengths_of_any_corpus_add_up_to_1(lengths: list[int], seed: int) -> None:
+    p = network()
+    head.begin(p, np.array(lengths))
+    p["tau.share"][...] = np.random.default_rng(seed).standard_normal(head.PARTS)
+    stop = 3000
+    counted_up = np.exp(-head.nats(p, np.arange(stop))).sum()
+    beyond = math.exp(head.log_at_least(p, np.array([float(stop)]))[0])
+    assert counted_up + beyond == pytest.approx(1, rel=1e-9)
+
+
+def test_the_probabilities_of_all_texts_are_1() -> None:
+    """Of those of up to three characters, and of all that are longer."""
+    one = model("ab", 0.03)
+    unseen = SCALARS - 2  # each costs the same, so one of them stands for all
+    total = 0.0
+    for length in range(4):
+        for text in map("".join, product("abЖ", repeat=length)):
+            ways = math.log(unseen) * text.count("Ж")
+            total += math.exp(ways - Scorer(one).score_texts([text]).nats)
+    total += math.exp(head.log_at_least(one.parameters, np.array([4.0]))[0])
+    assert total == pytest.approx(1, rel=1e-9)
+
+
+def test_the_end_costs_what_the_length_costs() -> None:
+    one = model()
+    for text in ("", "a", "abcab"):
+        score = Scorer(one).score_texts([text])
+        length = head.nats(one.parameters, np.array([len(text)]))[0]
+        assert score.ending.nats == pytest.approx(length, abs=1e-10)
+
+
+@pytest.mark.parametrize("symbols", [1, 7, 1 << 20])
+def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
+    one, rng = model(), np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abcd?"), size)) for size in (0, 1, 3, 700, 2, 5)]
+    codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
+    found = [piece.score() for piece in pieces(Scorer(one), codes, symbols)]
+    assert sum(one.nats for one in found) == sum(
+        Scorer(one, workers=2).score_texts([text]).nats for text in texts
+    )
+
+
+def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
+    one = model()
+    for sample in Sampler(one, SampleConfig(seed=1)).samples(range(200)):
+        assert Scorer(one).score_texts([sample.text]).nats == math.fsum(sample.nats)
+        assert sample.ended == "end"
+
+
+def test_one_alone_is_what_it_is_among_many() -> None:
+    sampler = Sampler(model(), SampleConfig(seed=3, temperature=0.9), "ab")
+    together = list(sampler.samples(range(300)))
+    assert together[:20] == [one for n in range(20) for one in sampler.samples([n])]
+    assert len({len(one.text) for one in together}) > 3
+
+
+def test_lengths_are_drawn_as_often_as_they_are_likely() -> None:
+    one, count = model(), 20_000
+    choice = LengthChoice(one, Sampler(one)._stepper, np.zeros(1, np.uint8), 0, 1.0)
+    drawn = choice.draw((np.arange(count) + 0.5) / count)
+    often = np.bincount(drawn[drawn < 12], minlength=12) / count
+    np.testing.assert_allclose(often, np.exp(-head.nats(one.parameters, np.arange(12))), atol=1e-4)
+    assert drawn.max() > 12
+
+
+def test_a_prime_says_how_long_its_text_may_be() -> None:
+    """By Bayes, against the scores of all texts that begin so."""
+    one = model("ab", 0.0)
+    prime, lengths = "ba", np.arange(2, 8)
+    begin = [
+        sum(
+            math.exp(-Scorer(one).score_texts([prime + "".join(rest)]).nats)
+            for rest in product("ab", repeat=int(tau) - 2)
+        )
+        / (1 - unknown_share(one, prime, int(tau)))
+        for tau in lengths
+    ]
+    choice = LengthChoice(one, Sampler(one)._stepper, np.array([END, 3, 2], np.uint8), 2, 1.0)
+    drawn = choice.draw((np.arange(4000) + 0.5) / 4000)
+    share = np.bincount(drawn[drawn < 8] - 2, minlength=6)
+    share = share / share.sum()
+    np.testing.assert_allclose(share, np.array(begin) / sum(begin), atol=2e-3)
+
+
+def unknown_share(one: LanguageModel, prime: str, tau: int) -> float:
+    """How much of the texts of this length that begin so has an unknown character later on."""
+    every = some = 0.0
+    for rest in product("ab?", repeat=tau - len(prime)):
+        nats = Scorer(one).read(np.append(one.vocabulary.encode(prime + "".join(rest)), END))[0]
+        chance = math.exp(-nats.sum() + one.vocabulary.unseen_nats * rest.count("?"))
+        every += chance
+        some += chance * ("?" in rest)
+    return some / every
+
+
+@pytest.mark.parametrize("prime", ["a", "abca", "?b", "c" * 40])
+def test_a_prime_and_what_follows_cost_what_the_whole_costs(prime: str) -> None:
+    one = model()
+    before = nats_of_beginning(one, prime)
+    for sample in Sampler(one, SampleConfig(seed=2), prime).samples(range(50)):
+        whole = Scorer(one).score_texts([prime + sample.text]).nats
+        assert before + math.fsum(sample.nats) == pytest.approx(whole, rel=1e-9)
+
+
+def test_long_lengths_are_parted_into_ranges_as_probable_as_each_other() -> None:
+    p = network(6)
+    head.begin(p, np.array([5_000, 20_000, 80_000, 100_000] * 4))
+    one = LanguageModel(p, Vocabulary("abcd", 0.01))
+    choice = LengthChoice(one, Sampler(one)._stepper, np.array([END, 2], np.uint8), 1, 1.0)
+    drawn = choice.draw((np.arange(4000) + 0.5) / 4000)
+    assert len(choice._first) <= MOST
+    assert drawn.min() >= 1
+    quarters = np.quantile(drawn, (0.25, 0.5, 0.75))
+    by_prior = np.exp(head.log_at_least(p, quarters))
+    np.testing.assert_allclose(by_prior, (0.75, 0.5, 0.25), atol=0.05)
+
+
+def test_the_coldest_length_is_the_likeliest() -> None:
+    one = model()
+    likeliest = int(np.argmin(head.nats(one.parameters, np.arange(100))))
+    drawn = list(Sampler(one, SampleConfig(temperature=0, seed=0)).samples(range(5)))
+    assert {len(sample.text) for sample in drawn} == {likeliest}
+    hot = list(Sampler(one, SampleConfig(temperature=5.0, seed=0)).samples(range(500)))
+    rare = math.exp(
+        -head.log_at_least(one.parameters, np.array([max(len(s.text) for s in hot)]))[0]
+    )
+    assert 20 < rare <= 1000  # longer ones than usual, and none that is hardly ever
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_text_of_just_so_many_characters_is_not_cut_off(count: int) -> None:
+    one = model()
+    free = list(Sampler(one, SampleConfig(seed=4)).samples(range(count)))
+    for limit in (1, 2, 3):
+        cut = list(Sampler(one, SampleConfig(seed=4, max_characters=limit)).samples(range(count)))
+        for sample, whole in zip(cut, free, strict=True):
+            assert sample.text == whole.text[:limit]
+            assert sample.ended == ("end" if len(whole.text) <= limit else "limit")
+
+
+@pytest.mark.parametrize("ends", ["symbol", "halt", "length"])
+def test_the_drawn_lengths_match_the_corpus(ends: str) -> None:
+    """Two samples of one distribution are farther apart than this once in a million times."""
+    names = DINOSAURS.read_text(encoding="utf-8").split()
+    nothing_hidden: dict[str, Any] = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
+    config = charrnn.TrainConfig(
+        ends=ends, hidden=48, layers=1, epochs=16, lr=0.005, **nothing_hidden
+    )
+    drawn = charrnn.fit(names, config).sample(2000, seed=0)
+    ours, theirs = (np.sort([len(text) for text in some]) for some in (drawn, names))
+    every = np.arange(60)
+    apart = np.abs(
+        ours.searchsorted(every, "right") / len(ours)
+        - theirs.searchsorted(every, "right") / len(theirs)
+    ).max()
+    assert apart < 2.7 * math.sqrt(1 / len(ours) + 1 / len(theirs))  # Kolmogorov and Smirnov
+
+
+def test_it_learns_how_near_the_end_is() -> None:
+    """Only what is left tells when the last letter comes."""
+    rng = np.random.default_rng(0)
+    texts = ["a" * int(rng.integers(0, 12)) + "z" for _ in range(300)]
+    config = charrnn.TrainConfig(ends="length", hidden=12, layers=1, epochs=40, lr=0.02)
+    found = charrnn.fit(texts, config)
+    score = found.score(["aaaaz", "z", "aaaaaaaaaz"])
+    assert score.without_end.nats_per_character < 0.1
+    assert score.nats - score.without_end.nats == pytest.approx(3 * math.log(12), abs=0.8)
+
+
+def test_dynamic_evaluation_that_learns_nothing_scores_as_usual() -> None:
+    one = model()
+    ids = np.array([2, 3, 4, 0, 0, 5, 2, 0] * 12, np.uint8)
+    exact = Scorer(one).read(ids)[0]
+    np.testing.assert_allclose(DynamicScorer(one, 1e-12).read(ids)[0], exact, atol=1e-5)
+
+
+def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
+    one = model()
+    costs = head.nats(one.parameters, np.arange(50))
+    _, ranks = Scorer(one, ranking=True).read(np.array([2, 3, 2, END, END], np.uint8))
+    assert ranks is not None
+    assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
+    assert ranks[4] == 1 + np.count_nonzero(costs < costs[0])
+
+
+def test_with_carry_it_is_refused(program: Program) -> None:
+    with pytest.raises(SettingError, match="carry"):
+        charrnn.TrainConfig(ends="length", carry=True)
+    both = ("--ends", "length", "--carry")
+    program.refuses("train", "names.txt", *both, what="--carry", hint="Leave one", status=2)
+
+
+def test_the_commands_take_it(program: Program) -> None:
+    program.train("names.txt", "--ends", "length")
+    program.run("train", "--resume", "--epochs", "3").says()
+    assert "--ends length" in program.run("info").out
+    prime = ("sample", "--prime", "an", "--seed", "1")
+    drawn = program.run(*prime, "-n", "5", "--json", "--max-chars", "300")
+    for row in map(json.loads, drawn.out.splitlines()):
+        program.write("drawn.txt", row["text"] + "\n")
+        if row["ended"] == "end":
+            found = program.run("eval", "drawn.txt", "--json").json
+            assert found["nats"] == pytest.approx(row["nats"], rel=1e-9)
+            assert found["ending"]["nats"] == found["ending"]["nats_per_example"]
+    program.run("eval", "--held-out").says()
+    assert "the end, per example" in program.run("eval", "names.txt").out
+    program.run("eval", "names.txt", "--dynamic", "0.001").says()
+    program.run("eval", "names.txt", "--per-example", "--sort", "input").says()
+    program.run("embed", "names.txt", "-o", "names.npy").says()
+    program.run("reach", "names.txt").says()
+    program.run("slim", "slim.npz").says()
+    alike = [program.run("sample", "--seed", "1", "-m", m).out for m in ("model.npz", "slim.npz")]
+    assert alike[0] == alike[1]
+    program.refuses("fill", "an__", what="length", hint="halt", status=2)
