@@ -70,8 +70,8 @@ def text_bytes(corpus: Corpus) -> int:
 def blocks_kept(config: Fitted, symbols: int) -> int:
     """How many numbers a unit keeps of each step until the way back has used them."""
     cell = architecture_of(config, symbols).cell
-    of_gates = 0 if cell.gates == 1 else cell.gates * (1 if cell.one_gradient else 2)
-    return len(cell.states) + 1 + bool(config.dropout) + cell.tape + of_gates
+    of_gates = 0 if cell.gates == 1 else cell.gates
+    return len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates
 
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:

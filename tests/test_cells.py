@@ -131,7 +131,7 @@ def one_step(cell: str, inputs: list[float]) -> Layer:
     """A layer of one unit after the step that its docstring works by hand, and the way back."""
     layer = Layer(GRU if cell == "gru" else LSTM, 1, 1, 1, np.float64)
     layer.states[-1][0] = 1
-    layer.ux[...] = inputs
+    layer.ux[:, 0, 0, 0] = inputs
     W: Array = np.zeros((len(inputs), 1))
     layer.forward([()], W, np.zeros(1) if cell == "gru" else None, [()])
     layer.d[...] = 1
@@ -142,7 +142,7 @@ def one_step(cell: str, inputs: list[float]) -> Layer:
 def test_the_gru_worked_by_hand() -> None:
     layer = one_step("gru", [0, 0, 1])
     assert layer.h[1].item() == pytest.approx(0.8808, abs=5e-5)
-    np.testing.assert_allclose(layer.d_ux[0, 0], [0, 0.0596, 0.2100], atol=5e-5)
+    np.testing.assert_allclose(np.ravel(layer.d_ux(1)), [0, 0.0596, 0.2100], atol=5e-5)
     assert layer._d_before[0].item() == pytest.approx(0.5)
 
 
@@ -150,7 +150,7 @@ def test_the_lstm_worked_by_hand() -> None:
     layer = one_step("lstm", [0, 0, 1, 0])
     assert layer.states[1][1].item() == pytest.approx(0.8808, abs=5e-5)
     assert layer.h[1].item() == pytest.approx(0.3534, abs=5e-5)
-    np.testing.assert_allclose(layer.d_ux[0, 0], [0.0476, 0.0626, 0.0525, 0.1767], atol=6e-5)
+    np.testing.assert_allclose(np.ravel(layer.d_ux(1)), [0.0476, 0.0626, 0.0525, 0.1767], atol=6e-5)
     assert layer._d_before[1].item() == pytest.approx(0.1251, abs=5e-5)
 
 

@@ -51,7 +51,7 @@ class Architecture:
             shapes[f"W{layer}"] = (columns, self.hidden)
             shapes[f"b{layer}"] = (columns,)
             if self.cell.own_bias:
-                shapes[f"d{layer}"] = (self.cell.own_bias * self.hidden,)
+                shapes[f"d{layer}"] = (self.hidden,)
         return shapes | {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
 
     @cached_property

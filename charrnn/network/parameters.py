@@ -6,7 +6,7 @@ A network of L layers of a cell with G gates has
     Ul (G H, H)  for l = 2 .. L: from the layer below
     Wl (G H, H)  from the state before
     bl (G H,)
-    dl           what some cells add to a part of W h: see own_bias
+    dl (H,)      what some cells add to the last block of W h: see own_bias
     V  (K, H)    from the top layer to the output
     c  (K,)
 
