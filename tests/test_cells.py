@@ -66,6 +66,29 @@ def test_the_gradient_is_what_central_differences_say(
     assert_gradient_is_right(p, window(resets=resets, idle=True), state(p), m)
 
 
+@pytest.mark.parametrize("cell", ["tanh", *CELLS])
+@pytest.mark.parametrize("at_a_time", [1, 2, 4])
+@pytest.mark.parametrize("steps", [1, 3, 5, STEPS])
+def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
+    cell: str, at_a_time: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, w = network(cell, 2), window(resets=True)
+    assert w.begins is not None
+    w = Window(w.x[:steps], w.y[:steps], w.begins[:steps])
+    every, some = p.like(), p.like()
+    loss_of(p, w, state(p), masks(p), every)
+    numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates
+    monkeypatch.setattr("charrnn.network.layer.AT_HAND", numbers)
+    loss_of(p, w, state(p), masks(p), some)
+    np.testing.assert_array_equal(some.flat, every.flat)
+
+
+def test_numpy_has_its_buffer_back_after_a_window() -> None:
+    p, size = network("lstm"), np.getbufsize()
+    loss_of(p, window(), state(p), None, p.like())
+    assert np.getbufsize() == size
+
+
 def sigmoid(a: float) -> float:
     return 1 / (1 + math.exp(-a))
 
