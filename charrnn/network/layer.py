@@ -10,7 +10,7 @@ need no gradient, are computed for as many steps at a time as a core has at hand
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import repeat
 
 import numpy as np
@@ -57,6 +57,12 @@ class Layer:
         self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
         self.d_wh: Array = self.d if one_gate else self.ux
         self.tape: Array = np.empty((steps, lanes, hidden * cell.has_tape), dtype)
+        self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
+        self._slopes_rows, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
+        shape = (cell.gates, steps * lanes, hidden)
+        self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
+        self._place = nullcontext if one_gate else in_place
+        self._remembers = cell.reads_h or len(cell.states) > 1
         self._many = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
         self._kept, self._spare, self._begun = (
             np.empty((self._many * lanes, hidden), dtype) for _ in range(3)
@@ -73,29 +79,32 @@ class Layer:
         self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
         self._back_again = list(zip(d, ux, d_wh, self.tape, kept, strict=True))
 
-    @in_place()
     def forward(
         self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
     ) -> None:
         """Fill the states after each step; those before the first, and ux, are given."""
         forward, product, large = self.cell.forward, self._there, self.large
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
-        for (h, ux, before, after, tape), beginning, settled in zip(
-            self._forth, starts, settling or repeat(()), strict=False
-        ):
-            wh = product(h, beginning)
-            if own_bias is not None:
-                np.add(wh[-1], own_bias, tape)
-            was = self._begun_afresh(before, beginning) if beginning else before
-            forward(ux, wh, was, after, tape)
-            if large:
-                snap(after, large)
-                for lane in settled:
-                    snap([state[lane] for state in after], SETTLED)
+        steps = zip(self._forth, starts, settling or repeat(()), strict=False)
+        with self._place():
+            for (h, ux, before, after, tape), beginning, settled in steps:
+                wh = product(h, beginning)
+                if own_bias is not None:
+                    np.add(wh[-1], own_bias, tape)
+                if beginning and self._remembers:
+                    before = tuple(self._begun_afresh(before, beginning))
+                forward(ux, wh, before, after, tape)
+                if large:
+                    snap(after, large)
+                    for lane in settled:
+                        snap([state[lane] for state in after], SETTLED)
 
-    @in_place()
     def backward(self, starts: Starts, W: Array) -> None:
         """Turn d[t], which holds the dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
+        with self._place():
+            self._walk_back(starts, W)
+
+    def _walk_back(self, starts: Starts, W: Array) -> None:
         backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
         product, d_before = self._back, self._d_before
         product.hold(W.reshape(self._square))
@@ -113,35 +122,30 @@ class Layer:
                 back = product(d_next, begun)  # (10.21)
                 for part in back if back.ndim > 2 else (back,):
                     np.add(d_h, part, d_h)
-                for lane in begun:
-                    for d_state in from_itself:
+                for d_state in from_itself:
+                    for lane in begun:
                         d_state[lane] = 0
                 if reads_h:
                     np.add(d_h, d_before[0], d_h)
             backward((d_h, *others), ux, tape, kept, d_before)
             d_next, begun = d_wh, starts[t]
 
-    def by_gate(self, array: Array, steps: int) -> Array:
-        """The ux, d or d_wh of so many steps seen as (G, T B, H)."""
-        rows = rows_of(array[..., :steps, :, :])
-        return rows[None] if rows.ndim == 2 else rows
-
     def d_ux(self, steps: int) -> list[Array]:
         """dL/d(U x) after the way back: (T B, H) for each gate."""
-        every = list(self.by_gate(self.d_wh, steps))
+        every = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
         return [*every[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else every
 
     def _find_slopes(self, first: int, starts: Starts) -> None:
         """What the way back through these steps needs to know, into their places."""
-        lanes, steps = self.h.shape[1], slice(first, first + len(starts))
-        rows = slice(0, lanes * len(starts))
-        before: Sequence[Array] = [rows_of(state[steps]) for state in self.states]
-        if any(starts):
+        lanes, count = self.h.shape[1], len(starts)
+        rows, here = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
+        before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
+        after = [state[lanes:][rows] for state in self._state_rows]
+        if self.cell.reads_h and any(starts):  # of other states those lanes are zero by now
             begun = [t * lanes + lane for t, some in enumerate(starts) for lane in some]
             before = self._begun_afresh(before, begun)
-        after = [rows_of(state[1:][steps]) for state in self.states]
-        ux, tape = rows_of(self.ux[..., steps, :, :]), rows_of(self.tape[steps])
-        self.cell.slopes(ux, before, after, tape, self._kept[rows], self._spare[rows])
+        ux, tape = self._slopes_rows[..., rows, :], self._tape_rows[rows]
+        self.cell.slopes(ux, before, after, tape, self._kept[here], self._spare[here])
 
     def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
         """The states, zero in the rows where an example begins."""

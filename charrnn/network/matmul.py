@@ -37,13 +37,14 @@ class Product:
         fits = (w for w in WIDTHS if columns % w == 0 and w * rows * lanes <= SMALL)
         width = next(fits, columns)
         self.panels = np.empty((*gates, columns // width, rows, width), dtype)
+        self._by_column = self.panels.swapaxes(-2, -3)  # as the matrices have them
         self.out: Array = np.zeros((*gates, lanes, columns), dtype)
-        self._by_panel = in_panels(self.out, width)
+        self._by_panel = self.out.reshape(*gates, lanes, -1, width).swapaxes(-2, -3)
         self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
     def hold(self, matrices: Array) -> None:
         """Multiply by these (G, I, J) from now on."""
-        self.panels[...] = in_panels(matrices, self.panels.shape[-1])
+        self._by_column[...] = matrices.reshape(self._by_column.shape)
 
     def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
         """rows @ M, and zero in some lanes, in the array that every call fills anew.
@@ -55,8 +56,3 @@ class Product:
         for lane in without:
             self._lanes[lane].fill(0)
         return self.out
-
-
-def in_panels(array: Array, width: int) -> Array:
-    """(..., I, J) seen as (..., J / width, I, width)."""
-    return array.reshape(*array.shape[:-1], -1, width).swapaxes(-2, -3)

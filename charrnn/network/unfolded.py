@@ -134,7 +134,7 @@ class Unfolded:
         below: Array | None = None
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
-            ux, h = layer.by_gate(layer.ux, steps), layer.h[1 : steps + 1]
+            ux, h = layer.ux_rows[:, : window.x.size], layer.h[1 : steps + 1]
             gates, _, hidden = ux.shape
             if below is None:
                 tables = (U + b).reshape(-1, gates, hidden).swapaxes(0, 1)  # (G, K, H)
@@ -166,7 +166,7 @@ class Unfolded:
                 d = layer.d[:steps]
                 np.multiply(d, masks[number - 1], out=d)
             layer.backward(starts, p[f"W{number}"])
-            d_wh, h_before = layer.by_gate(layer.d_wh, steps), rows_of(layer.h[:steps])
+            d_wh, h_before = layer.d_wh_rows[:, : window.x.size], rows_of(layer.h[:steps])
             if window.begins is not None:
                 h_before[np.flatnonzero(window.begins)] = 0
             d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
