@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +11,23 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
+from charrnn.network.grid import SETTLED_BITS, Grid, settles
 from charrnn.network.layer import Layer
 from charrnn.network.model import LanguageModel
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Window
+from charrnn.plan import memory_bytes
+from charrnn.presets import fitted
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import Scorer
+from charrnn.training.loop import start, train
 from charrnn.vocabulary import END, Vocabulary
 from tests.test_gradients import LANES, STEPS, assert_gradient_is_right, loss_of, masks, window
 
@@ -175,6 +182,43 @@ def test_the_lstm_worked_by_hand() -> None:
     assert layer.h[1].item() == pytest.approx(0.3534, abs=5e-5)
     np.testing.assert_allclose(np.ravel(layer.d_ux(1)), [0.0476, 0.0626, 0.0525, 0.1767], atol=6e-5)
     assert layer._d_before[1].item() == pytest.approx(0.1251, abs=5e-5)
+
+
+def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
+    p = initial(Architecture(7, 5, 2, "lstm"), np.zeros(7), np.random.default_rng(0))
+    for name in ("b1", "b2"):
+        assert p[name].reshape(4, 5).tolist() == [[0] * 5, [1] * 5, [0] * 5, [0] * 5]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_state_is_on_the_grid(cell: str) -> None:
+    p = model(cell, 3.0).parameters
+    grid, stepper = Grid.of(p.architecture), Stepper(p, 3)
+    states = stepper.zeros(3)
+    assert len(states) == (2 if cell == "gru" else 4)
+    for t in range(70):
+        stepper.step(np.array([1, t % 9, 3]), states, t)
+        bits = SETTLED_BITS if settles(t) else grid.state_bits
+        for each in states:
+            assert each.any()
+            np.testing.assert_array_equal(each * 2.0**bits % 1, 0)
+
+
+@pytest.mark.parametrize("cell", ["tanh", *CELLS])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
+    corpus = from_texts(NAMES * 40, CorpusConfig())
+    settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, workers=1)
+    base = fitted(settings, corpus)
+    planned, taken = [], []
+    for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):
+        planned.append(memory_bytes(config, corpus))
+        tracemalloc.start()
+        run = train(start(corpus, config), corpus, config)
+        next(run)
+        taken.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert planned[0] - planned[1] == pytest.approx(taken[0] - taken[1], rel=0.15)
 
 
 @pytest.mark.parametrize("cell", CELLS)
