@@ -58,7 +58,7 @@ class Layer:
         self.d_wh: Array = self.d if one_gate else self.ux
         self.tape: Array = np.empty((steps, lanes, hidden * cell.has_tape), dtype)
         self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
-        self._slopes_rows, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
+        self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
         shape = (cell.gates, steps * lanes, hidden)
         self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
         self._place = nullcontext if one_gate else in_place
@@ -144,7 +144,7 @@ class Layer:
         if self.cell.reads_h and any(starts):  # of other states those lanes are zero by now
             begun = [t * lanes + lane for t, some in enumerate(starts) for lane in some]
             before = self._begun_afresh(before, begun)
-        ux, tape = self._slopes_rows[..., rows, :], self._tape_rows[rows]
+        ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
         self.cell.slopes(ux, before, after, tape, self._kept[here], self._spare[here])
 
     def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:

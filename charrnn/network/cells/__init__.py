@@ -13,16 +13,16 @@ there is one gate, the G falls away: ``ux`` and ``wh`` are (B, H), and ``ux`` is
 new h. Training and exact steps call the same ``forward``, which leaves in ``ux`` and ``tape`` what
 it likes. ``after`` may be in the place of ``before``.
 
-The way back has two parts. ``slopes`` is what can be known before any gradient has come, for many
-steps n at a time, so that all of the arrays above begin with (n, ...), those with gates with
-(G, n, ...). It fills ``kept`` (n, B, H), and what forward left in ``ux`` and ``tape``, with
-whatever ``backward`` multiplies by; ``spare`` is like ``kept``, to compute in.
+The way back has two parts. ``slopes`` is all that can be known before a gradient has come: for many
+steps at a time, which are to it as many more lanes. It puts what ``backward`` is to multiply by in
+the places of what forward left in ``ux`` and ``tape``, and into ``kept`` (B, H); ``spare`` (B, H)
+is to compute in.
 
 ``backward`` is handed these of one step, and dL/d(after). It puts dL/d(W h) in the place of ``ux``,
 and fills dL/d(before): of h only what does not come through W h; of another state it takes the
 place of its dL/d(after). dL/d(U x) is dL/d(W h), but for a gate whose W h has a bias of its own:
-this one's takes the place of dL/d(after) of h, which nobody needs any more. So does the only one of
-a cell of one gate.
+this one's takes the place of dL/d(after) of h, which nobody needs any more. So does the gradient of
+a cell of one gate, whose ``ux`` is a state.
 """
 
 from __future__ import annotations

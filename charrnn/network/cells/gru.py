@@ -13,7 +13,7 @@ three blocks. It is the GRU that cuDNN and PyTorch compute (Cho et al., 2014, ha
     dL/dr = (d + W h)_n dL/da_n                             dL/da_r = r (1 - r) dL/dr
 
 U x gets (dL/da_r, dL/da_z, dL/da_n), W h the same but r dL/da_n in the last block, and h(t-1) gets
-z dL/dh besides what comes back through W.
+z dL/dh besides what comes back through W. Each of them is dL/dh times a slope that is known before.
 
 By hand, one unit, W = 0, b = d = 0, h(0) = 1, inputs U x(1) = (0, 0, 1): r = z = 0.5, n = tanh 1 =
 0.7616, and h(1) = 0.5 x 0.7616 + 0.5 x 1 = 0.8808. With dL/dh(1) = 1: dL/da_n = 0.5 (1 - 0.7616^2)
@@ -56,8 +56,8 @@ def slopes(
     kept: Array,
     spare: Array,
 ) -> None:
-    """What dL/dh is multiplied by: in the places of r, z, n for W h, on the tape for the n of U x;
-    z is kept.
+    """What makes of dL/dh the gradients of W h, in the places of r, z, n; that of U x in the last
+    block, on the tape; and z.
     """
     (r, z, n), h_before = ux, before[0]
     np.copyto(kept, z)
@@ -66,13 +66,13 @@ def slopes(
     np.subtract(1, z, z)
     np.multiply(n, n, n)
     np.subtract(1, n, n)
-    np.multiply(n, z, n)  # da_n: (1 - z) (1 - n^2)
-    np.multiply(z, spare, z)  # da_z: (h(t-1) - n) z (1 - z)
+    np.multiply(n, z, n)  # a_n: (1 - z) (1 - n^2)
+    np.multiply(z, spare, z)  # a_z: z (1 - z) (h(t-1) - n)
     np.subtract(1, r, spare)
     np.multiply(spare, tape, spare)
     np.copyto(tape, n)
-    np.multiply(n, r, n)
-    np.multiply(n, spare, r)  # da_r: da_n (d + W h)_n r (1 - r)
+    np.multiply(n, r, n)  # W h: r times that of a_n
+    np.multiply(n, spare, r)  # a_r: (1 - r) (d + W h)_n times the one before
 
 
 def backward(

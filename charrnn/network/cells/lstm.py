@@ -14,6 +14,8 @@ is forgotten.
     dL/dg = i dL/dc                                           dL/da_g = (1 - g^2) dL/dg
     dL/df = c(t-1) dL/dc                                      dL/da_f = f (1 - f) dL/df
 
+Each of them is dL/dh or dL/dc times a slope that is known before.
+
 By hand, one unit, W = 0, b = 0, c(0) = 1, inputs U x(1) = (0, 0, 1, 0): i = f = o = 0.5, g = tanh 1
 = 0.7616, c(1) = 0.5 + 0.5 x 0.7616 = 0.8808, h(1) = 0.5 tanh 0.8808 = 0.3534. With dL/dh(1) = 1:
 dL/da_o = 0.25 x 0.7068 = 0.1767, dL/dc = 0.5 (1 - 0.7068^2) = 0.2502, dL/da_f = 0.25 x 0.2502 =
@@ -68,24 +70,24 @@ def slopes(
     kept: Array,
     spare: Array,
 ) -> None:
-    """What dL/dc is multiplied by in the places of i, f, g, and dL/dh in that of o; on the tape
-    what makes dL/dc of dL/dh; f is kept.
+    """What makes of dL/dc the gradients of the blocks, in the places of i, f, g; of dL/dh that of
+    the last, in the place of o, and its part of dL/dc, on the tape; and f.
     """
     (i, f, g, o), tanh_c = ux, tape
     np.multiply(o, tanh_c, spare)
     np.multiply(spare, tanh_c, tanh_c)
-    np.subtract(o, tanh_c, tanh_c)  # dc: o (1 - tanh(c)^2)
+    np.subtract(o, tanh_c, tanh_c)  # c: o (1 - tanh(c)^2)
     np.multiply(o, spare, o)
-    np.subtract(spare, o, o)  # da_o: tanh(c) o (1 - o)
+    np.subtract(spare, o, o)  # a_o: tanh(c) o (1 - o)
     np.copyto(kept, f)
     np.subtract(1, f, spare)
     np.multiply(f, spare, f)
-    np.multiply(f, before[1], f)  # da_f: c(t-1) f (1 - f)
+    np.multiply(f, before[1], f)  # a_f: c(t-1) f (1 - f)
     np.multiply(g, i, spare)
     np.multiply(g, spare, g)
-    np.subtract(i, g, g)  # da_g: i (1 - g^2)
+    np.subtract(i, g, g)  # a_g: i (1 - g^2)
     np.multiply(i, spare, i)
-    np.subtract(spare, i, i)  # da_i: g i (1 - i)
+    np.subtract(spare, i, i)  # a_i: g i (1 - i)
 
 
 def backward(
