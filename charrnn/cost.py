@@ -56,7 +56,7 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
     numbers = copies * parameters(config, symbols)
-    numbers += rows * config.hidden * config.layers * blocks_kept(config, symbols)
+    numbers += rows * config.hidden * (config.layers * blocks_kept(config, symbols) + 1)
     architecture = architecture_of(config, symbols)
     if architecture.cell.feedback is not None:  # the plain network alike to it, and its gradient
         numbers += 2 * architecture.plain.parameter_count * config.workers
@@ -73,8 +73,8 @@ def text_bytes(corpus: Corpus) -> int:
 def blocks_kept(config: Fitted, symbols: int) -> int:
     """How many numbers a unit keeps of each step until the way back has used them."""
     cell = architecture_of(config, symbols).cell
-    of_gates = 0 if cell.gates == 1 else cell.gates * (1 if cell.one_gradient else 2)
-    return len(cell.states) + 1 + bool(config.dropout) + cell.tape + of_gates
+    of_gates = 0 if cell.gates == 1 else cell.gates  # one gate is in the place of the state
+    return len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates
 
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:

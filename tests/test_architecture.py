@@ -200,8 +200,8 @@ def test_the_terminal_is_known_in_cli_alone(room: str) -> None:
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:
-    standard = {"__future__", "collections", "concurrent", "dataclasses", "functools"}
-    standard |= {"importlib", "itertools", "math", "os", "threading"}
+    standard = {"__future__", "collections", "concurrent", "contextlib", "dataclasses"}
+    standard |= {"functools", "importlib", "itertools", "math", "os", "threading"}
     for file in rooms()["network"]:
         outside = {name for name in imports(file) if not name.startswith("charrnn.")}
         assert outside <= standard | {"numpy", "typing"}

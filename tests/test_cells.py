@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +11,23 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.cost import memory_bytes
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
+from charrnn.network.grid import SETTLED_BITS, Grid, settles
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.layer import Layer
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Window
+from charrnn.presets import fitted
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import Scorer
+from charrnn.training.loop import start, train
 from charrnn.vocabulary import END, Vocabulary
 from tests.test_gradients import LANES, STEPS, assert_gradient_is_right, loss_of, masks, window
 
@@ -64,6 +71,29 @@ def test_the_gradient_is_what_central_differences_say(
     p = network(cell, layers)
     m = masks(p) if dropout else None
     assert_gradient_is_right(p, window(resets=resets, idle=True), state(p), m)
+
+
+@pytest.mark.parametrize("cell", ["tanh", *CELLS])
+@pytest.mark.parametrize("at_a_time", [1, 2, 4])
+@pytest.mark.parametrize("steps", [1, 3, 5, STEPS])
+def test_slopes_are_the_same_however_many_steps_are_taken_at_a_time(
+    cell: str, at_a_time: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, w = network(cell, 2), window(resets=True)
+    assert w.begins is not None
+    w = Window(w.x[:steps], w.y[:steps], w.begins[:steps])
+    every, some = p.like(), p.like()
+    loss_of(p, w, state(p), masks(p), every)
+    numbers = at_a_time * LANES * p.architecture.hidden * p.architecture.cell.gates
+    monkeypatch.setattr("charrnn.network.layer.AT_HAND", numbers)
+    loss_of(p, w, state(p), masks(p), some)
+    np.testing.assert_array_equal(some.flat, every.flat)
+
+
+def test_numpy_has_its_buffer_back_after_a_window() -> None:
+    p, size = network("lstm"), np.getbufsize()
+    loss_of(p, window(), state(p), None, p.like())
+    assert np.getbufsize() == size
 
 
 def sigmoid(a: float) -> float:
@@ -131,7 +161,7 @@ def one_step(cell: str, inputs: list[float]) -> Layer:
     """A layer of one unit after the step that its docstring works by hand, and the way back."""
     layer = Layer(GRU if cell == "gru" else LSTM, 1, 1, 1, np.float64)
     layer.states[-1][0] = 1
-    layer.ux[...] = inputs
+    layer.ux[:, 0, 0, 0] = inputs
     W: Array = np.zeros((len(inputs), 1))
     layer.forward([()], W, np.zeros(1) if cell == "gru" else None, [()])
     layer.d[...] = 1
@@ -142,7 +172,7 @@ def one_step(cell: str, inputs: list[float]) -> Layer:
 def test_the_gru_worked_by_hand() -> None:
     layer = one_step("gru", [0, 0, 1])
     assert layer.h[1].item() == pytest.approx(0.8808, abs=5e-5)
-    np.testing.assert_allclose(layer.d_ux[0, 0], [0, 0.0596, 0.2100], atol=5e-5)
+    np.testing.assert_allclose(np.ravel(layer.d_ux(1)), [0, 0.0596, 0.2100], atol=5e-5)
     assert layer._d_before[0].item() == pytest.approx(0.5)
 
 
@@ -150,8 +180,45 @@ def test_the_lstm_worked_by_hand() -> None:
     layer = one_step("lstm", [0, 0, 1, 0])
     assert layer.states[1][1].item() == pytest.approx(0.8808, abs=5e-5)
     assert layer.h[1].item() == pytest.approx(0.3534, abs=5e-5)
-    np.testing.assert_allclose(layer.d_ux[0, 0], [0.0476, 0.0626, 0.0525, 0.1767], atol=6e-5)
+    np.testing.assert_allclose(np.ravel(layer.d_ux(1)), [0.0476, 0.0626, 0.0525, 0.1767], atol=6e-5)
     assert layer._d_before[1].item() == pytest.approx(0.1251, abs=5e-5)
+
+
+def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
+    p = initial(Architecture(7, 5, 2, "lstm"), np.zeros(7), np.random.default_rng(0))
+    for name in ("b1", "b2"):
+        assert p[name].reshape(4, 5).tolist() == [[0] * 5, [1] * 5, [0] * 5, [0] * 5]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_state_is_on_the_grid(cell: str) -> None:
+    p = model(cell, 3.0).parameters
+    grid, stepper = Grid.of(p.architecture), Stepper(p, 3)
+    states = stepper.zeros(3)
+    assert len(states) == (2 if cell == "gru" else 4)
+    for t in range(70):
+        stepper.step(np.array([1, t % 9, 3]), states, t)
+        bits = SETTLED_BITS if settles(t) else grid.state_bits
+        for each in states:
+            assert each.any()
+            np.testing.assert_array_equal(each * 2.0**bits % 1, 0)
+
+
+@pytest.mark.parametrize("cell", ["tanh", *CELLS])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
+    corpus = from_texts(NAMES * 40, CorpusConfig())
+    settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, workers=1)
+    base = fitted(settings, corpus)
+    planned, taken = [], []
+    for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):
+        planned.append(memory_bytes(config, corpus))
+        tracemalloc.start()
+        run = train(start(corpus, config), corpus, config)
+        next(run)
+        taken.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert planned[0] - planned[1] == pytest.approx(taken[0] - taken[1], rel=0.15)
 
 
 @pytest.mark.parametrize("cell", CELLS)

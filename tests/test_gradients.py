@@ -13,7 +13,7 @@ from charrnn.network.layer import Layer
 from charrnn.network.matmul import Product
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
-from charrnn.network.unfolded import Masks, State, Unfolded, Window
+from charrnn.network.unfolded import Masks, State, Unfolded, Window, sum_by_symbol
 
 STEPS, LANES = 6, 3
 
@@ -164,7 +164,7 @@ def test_the_example_worked_by_hand() -> None:
     np.testing.assert_allclose(layer.h[1:, 0], [[0.7616, 0], [0, 0.6420]], atol=5e-5)
     layer.d[...] = [[[0, 0]], [[0, 1]]]
     layer.backward([(), ()], W)
-    np.testing.assert_allclose(layer.d_ux[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
+    np.testing.assert_allclose(layer.d[:, 0], [[0.2469, 0], [0, 0.5878]], atol=5e-5)
 
 
 def test_two_short_windows_read_as_one_long_one() -> None:
@@ -217,12 +217,35 @@ def test_outputs_too_large_for_exp_do_not_overflow() -> None:
 
 @pytest.mark.parametrize("hidden", [5, 16, 48, 80, 256])
 @pytest.mark.parametrize("gates", [1, 3])
-def test_panels_multiply_as_the_whole_matrix_does(hidden: int, gates: int) -> None:
+def test_panels_multiply_as_the_whole_matrices_do(hidden: int, gates: int) -> None:
     rng = np.random.default_rng(0)
-    rows, matrix = rng.standard_normal((4, hidden)), rng.standard_normal((hidden, gates * hidden))
-    product = Product(4, hidden, gates * hidden, np.float64)
-    product.hold(matrix)
-    np.testing.assert_allclose(product(rows), rows @ matrix, rtol=1e-9, atol=1e-9)
+    rows, matrices = rng.standard_normal((4, hidden)), rng.standard_normal((gates, hidden, hidden))
+    product = Product((gates,), 4, hidden, hidden, np.float64)
+    product.hold(matrices)
+    np.testing.assert_allclose(product(rows), rows @ matrices, rtol=1e-9, atol=1e-9)
+    each = rng.standard_normal((gates, 4, hidden))
+    expected = each @ matrices
+    expected[:, 2] = 0
+    np.testing.assert_allclose(product(each[:, None], [2]), expected, rtol=1e-9, atol=1e-9)
+    single = Product((), 4, hidden, hidden, np.float64)
+    single.hold(matrices[0])
+    np.testing.assert_allclose(single(rows), rows @ matrices[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("symbols", [7, 300])
+@pytest.mark.parametrize("short", [0, 1 << 17], ids=["in runs", "by a product"])
+@pytest.mark.parametrize("gates", [1, 3])
+def test_rows_are_summed_by_their_symbol(
+    symbols: int, short: int, gates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.network.unfolded.SHORT", short)
+    rng = np.random.default_rng(0)
+    d_a, x = rng.standard_normal((gates, 50, 5)), rng.integers(0, symbols, 50).astype(np.uint16)
+    found = rng.standard_normal((symbols, gates * 5))
+    sum_by_symbol(list(d_a), x, found, np.empty((50, 5)))
+    expected = np.zeros((symbols, gates * 5))
+    np.add.at(expected, x, np.concatenate(d_a, 1))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_first_values_are_what_they_are_said_to_be() -> None:

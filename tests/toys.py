@@ -36,31 +36,37 @@ def forward(
     after[1][...] = KEPT * s + (1 - KEPT) * after[0]
 
 
-def backward(
-    d_after: Sequence[Array],
+def slopes(
+    ux: Array,
     before: Sequence[Array],
     after: Sequence[Array],
     tape: Array,
-    d_ux: Array,
-    d_wh: Array,
-    d_before: Sequence[Array],
-    spare: Sequence[Array],
+    kept: Array,
+    spare: Array,
+) -> None:
+    """dh'/da."""
+    kept[...] = LEAK * (1 - tape * tape)
+
+
+def backward(
+    d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
 ) -> None:
     """The way back."""
-    d_s = d_after[1].copy()
-    d_h = d_after[0] + (1 - KEPT) * d_s
+    d_h, d_s = d_after
+    d_h += (1 - KEPT) * d_s
     d_before[0][...] = (1 - LEAK) * d_h
     d_before[1][...] = KEPT * d_s + SHARE * d_h
-    d_ux[...] = d_h * LEAK * (1 - tape * tape)
+    d_h *= kept
 
 
 LEAKY = Cell(
     forward,
+    slopes,
     backward,
     states={"h": 2.0, "s": 2.0},
     bias=(0.0,),
-    tape=1,
-    reads_before=True,
+    has_tape=True,
+    reads_h=True,
 )
 
 

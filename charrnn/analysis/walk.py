@@ -87,8 +87,7 @@ class Walk:
                 d_after[0] += from_above
             d_ux, d_wh, h_before, d_before = self._cell_back(layer, t, lane, d_after)
             W, U = self.p[f"W{number}"], self.p[f"U{number}"]
-            d_h = d_wh @ W  # (10.21)
-            d_before[0] = d_h + d_before[0] if layer.cell.reads_before else d_h
+            d_before[0] += d_wh @ W  # (10.21)
             before.insert(0, d_before)
             gradient[f"W{number}"][...] = d_wh.T @ h_before  # (10.26)
             if f"d{number}" in gradient:
@@ -100,8 +99,8 @@ class Walk:
                 below = self.layers[number - 2].h[t + 1, lane]
                 gradient[f"U{number}"][...] = d_ux.T @ below  # (10.28)
             else:
-                no_room = np.empty((0, 0))
-                sum_by_symbol(d_ux, self.window.x[t, lane], gradient["U1"], no_room)
+                x = self.window.x[t, lane]
+                sum_by_symbol([d_ux], x, gradient["U1"], np.empty_like(d_ux))
                 for name, seen in self.seen.items():
                     gradient[f"U1.{name}"][...] = d_ux.T @ seen[t, lane]
         return before
@@ -115,13 +114,15 @@ class Walk:
         for state in before:
             state[self.begins[t, lane]] = 0
         after = [state[t + 1, lane] for state in layer.states]
-        d_ux = d_after[0] if cell.gates == 1 else layer.ux[t, lane]
-        d_wh = d_ux if cell.one_gradient else np.empty_like(d_ux)
+        ux, tape = layer.ux[..., t, lane, :], layer.tape[t, lane]
         d_before = [np.zeros_like(d_after[0]), *d_after[1:]]
-        spare = [np.empty_like(d_ux) for _ in range(2)]
-        tape = layer.tape[t, lane]
-        cell.backward(d_after, before, after, tape, d_ux, d_wh, d_before, spare)
-        return d_ux, d_wh, before[0], d_before
+        kept, spare = np.empty_like(d_after[0]), np.empty_like(d_after[0])
+        cell.slopes(ux, before, after, tape, kept, spare)
+        cell.backward(d_after, ux, tape, kept, d_before)
+        if cell.gates == 1:
+            return d_after[0], d_after[0], before[0], d_before
+        d_ux = np.concatenate([*ux[:-1], d_after[0] if cell.own_bias else ux[-1]], 1)
+        return d_ux, np.concatenate(ux, 1), before[0], d_before
 
     @staticmethod
     def _copy(start: State, states: State) -> None:

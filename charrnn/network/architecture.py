@@ -66,7 +66,7 @@ class Architecture:
             shapes[f"W{layer}"] = (columns, fed_back)
             shapes[f"b{layer}"] = (columns,)
             if self.cell.own_bias:
-                shapes[f"d{layer}"] = (self.cell.own_bias * self.hidden,)
+                shapes[f"d{layer}"] = (self.hidden,)
         shapes |= {f"U1.{name}": (columns, INPUTS[name].width) for name in self.inputs}
         shapes |= {"V": (self.symbols, self.hidden), "c": (self.symbols,)}
         return shapes | dict(self.head.lengths.shapes if self.head.lengths else {})

@@ -3,12 +3,14 @@
     dL/dh(t) = W' dL/d(W h(t))  +  what the cell sends back itself  +  what the layers above send
 
 the first of them the walk back through time of (10.21). ``W h`` is the only product here; the loop
-around it does as little as can be, for two threads share Python's lock.
+around it does as little as can be, for two threads share Python's lock. So the cell's slopes, which
+need no gradient, are computed for as many steps at a time as a core has at hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import repeat
 
 import numpy as np
@@ -21,6 +23,21 @@ from charrnn.network.parameters import Array
 
 Starts = Sequence[Sequence[int]]  # for each step, some lanes
 
+AT_HAND = 1 << 16  # numbers that a core reads again without a wait
+
+
+@contextmanager
+def in_place() -> Iterator[None]:
+    """NumPy works on small arrays where they are, though their rows lie apart.
+
+    Else it copies them into a buffer first, which is a tenth of a step of 64 units.
+    """
+    size = np.setbufsize(16)
+    try:
+        yield
+    finally:
+        np.setbufsize(size)
+
 
 class Layer:
     """The cell, and its buffers for T steps of B lanes, made once."""
@@ -30,74 +47,88 @@ class Layer:
     ) -> None:
         """``large`` is that of the grid which states are put on; 0: they stay as they are."""
         self.cell, self.large = cell, large
-        columns = cell.gates * hidden
-        in_place = cell.gates == 1
+        one_gate = cell.gates == 1
+        gates = () if one_gate else (cell.gates,)
+        self._square = (*gates, hidden, hidden)
         self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
         self.h: Array = self.states[0]  # h[0]: where we started from
         self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
-        self.ux: Array = self.h[1:] if in_place else np.empty((steps, lanes, columns), dtype)
+        self.ux: Array = self.h[1:] if one_gate else np.empty((*gates, steps, lanes, hidden), dtype)
         self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
-        self.d_ux: Array = self.d if in_place else self.ux
-        self.d_wh = self.d_ux if cell.one_gradient else np.empty_like(self.d_ux)
-        self.tape: Array = np.empty((steps, lanes, cell.tape * hidden), dtype)
-        self._spare = [np.empty((lanes, columns), dtype) for _ in range(2)]
-        self._there = Product(lanes, hidden, columns, dtype)
-        self._back = Product(lanes, columns, hidden, dtype)
-        self._copies = [np.empty((lanes, hidden), dtype) for _ in cell.states]
+        self.d_wh: Array = self.d if one_gate else self.ux
+        self.tape: Array = np.empty((steps, lanes, hidden * cell.has_tape), dtype)
+        self._state_rows = [rows_of(state) for state in self.states]  # (T B + B, H)
+        self._ux_blocks, self._tape_rows = rows_of(self.ux), rows_of(self.tape)
+        shape = (cell.gates, steps * lanes, hidden)
+        self.ux_rows, self.d_wh_rows = self.ux.reshape(shape), self.d_wh.reshape(shape)
+        self._place = nullcontext if one_gate else in_place
+        self._remembers = cell.reads_h or len(cell.states) > 1
+        self._many = max(1, min(steps, AT_HAND // (lanes * hidden * cell.gates)))
+        self._kept, self._spare, self._begun = (
+            np.empty((self._many * lanes, hidden), dtype) for _ in range(3)
+        )
+        self._there = Product(gates, lanes, hidden, hidden, dtype)
+        self._back = Product(gates, lanes, hidden, hidden, dtype)
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
         d, h = list(self.d), [states[0] for states in at]
         # What is in one place has to be one object: NumPy takes its time over two that overlap.
-        ux = h[1:] if in_place else list(self.ux)
-        d_ux = d if in_place else ux
+        ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
+        d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels of a product
+        kept = [self._kept[t % self._many * lanes :][:lanes] for t in range(steps)]
         self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
-        self._back_again = list(zip(d, at, at[1:], self.tape, d_ux, self.d_wh, strict=False))
+        self._back_again = list(zip(d, ux, d_wh, self.tape, kept, strict=True))
 
     def forward(
         self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
     ) -> None:
         """Fill the states after each step; those before the first, and ux, are given."""
-        forward, reads_before = self.cell.forward, self.cell.reads_before
-        product, large = self._there, self.large
-        product.hold(W.T)
-        for (h, ux, before, after, tape), beginning, settled in zip(
-            self._forth, starts, settling or repeat(()), strict=False
-        ):
-            wh = product(h, beginning)
-            if own_bias is not None:
-                biased = wh[:, -len(own_bias) :]
-                np.add(biased, own_bias, biased)
-            was = self._begun_afresh(before, beginning) if beginning and reads_before else before
-            forward(ux, wh, was, after, tape)
-            if large:
-                snap(after, large)
-                for lane in settled:
-                    snap([state[lane] for state in after], SETTLED)
+        forward, product, large = self.cell.forward, self._there, self.large
+        product.hold(W.reshape(self._square).swapaxes(-1, -2))
+        steps = zip(self._forth, starts, settling or repeat(()), strict=False)
+        with self._place():
+            for (h, ux, before, after, tape), beginning, settled in steps:
+                wh = product(h, beginning)
+                if own_bias is not None:
+                    np.add(wh[-1], own_bias, tape)
+                if beginning and self._remembers:
+                    before = tuple(self._begun_afresh(before, beginning))
+                forward(ux, wh, before, after, tape)
+                if large:
+                    snap(after, large)
+                    for lane in settled:
+                        snap([state[lane] for state in after], SETTLED)
 
     def backward(self, starts: Starts, W: Array) -> None:
         """Turn d[t], which holds the dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
-        backward, reads_before = self.cell.backward, self.cell.reads_before
-        product, spare, d_before = self._back, self._spare, self._d_before
-        product.hold(W)
+        with self._place():
+            self._walk_back(starts, W)
+
+    def _walk_back(self, starts: Starts, W: Array) -> None:
+        backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
+        product, d_before = self._back, self._d_before
+        product.hold(W.reshape(self._square))
         for d_state in d_before:
             d_state.fill(0)
         others = d_before[1:]
+        from_itself = d_before if reads_h else others
         d_next: Array | None = None
         begun: Sequence[int] = ()
-        steps = self._back_again[: len(starts)]
-        for (d_h, before, after, tape, d_ux, d_wh), beginning in zip(
-            reversed(steps), reversed(starts), strict=True
-        ):
+        for t in range(len(starts) - 1, -1, -1):
+            if d_next is None or t % many == many - 1:
+                self._find_slopes(t - t % many, starts[t - t % many : t + 1])
+            d_h, ux, d_wh, tape, kept = self._back_again[t]
             if d_next is not None:  # nothing comes back from after the end
-                np.add(d_h, product(d_next, begun), d_h)  # (10.21)
-                if reads_before:
+                back = product(d_next, begun)  # (10.21)
+                for part in back if back.ndim > 2 else (back,):
+                    np.add(d_h, part, d_h)
+                for d_state in from_itself:
                     for lane in begun:
-                        for d_state in d_before:
-                            d_state[lane] = 0
+                        d_state[lane] = 0
+                if reads_h:
                     np.add(d_h, d_before[0], d_h)
-            was = self._begun_afresh(before, beginning) if beginning and reads_before else before
-            backward((d_h, *others), was, after, tape, d_ux, d_wh, d_before, spare)
-            d_next, begun = d_wh, beginning
+            backward((d_h, *others), ux, tape, kept, d_before)
+            d_next, begun = d_wh, starts[t]
 
     def forward_at_once(self, steps: int) -> None:
         """Where W h is nothing no step needs the one before it: h(t) = tanh(b + U x(t))."""
@@ -110,10 +141,38 @@ class Layer:
         np.multiply(part, d, out=part)
         np.subtract(d, part, out=d)
 
-    def _begun_afresh(self, states: Sequence[Array], beginning: Sequence[int]) -> Sequence[Array]:
-        """The states, zero in the lanes where an example begins."""
-        for copy, state in zip(self._copies, states, strict=True):
-            np.copyto(copy, state)  # the states themselves are those after the last step, too
-            for lane in beginning:
-                copy[lane] = 0
-        return self._copies
+    def d_ux(self, steps: int) -> list[Array]:
+        """dL/d(U x) after the way back: (T B, H) for each gate."""
+        every = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
+        return [*every[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else every
+
+    def _find_slopes(self, first: int, starts: Starts) -> None:
+        """What the way back through these steps needs to know, into their places."""
+        lanes, count = self.h.shape[1], len(starts)
+        rows, here = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
+        before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
+        after = [state[lanes:][rows] for state in self._state_rows]
+        if self.cell.reads_h and any(starts):  # of other states those lanes are zero by now
+            begun = [t * lanes + lane for t, some in enumerate(starts) for lane in some]
+            before = self._begun_afresh(before, begun)
+        ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
+        self.cell.slopes(ux, before, after, tape, self._kept[here], self._spare[here])
+
+    def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
+        """The states, zero in the rows where an example begins."""
+        h, *others = states
+        zeros = others
+        if self.cell.reads_h:  # others do, too: as it was after the last step
+            begun = self._begun[: len(h)]
+            np.copyto(begun, h)
+            h, zeros = begun, [begun, *others]
+        for row in rows:
+            for state in zeros:
+                state[row] = 0
+        return [h, *others]
+
+
+def rows_of(array: Array) -> Array:
+    """(..., T, B, H) seen as (..., T * B, H)."""
+    *first, steps, lanes, hidden = array.shape
+    return array.reshape(*first, steps * lanes, hidden)

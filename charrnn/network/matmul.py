@@ -21,29 +21,36 @@ from numpy.typing import DTypeLike
 from charrnn.network.parameters import Array
 
 SMALL = 10**6  # multiply-adds up to which OpenBLAS multiplies without copying
-WIDTHS = (64, 48, 32, 16)
+WIDTHS = (64, 48, 32)
 
 
 class Product:
-    """rows (B, I) @ M (I, J), into a place of its own."""
+    """rows @ M for each of some matrices M (I, J), into a place of its own.
 
-    def __init__(self, lanes: int, rows: int, columns: int, dtype: DTypeLike) -> None:
+    The rows are (B, I) for all, or (G, B, I), some for each. Where there are no gates, there is one
+    matrix, and no first axis.
+    """
+
+    def __init__(
+        self, gates: tuple[int, ...], lanes: int, rows: int, columns: int, dtype: DTypeLike
+    ) -> None:
         fits = (w for w in WIDTHS if columns % w == 0 and w * rows * lanes <= SMALL)
         width = next(fits, columns)
-        self.panels = np.empty((columns // width, rows, width), dtype)
-        self.out: Array = np.zeros((lanes, columns), dtype)
-        self._by_panel = self.out.reshape(lanes, -1, width).transpose(1, 0, 2)
-        self._lanes = list(self.out)
+        self.panels = np.empty((*gates, columns // width, rows, width), dtype)
+        self._by_column = self.panels.swapaxes(-2, -3)  # as the matrices have them
+        self.out: Array = np.zeros((*gates, lanes, columns), dtype)
+        self._by_panel = self.out.reshape(*gates, lanes, -1, width).swapaxes(-2, -3)
+        self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
-    def hold(self, matrix: Array) -> None:
-        """Multiply by this matrix from now on."""
-        count, rows, width = self.panels.shape
-        self.panels[...] = matrix.reshape(rows, count, width).transpose(1, 0, 2)
+    def hold(self, matrices: Array) -> None:
+        """Multiply by these (G, I, J) from now on."""
+        self._by_column[...] = matrices.reshape(self._by_column.shape)
 
     def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
         """rows @ M, and zero in some lanes, in the array that every call fills anew.
 
-        Lane by lane, for they are few: 0.3 microseconds each, where one index for all takes 1.5.
+        ``rows`` have an axis of one for the panels where they have one for the gates. Lane by lane,
+        for they are few: 0.3 microseconds each, where one index for all takes 1.5.
         """
         np.matmul(rows, self.panels, self._by_panel)
         for lane in without:

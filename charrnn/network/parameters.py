@@ -6,7 +6,7 @@ A network of L layers of a cell with G gates has
     Ul (G H, H)  for l = 2 .. L: from the layer below
     Wl (G H, H)  from the state before; (G H, K) where the output before is fed back
     bl (G H,)
-    dl           what some cells add to a part of W h: see own_bias
+    dl (H,)      what some cells add to the last block of W h: see own_bias
     U1.name (G H, F)  from an input that is no symbol: see inputs
     V  (K, H)    from the top layer to the output
     c  (K,)

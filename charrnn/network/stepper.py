@@ -51,8 +51,7 @@ class Stepper:
         columns = cell.gates * hidden
         self._ux: Array64 = np.empty((lanes, columns))
         self._wh: Array64 = np.empty((lanes, columns))
-        self._tape: Array64 = np.empty((lanes, cell.tape * hidden))
-        self._before = [np.empty((lanes, hidden)) for _ in cell.states]
+        self._tape: Array64 = np.empty((lanes, hidden))
         self._o: Array64 = np.empty((lanes, architecture.symbols))
 
     def zeros(self, lanes: int) -> State:
@@ -98,12 +97,12 @@ class Stepper:
     def _step(self, x: Integers, state: State, lanes: slice, index: int, counts: Counts) -> None:
         self._read(x, state, lanes, index, counts)
         o = self._o[lanes]
-        np.dot(state[-len(self._before)], self._V, o)
+        np.dot(state[-len(self._cell.states)], self._V, o)
         np.add(o, self._c, o)  # (10.10)
         self.architecture.head.logits(o)
 
     def _read(self, x: Integers, state: State, lanes: slice, index: int, counts: Counts) -> None:
-        cell, each = self._cell, len(self._before)
+        cell, each = self._cell, len(self._cell.states)
         ux, wh, tape = self._ux[lanes], self._wh[lanes], self._tape[lanes]
         self._b_and_U_x.take(x, 0, ux, "clip")
         for name, columns in self._columns.items():
@@ -117,13 +116,13 @@ class Stepper:
             np.dot(after[0], W, wh)
             own_bias = self._own_bias[layer]
             if own_bias is not None:
-                wh[:, -len(own_bias) :] += own_bias
-            before = after
-            if cell.reads_before:
-                before = [room[lanes] for room in self._before]
-                for room, kept in zip(before, after, strict=True):
-                    np.copyto(room, kept)
-            cell.forward(ux, wh, before, after, tape)
+                np.add(wh[:, -len(own_bias) :], own_bias, tape)
+            cell.forward(self._by_gate(ux), self._by_gate(wh), after, after, tape)
             snap(after, self._large)
             if settles(index):
                 snap(after, SETTLED)
+
+    def _by_gate(self, columns: Array64) -> Array64:
+        """(B, G H) as the cell sees it."""
+        gates = self._cell.gates
+        return columns if gates == 1 else columns.reshape(len(columns), gates, -1).swapaxes(0, 1)

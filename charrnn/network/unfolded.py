@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 from charrnn.network.architecture import Architecture
 from charrnn.network.grid import Grid
 from charrnn.network.inputs import INPUTS
-from charrnn.network.layer import Layer, Starts
+from charrnn.network.layer import Layer, Starts, rows_of
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
 from charrnn.vocabulary import END
@@ -95,9 +95,8 @@ class Unfolded:
         ]
         self.states = [state for layer in self.layers for state in layer.states]
         self.readout = Readout(architecture, steps * lanes, dtype)
-        few = architecture.symbols if architecture.symbols <= FEW else 0
-        self.one_hot: Array = np.empty((steps * lanes, few), dtype)
         self.ones: Array = np.ones(steps * lanes, dtype)
+        self.room: Array = np.empty((steps * lanes, architecture.hidden), dtype)
         feedback = architecture.cell.feedback
         self.comes_apart = feedback is not None and feedback.comes_apart
         self._plain = [
@@ -190,15 +189,18 @@ class Unfolded:
         below: Array | None = None
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
-            ux, h = layer.ux[:steps], layer.h[1 : steps + 1]
+            ux, h = layer.ux_rows[:, : window.x.size], layer.h[1 : steps + 1]
+            gates, _, hidden = ux.shape
             if below is None:
-                np.take(U + b, window.x, axis=0, out=ux, mode="clip")  # x one-hot: U x is a row
+                tables = (U + b).reshape(-1, gates, hidden).swapaxes(0, 1)  # (G, K, H)
+                for table, room in zip(tables, ux, strict=True):  # x one-hot: U x is a row
+                    np.take(table, window.x.reshape(-1), axis=0, out=room, mode="clip")
                 for name in self.architecture.inputs:
-                    seen = self.seen(name, window)
-                    rows_of(ux)[...] += rows_of(seen) @ p[f"U1.{name}"].T
+                    columns = p[f"U1.{name}"].reshape(gates, hidden, -1).swapaxes(1, 2)
+                    np.add(ux, rows_of(self.seen(name, window)) @ columns, out=ux)
             else:
-                np.matmul(rows_of(below), U.T, out=rows_of(ux))
-                np.add(ux, b, out=ux)
+                np.matmul(rows_of(below), U.reshape(gates, hidden, -1).swapaxes(1, 2), out=ux)
+                np.add(ux, b.reshape(gates, 1, hidden), out=ux)
             if self.comes_apart:
                 layer.forward_at_once(steps)
             else:
@@ -226,30 +228,42 @@ class Unfolded:
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
                 layer.back_at_once(steps)
-            else:
-                layer.backward(starts, p[f"W{number}"])
-            d_ux, d_wh = rows_of(layer.d_ux[:steps]), rows_of(layer.d_wh[:steps])
-            h_before = rows_of(layer.h[:steps])
-            if number > 1:
-                lower = self.layers[number - 2]
-                below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
-                np.matmul(d_ux.T, below, out=gradient[f"U{number}"])  # (10.28)
-                np.matmul(d_ux, p[f"U{number}"], out=rows_of(lower.d[:steps]))  # (10.21), downwards
-                np.matmul(self.ones[: len(d_ux)], d_ux, out=gradient[f"b{number}"])  # (10.23)
-            else:
-                sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], self.one_hot)  # (10.28)
-                gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
-                for name in self.architecture.inputs:
-                    seen = rows_of(self.seen(name, window))
-                    np.matmul(d_ux.T, seen, out=gradient[f"U1.{name}"])  # (10.28)
-            if self.comes_apart:
                 continue  # nothing goes on, and nothing comes back
+            layer.backward(starts, p[f"W{number}"])
+            d_wh, h_before = layer.d_wh_rows[:, : window.x.size], rows_of(layer.h[:steps])
             if window.begins is not None:
                 h_before[np.flatnonzero(window.begins)] = 0
-            np.matmul(d_wh.T, h_before, out=gradient[f"W{number}"])  # (10.26)
+            d_W = gradient[f"W{number}"].reshape(len(d_wh), -1, h_before.shape[1])
+            np.matmul(d_wh.swapaxes(1, 2), h_before, out=d_W)  # (10.26)
             if f"d{number}" in gradient.views:
-                d_own = gradient[f"d{number}"]
-                np.matmul(self.ones[: len(d_wh)], d_wh[:, -len(d_own) :], out=d_own)
+                np.matmul(self.ones[: len(h_before)], d_wh[-1], out=gradient[f"d{number}"])
+            if number > 1:
+                self._downwards(p, steps, number, masks, gradient)
+        d_ux, room = self.layers[0].d_ux(steps), self.room[: window.x.size]
+        sum_by_symbol(d_ux, window.x.reshape(-1), gradient["U1"], room)  # (10.28)
+        gradient["U1"].sum(axis=0, out=gradient["b1"])  # (10.23): every x is some symbol
+        for name in self.architecture.inputs:
+            seen = rows_of(self.seen(name, window))
+            by_gate = gradient[f"U1.{name}"].reshape(len(d_ux), -1, seen.shape[1])
+            for d_a, columns in zip(d_ux, by_gate, strict=True):
+                np.matmul(d_a.T, seen, out=columns)  # (10.28)
+
+    def _downwards(
+        self, p: Parameters, steps: int, number: int, masks: Masks | None, gradient: Parameters
+    ) -> None:
+        """From dL/d(U x) of a layer, which is there, to U, b and the layer below, gate by gate."""
+        layer, lower = self.layers[number - 1], self.layers[number - 2]
+        below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
+        d_below, room = rows_of(lower.d[:steps]), self.room[: len(below)]
+        hidden = below.shape[1]
+        for gate, d_a in enumerate(layer.d_ux(steps)):
+            units = slice(gate * hidden, (gate + 1) * hidden)
+            np.matmul(d_a.T, below, out=gradient[f"U{number}"][units])  # (10.28)
+            np.matmul(self.ones[: len(d_a)], d_a, out=gradient[f"b{number}"][units])  # (10.23)
+            each = room if gate else d_below
+            np.matmul(d_a, p[f"U{number}"][units], out=each)  # (10.21), downwards
+            if gate:
+                np.add(d_below, each, out=d_below)
 
     def seen(self, name: str, window: Window) -> Array:
         """What this input shows at each place, (T, B, F)."""
@@ -266,24 +280,29 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     return np.flatnonzero(is_end), window.clock[is_end]
 
 
-FEW = 200  # symbols up to which summing by a product is quicker than by sorting
+FEW = 200  # symbols up to which summing by a product can be quicker than by sorting
+SHORT = 1 << 17  # numbers up to which it is
 
 
-def sum_by_symbol(d_a: Array, x: Integers, out: Array, one_hot: Array) -> None:
-    """The sum of d_a(t) x(t)': row k of ``out`` is the sum of the rows of d_a where x is k."""
-    symbols = len(out)
-    if symbols <= one_hot.shape[1]:
-        marks = one_hot[: len(x)]
-        marks[...] = 0
+def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
+    """The sum of d_a(t) x(t)': row k of ``out`` is the sum of the rows of d_a where x is k.
+
+    d_a is (R, H) for each gate, out (K, G H), and room (R, H).
+    """
+    symbols, hidden = len(out), room.shape[1]
+    by_gate = out.reshape(symbols, len(d_a), hidden).swapaxes(0, 1)
+    if symbols <= FEW and room.size <= SHORT:
+        marks = np.zeros((len(x), symbols), out.dtype)
         marks[np.arange(len(x)), x] = 1
-        np.matmul(marks.T, d_a, out=out)
+        for d, sums in zip(d_a, by_gate, strict=True):
+            np.matmul(marks.T, d, out=sums)
         return
     order = np.argsort(x, kind="stable")
-    ids, firsts = np.unique(x[order], return_index=True)
-    out[...] = 0
-    out[ids] = np.add.reduceat(d_a[order], firsts, axis=0)
-
-
-def rows_of(array: Array) -> Array:
-    """(T, B, H) seen as (T * B, H)."""
-    return array.reshape(-1, array.shape[-1])
+    counts = np.bincount(x, minlength=symbols)
+    ends = np.cumsum(counts)
+    ones = np.ones(counts.max(), out.dtype)
+    runs = list(zip((ends - counts).tolist(), ends.tolist(), strict=True))
+    for d, sums in zip(d_a, by_gate, strict=True):
+        np.take(d, order, axis=0, out=room, mode="clip")
+        for total, (start, end) in zip(sums, runs, strict=True):
+            np.matmul(ones[: end - start], room[start:end], out=total)

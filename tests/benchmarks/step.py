@@ -17,6 +17,7 @@ from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Window
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
+from tests.benchmarks import agreement
 from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
@@ -55,7 +56,11 @@ def step(shape: Shape, workers: int, cell: str = "tanh", *, forced: bool = False
 
 
 def report(against: list[str]) -> None:
-    """Print our rate for each shape, and how many times theirs it is, round by round."""
+    """Print our rate for each shape, and how many times theirs it is, round by round.
+
+    What is faster is the same: before that, how far apart loss and gradient are.
+    """
+    agreement.report(against)
     print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
     for cell in CELLS:
         for shape in SHAPES:

@@ -135,7 +135,8 @@ def chosen(config: type, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def is_about(names: set[str], error: SettingError) -> None:
-    assert error.key in names
+    meant = error.details.get("setting", error.key)
+    assert meant in names
 
 
 @settings(max_examples=150)

@@ -25,6 +25,8 @@ RUINOUS = [
     "--lr 1e6 --optimizer rmsprop",
     "--lr 1e6 --optimizer adagrad",
     "--lr 1e6 --optimizer sgd --clip 1e12 --weight-decay 1e6",
+    *(f"--lr 1e6 --cell {cell}{more}" for cell in ("gru", "lstm") for more in ("", " --clip 0")),
+    *(f"--lr 1e6 --cell {cell} --optimizer sgd --clip 0" for cell in ("gru", "lstm")),
 ]
 
 

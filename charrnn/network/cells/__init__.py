@@ -2,17 +2,27 @@
 
 A cell sees one step of one layer. With B lanes, H units and G gates it is handed
 
-    ux (B, G H)   b + U x(t), one block of H columns a gate
-    wh (B, G H)   W h(t-1), the one product inside the loop, whatever the cell
+    ux (G, B, H)  b + U x(t), a block for each gate
+    wh (G, B, H)  W h(t-1), the one product inside the loop, whatever the cell
     before        its states at t-1, each (B, H); the first is h
     after         its states at t, to be filled; the first is what the layer above reads
+    tape (B, H)   room for what else has to be known on the way back
 
-and on the way back, with what it wrote on its tape, dL/d(after), to be turned into dL/d(ux),
-dL/d(wh) and, where it reads them, dL/d(before). Training and exact steps call the same two
-functions. All is computed in place: ``d_ux`` holds what forward left in ``ux``, dL/d(before) of a
-second state takes the place of its dL/d(after), and dL/d(after) of h is not needed any more.
-``spare`` is two arrays like ``ux`` to compute in. A cell of one gate has ``ux`` in the place of
-the new h, and d_ux in that of its gradient.
+Blocks lie apart, so that each is one run of memory, and all of them are one call of NumPy's. Where
+there is one gate, the G falls away: ``ux`` and ``wh`` are (B, H), and ``ux`` is in the place of the
+new h. Training and exact steps call the same ``forward``, which leaves in ``ux`` and ``tape`` what
+it likes. ``after`` may be in the place of ``before``.
+
+The way back has two parts. ``slopes`` is all that can be known before a gradient has come: for many
+steps at a time, which are to it as many more lanes. It puts what ``backward`` is to multiply by in
+the places of what forward left in ``ux`` and ``tape``, and into ``kept`` (B, H); ``spare`` (B, H)
+is to compute in.
+
+``backward`` is handed these of one step, and dL/d(after). It puts dL/d(W h) in the place of ``ux``,
+and fills dL/d(before): of h only what does not come through W h; of another state it takes the
+place of its dL/d(after). dL/d(U x) is dL/d(W h), but for a gate whose W h has a bias of its own:
+this one's takes the place of dL/d(after) of h, which nobody needs any more. So does the gradient of
+a cell of one gate, whose ``ux`` is a state.
 
 A cell with a feedback has the outputs go back, or the truth, in place of h: its W is (G H, K). It
 says which plain network does the same, and that is what is unfolded.
@@ -37,19 +47,18 @@ if TYPE_CHECKING:
             self, ux: Array, wh: Array, before: States, after: States, tape: Array
         ) -> None: ...
 
+    class Slopes(Protocol):
+        """Fill what the way back multiplies by."""
+
+        def __call__(
+            self, ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
+        ) -> None: ...
+
     class Backward(Protocol):
         """Fill the gradients of U x, of W h and of the states before."""
 
         def __call__(
-            self,
-            d_after: States,
-            before: States,
-            after: States,
-            tape: Array,
-            d_ux: Array,
-            d_wh: Array,
-            d_before: States,
-            spare: States,
+            self, d_after: States, ux: Array, tape: Array, kept: Array, d_before: States
         ) -> None: ...
 
     class Plainly(Protocol):
@@ -85,16 +94,16 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Cell:
-    """Two functions, and what has to be known to call them."""
+    """Three functions, and what has to be known to call them."""
 
     forward: Forward
+    slopes: Slopes
     backward: Backward
     states: Mapping[str, float]  # name -> how far from 0 it can be
     bias: Sequence[float]  # what the b of each gate starts from
-    tape: int = 0  # blocks of H columns that forward leaves for backward
-    reads_before: bool = False  # whether it reads its states before, not only through W h
-    one_gradient: bool = True  # whether dL/d(W h) is dL/d(U x): then d_wh is d_ux
-    own_bias: int = 0  # gates, the last, whose W h has a bias d of its own
+    has_tape: bool = False
+    reads_h: bool = False  # whether it reads h(t-1) itself, not only through W h
+    own_bias: bool = False  # whether W h of the last gate has a bias d; the tape begins as the sum
     feedback: Feedback | None = None  # where W multiplies something else than h
 
     @property

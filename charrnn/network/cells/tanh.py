@@ -34,21 +34,25 @@ def forward(
     np.tanh(h, h)  # (10.9)
 
 
-def backward(
-    d_after: Sequence[Array],
+def slopes(
+    ux: Array,
     before: Sequence[Array],
     after: Sequence[Array],
     tape: Array,
-    d_ux: Array,
-    d_wh: Array,
-    d_before: Sequence[Array],
-    spare: Sequence[Array],
+    kept: Array,
+    spare: Array,
+) -> None:
+    """tanh' = 1 - h(t)^2."""
+    h = after[0]
+    np.multiply(h, h, kept)
+    np.subtract(1, kept, kept)
+
+
+def backward(
+    d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
 ) -> None:
     """From dL/dh(t) to dL/da(t), which is the gradient of U x as well as of W h."""
-    h, d_h, part = after[0], d_after[0], spare[0]
-    np.multiply(h, h, part)
-    np.multiply(part, d_h, part)
-    np.subtract(d_h, part, d_ux)  # times tanh' = 1 - h^2
+    np.multiply(d_after[0], kept, d_after[0])
 
 
-TANH = Cell(forward, backward, states={"h": 1.0}, bias=(0.0,))
+TANH = Cell(forward, slopes, backward, states={"h": 1.0}, bias=(0.0,))
