@@ -21,7 +21,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": {"seeding", "vocabulary"},
     "settings": {"network"},
     "training": {"corpus", "network", "seeding", "scoring", "settings", "vocabulary"},
-    "scoring": {"corpus", "escaping", "graphemes", "network", "settings", "vocabulary"},
+    "counts": {"vocabulary"},
+    "scoring": {
+        *("corpus", "counts", "escaping", "graphemes", "network", "settings", "vocabulary"),
+    },
     "sampling": {"corpus", "network", "settings", "vocabulary"},
     "filling": {"network", "sampling", "settings", "vocabulary"},
     "analysis": {"corpus", "network", "scoring", "vocabulary"},

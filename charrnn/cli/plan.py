@@ -14,9 +14,9 @@ from charrnn.cli.table import Entry, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.warnings import Warned
 from charrnn.cost import Plan
+from charrnn.counts.markov import Baseline
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import FITTED, FOREVER, preset
-from charrnn.scoring.markov import Baseline
 from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
 from charrnn.cost import Plan, characters_per_second, check_memory, plan, text_bytes
+from charrnn.counts.markov import Baseline
 from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
@@ -29,7 +30,6 @@ from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
-from charrnn.scoring.markov import Baseline
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import ended, start

@@ -11,9 +11,9 @@ from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.formatting import clock, count, counted
 from charrnn.cli.table import Column, Entry, Table, entries
 from charrnn.corpus.corpus import Corpus
+from charrnn.counts.markov import Baseline
 from charrnn.escaping import Visible, visible_line
 from charrnn.scoring.baselines import Heard, comparisons
-from charrnn.scoring.markov import Baseline
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
