@@ -15,7 +15,8 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.errors import CorpusError, DivergedError
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Step, architecture_of, start, train
+from charrnn.training.loop import Step, architecture_of
+from charrnn.training.members import start_all, train_all
 from charrnn.training.optimizers import MOMENTS
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
@@ -47,8 +48,8 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
 
 
 def parameters(config: Fitted, symbols: int) -> int:
-    """How many numbers the network learns."""
-    return architecture_of(config, symbols).parameter_count
+    """How many numbers are learned, by all networks."""
+    return config.members * architecture_of(config, symbols).parameter_count
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
@@ -56,8 +57,9 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
     numbers = copies * parameters(config, symbols)
-    numbers += rows * config.hidden * config.layers * blocks_kept(config, symbols)
-    numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
+    own = rows * config.hidden * config.layers * blocks_kept(config, symbols)
+    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
+    numbers += config.members * own
     return int(ALONE + 4 * numbers + text_bytes(corpus))
 
 
@@ -76,8 +78,8 @@ def blocks_kept(config: Fitted, symbols: int) -> int:
 
 def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """How fast this machine trains such a network: a few steps are tried and forgotten."""
-    state = start(corpus, config)
-    steps = (event for event in train(state, corpus, config) if isinstance(event, Step))
+    states = start_all(corpus, config)
+    steps = (event for event in train_all(states, corpus, config) if isinstance(event, Step))
     rate, seen, began = 0.0, 0, time.monotonic()
     with suppress(DivergedError):  # which is for the run itself to tell
         for number, step in enumerate(islice(steps, 1000)):

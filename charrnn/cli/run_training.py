@@ -24,7 +24,8 @@ from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
 from charrnn.settings.training import Ending
 from charrnn.training.checkup import score_of_best
-from charrnn.training.loop import Done, Event, train
+from charrnn.training.loop import Done, Event
+from charrnn.training.members import train_all
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -58,7 +59,9 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
         saver = Saver(options.model, checkpoint, console, metrics, is_there=options.resume)
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
         with noting_what_is_saved(saver), screen:
-            events = train(checkpoint.state, ready.corpus, checkpoint.config)
+            events = train_all(
+                checkpoint.states, ready.corpus, checkpoint.config, checkpoint.counted
+            )
             why = follow(events, stop, screen, saver, metrics)
             saver.save()
     found = None

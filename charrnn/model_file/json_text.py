@@ -4,6 +4,7 @@
     format 2   settings have a cell and what ends a text; a corpus has how each file was cut, where
                they differ, what became of wrong bytes, a digest, where the files are, and what
                was known before; a file may be slim
+    format 3   a file may hold several networks, and the text that is counted
 
 A file of any earlier format is read; one that is newer is told as such. Whoever adds to what a file
 says raises FORMAT, and gives what is new a default, which is what files without it mean.
@@ -17,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
-FORMAT = 2
+FORMAT = 3
 LARGEST = 64 << 20  # bytes: all of Unicode as a vocabulary is 13 MB, the rest is for the history
 
 

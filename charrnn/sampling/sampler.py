@@ -25,7 +25,7 @@ from charrnn.errors import SettingError
 from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
-from charrnn.network.stepper import State, Stepper
+from charrnn.prediction.predictor import Predictor, State, predictor_of
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
 from charrnn.settings.sampling import SampleConfig as SampleConfig
@@ -67,7 +67,7 @@ class Sampler:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: LanguageModel | Predictor,
         config: SampleConfig | None = None,
         prime: str = "",
         workers: int = 1,
@@ -87,7 +87,7 @@ class Sampler:
         self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
-        self._stepper = Stepper(model.parameters, lanes, workers)
+        self._stepper = predictor_of(model).steps(lanes, workers)
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)

@@ -37,6 +37,7 @@ class Text:
     index: int  # of that symbol in its example, counted from the END before it
     nats: NDArray[np.float64]  # (S,)
     ranks: NDArray[np.int32] | None  # (S,)
+    logits: NDArray[np.float64] | None = None  # (S, K)  of what came at each place
 
 
 STEPS: Final = 64  # symbols of each stretch in a window

@@ -49,11 +49,17 @@ class Scorer:
         *,
         ranking: bool = False,
         fast: bool = False,
+        keeping: bool = False,
     ) -> None:
+        """With ``keeping``, ``logits`` is for the symbols that were read last."""
         self.model = model
         self.vocabulary = model.vocabulary
         self.ranking = ranking
-        self._reader = ChunkReader(model, workers, on_grid=not fast, ranking=ranking)
+        self._reader = ChunkReader(
+            model, workers, on_grid=not fast, ranking=ranking, keeping=keeping
+        )
+        self._keeping = keeping
+        self.logits: Floats | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -67,13 +73,18 @@ class Scorer:
         It may be called with one piece of a text after the other, cut anywhere.
         """
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
-        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks)
+        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks, self._room(ids))
         if len(ids):
             chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
             self._state = self._reader.read(text, chunks, self._state)
             self._before, self._index = int(ids[-1]), self._index_after(ids)
         add_novelty(self.vocabulary, ids, text.nats, ranks)
         return text.nats, ranks
+
+    def _room(self, ids: Ids) -> Floats | None:
+        """Where their logits go, (S, K), if anybody wants them."""
+        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keeping else None
+        return self.logits
 
     def _index_after(self, ids: Ids) -> int:
         """The index of the last symbol in its example, or in all that was read where they carry."""
@@ -96,7 +107,7 @@ class Scorer:
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
         ids = examples.ids
-        text = Text(ids, END, 0, np.zeros(len(ids)), None)
+        text = Text(ids, END, 0, np.zeros(len(ids)), None, self._room(ids))
         if len(ids):
             chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
             self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))

@@ -1,0 +1,110 @@
+"""How surprised networks and counts are by a text, each by themselves and together.
+
+    "network"   the network; of several, the mean of what they say
+    "counts"    what followed what, in the text that was learned from
+    "both"      the mixture
+
+All that each says of the next symbol is needed to mix it, so a text is read in blocks as large as
+memory should hold; a text has one score all the same, for readers go on where they stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from charrnn.network.exact_readout import nats_of
+from charrnn.network.grid import Array64
+from charrnn.prediction.predictor import Predictor, Use
+from charrnn.scoring.pieces import Floats, Ranks
+from charrnn.scoring.scorer import Scorer, add_novelty
+from charrnn.vocabulary import UNKNOWN, Ids
+
+NUMBERS: Final = 1 << 22  # of logits in a block, for each of those that read
+MOST: Final = 1 << 16  # symbols in a block
+FEWEST: Final = 1 << 11
+CACHED: Final = 1 << 16  # numbers of logits that are mixed at a time
+
+
+class MixedScorer:
+    """Several that read on and on, and say what each symbol cost them."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        workers: int = 1,
+        *,
+        ranking: bool = False,
+        fast: bool = False,
+    ) -> None:
+        self.predictor = predictor
+        self.vocabulary = predictor.vocabulary
+        self.ranking = ranking
+        self._readers = [
+            Scorer(one, workers, fast=fast, keeping=True) for one in predictor.networks
+        ]
+        self._at_once = max(FEWEST, min(MOST, NUMBERS // self.vocabulary.symbols))
+        self.parts: dict[Use, Floats] = {}  # what the symbols that were read last cost each
+        self.names: tuple[Use, ...] = ("both",)
+        if predictor.counts is not None:
+            self.names = ("network", "counts", "both")
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was read: the next symbol is the first of a text."""
+        for reader in self._readers:
+            reader.begin()
+        counts = self.predictor.counts
+        self._contexts = None if counts is None else counts.after_end()
+
+    def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
+        """The surprisal of every symbol, given all that was read since the beginning; its rank."""
+        found = [self._read(ids[at : at + self._at_once]) for at in self._blocks(ids)]
+        self.parts = {
+            name: np.concatenate([np.zeros(0), *(parts[name] for parts, _ in found)])
+            for name in self.names
+        }
+        ranks = None
+        if self.ranking:
+            ranks = np.concatenate([np.zeros(0, np.int32), *(each for _, each in found)])
+        return self.parts[self.predictor.use].copy(), ranks
+
+    def _blocks(self, ids: Ids) -> range:
+        return range(0, len(ids), self._at_once)
+
+    def _read(self, ids: Ids) -> tuple[dict[Use, Floats], Ranks]:
+        """What these symbols cost each, and their ranks for those that are asked."""
+        costs = [reader.read(ids)[0] for reader in self._readers]
+        logits = [reader.logits for reader in self._readers if reader.logits is not None]
+        return self._mixed(ids, costs, logits)
+
+    def _mixed(
+        self, ids: Ids, costs: list[Floats], logits: list[Array64]
+    ) -> tuple[dict[Use, Floats], Ranks]:
+        p, counts = self.predictor, self.predictor.counts
+        contexts = None
+        if counts is not None and self._contexts is not None:
+            contexts, self._contexts = counts.contexts_of(ids, self._contexts)
+        parts: dict[Use, Floats] = {name: np.empty(len(ids)) for name in self.names}
+        ranks = np.zeros(len(ids), np.int32)
+        step = max(1, CACHED // self.vocabulary.symbols)
+        for at in range(0, len(ids), step):
+            rows = slice(at, at + step)
+            y = ids[rows].astype(np.intp)
+            of_counts = None
+            if counts is not None and contexts is not None:
+                of_counts = counts.probabilities(contexts[rows])
+            for name in self.names:
+                asked = p.using(name)
+                o = asked.logits(
+                    [some[rows].copy() for some in logits] if asked.asked else [],
+                    of_counts if asked.asks_counts else None,
+                )
+                wants_ranks = self.ranking and name == p.use
+                parts[name][rows], found = nats_of(o, y, UNKNOWN, wants_ranks)
+                if found is not None:
+                    ranks[rows] = found
+        for name, nats in parts.items():
+            add_novelty(self.vocabulary, ids, nats, ranks if name == p.use else None)
+        return parts, ranks
