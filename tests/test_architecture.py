@@ -38,8 +38,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "model_file": {"corpus", "counts", "network", "settings", "training", "vocabulary"},
     "blas": set(),
     "model": {
-        *("analysis", "blas", "corpus", "filling", "model_file", "network"),
-        *("sampling", "scoring", "settings", "vocabulary"),
+        *("analysis", "blas", "corpus", "counts", "filling", "model_file", "network"),
+        *("prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
     "runs": {"blas", "corpus", "model", "model_file", "presets", "settings", "training"},
 }

@@ -67,6 +67,7 @@ class Options:
         "Keep learning while reading, at this rate: 0.0002, say. The model file stays as it is.",
         panel=SCORING,
     )
+    use: str | None = options.use(SCORING)
     fast: bool = flag(
         "Compute in 32 bits, as training does: sooner, and the last digits depend on threads and"
         " on how the text arrives.",
@@ -100,7 +101,9 @@ class Options:
     )
     html: Path | None = setting(File(), "Write the coloured text as a web page too.", panel=OUTPUT)
     force: bool = flag("Let --html replace any file.")
-    models: tuple[Path, ...] = options.models()
+    models: tuple[Path, ...] = options.models(
+        "The model file; several are set side by side, and beside the mean of their probabilities."
+    )
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
     workers: int | None = options.threads()

@@ -143,7 +143,8 @@ def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     made = PreparedRun(options, corpus, run, replace(will_be, config=c), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
-    display.show_baselines(noted(by_counting(corpus, corpus.held_out.ids), record), corpus)
+    found = noted(by_counting(corpus, corpus.held_out.ids), record)
+    display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
 
@@ -187,7 +188,8 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
     if not is_over:
         check_history(made)
         display.show(time_in_words(made))
-    display.show_baselines(remembered(run.corpus.baselines, corpus), corpus)
+    found = remembered(run.corpus.baselines, corpus)
+    display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
 

@@ -16,6 +16,7 @@ from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.escaping import Visible, encodable
 from charrnn.model import Model
+from charrnn.prediction.predictor import Predictor, together
 from charrnn.runs import load
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
@@ -65,7 +66,9 @@ def run(options: Options, workers: int, console: Console) -> None:
     """Do all of it."""
     temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
-    model = load(options.model)
+    models = [load(path) for path in options.models]
+    model = models[0]
+    predictor = together([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
@@ -74,11 +77,11 @@ def run(options: Options, workers: int, console: Console) -> None:
 
     tally = Tally(prime, copies_of(options, model, console))
     wishes = wishes_of(options, prime, model, reading)
-    before = prime_shown(options, prime, model) if options.as_json else ("", 0.0)
+    before = prime_shown(options, prime, predictor) if options.as_json else ("", 0.0)
     write = writer(options, prime, model, console)
     for temperature in temperatures:
         how = replace(config, temperature=temperature)
-        sampler = Sampler(model.language_model, how, prime, workers)
+        sampler = Sampler(predictor, how, prime, workers)
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         samples = None if wishes is None else wishes.samples(sampler)
@@ -168,19 +171,19 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
         console.note(f"never seen in training, and read as unknown: {names}{more}")
 
 
-def nats_of(prime: str, model: Model) -> float:
+def nats_of(prime: str, predictor: Predictor) -> float:
     """What the model says of the prime."""
-    from charrnn.scoring.scorer import Scorer
+    from charrnn.scoring.mixed_scorer import scorer_of
 
-    scorer = Scorer(model.language_model)
-    return float(scorer.read(model.vocabulary.encode(prime))[0].sum())
+    scorer = scorer_of(predictor)
+    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
 
 
-def prime_shown(options: Options, prime: str, model: Model) -> tuple[str, float]:
+def prime_shown(options: Options, prime: str, predictor: Predictor) -> tuple[str, float]:
     """What of the prime is shown, and what it cost."""
     if options.hide_prime or not prime:
         return "", 0.0
-    return prime, nats_of(prime, model)
+    return prime, nats_of(prime, predictor)
 
 
 def whole_piece(sample: Sample) -> Piece:

@@ -35,6 +35,10 @@ charrnn sample -n 10 --shortest 4 --longest 8
 charrnn sample -n 5 --best --of 100 --unique
 charrnn sample -n 5 -t 0.5,0.8,1.2
 
+# by two models together; by what a model of train --counts has counted alone
+charrnn sample -m one.npz -m two.npz
+charrnn sample --use counts
+
 # what surprised the model itself
 charrnn sample --surprise
 
@@ -110,7 +114,10 @@ class Options:
         panel=AGAIN,
         default_in_words="any",
     )
-    model: Path = options.model()
+    models: tuple[Path, ...] = options.models(
+        "The model file; of several, the mean of their probabilities is drawn from."
+    )
+    use: str | None = options.use(DRAWING)
     null: bool = flag("End samples with NUL, not with a newline.", names=("-0", "--null"))
     surprise: bool = flag("Colour each character by how little it was expected, in a terminal.")
     raw: bool = flag("Let a terminal obey the control characters that come up.")

@@ -18,6 +18,7 @@ from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
 FIRST = 20  # columns for a name
+TOGETHER = "together"  # what the mean of several models is called
 COLUMNS = (
     Column("", FIRST, is_left=True),
     Column("nats", 8),
@@ -35,6 +36,7 @@ class Summary:
         self.model = model
         self.rate = rate
         self.score = Score()
+        self.parts: dict[str, Score] = {}  # the same as each part of the model has it
         self.baselines: list[Baseline] = []
         self._began = time.monotonic()
         self.seconds = 0.0
@@ -42,6 +44,8 @@ class Summary:
     def hear(self, piece: Piece) -> None:
         """Add a piece."""
         self.score += piece.score()
+        for name in piece.parts:
+            self.parts[name] = self.parts.get(name, Score()) + piece.of(name).score()
 
     def finish(self) -> None:
         """Stop the clock."""
@@ -105,6 +109,7 @@ class Summary:
             "text": self.name,
             "examples": self.score.ends,
             **self.score.figures(),
+            **self.parts_json(),
             "baselines": {
                 one.name: Mean(one.nats_per_character, 1).per_character() for one in self.baselines
             },
@@ -112,6 +117,18 @@ class Summary:
             "dynamic": self.rate,
             "seconds": self.seconds,
             "characters_per_second": self.characters_per_second,
+        }
+
+    def parts_json(self) -> dict[str, object]:
+        """What each part makes of it, where the model has several."""
+        if not self.parts:
+            return {}
+        parts = {name: score.overall for name, score in self.parts.items()}
+        return {
+            "parts": {
+                name: {**mean.per_character(), "perplexity": mean.perplexity}
+                for name, mean in parts.items()
+            }
         }
 
 
@@ -130,7 +147,11 @@ def show(
     if is_aside:
         console.note(first.in_a_line())
     elif as_json:
-        several = {summary.model: summary.score.figures() for summary in summaries}
+        several = {
+            summary.model: {**summary.score.figures(), **summary.parts_json()}
+            for summary in summaries
+            if summary.model not in ("", TOGETHER)
+        }
         beside = {"models": several} if len(summaries) > 1 else {}
         console.json("eval", {**first.as_json(), **more, **beside})
     else:
@@ -153,6 +174,9 @@ def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """
     yield Visible("")
     yield from beside_each_other(summaries, output)
+    for summary in summaries:
+        if summary.parts:
+            yield from of_parts(summary, output, is_alone=len(summaries) == 1)
     baselines = summaries[0].baselines
     if baselines:
         table = Table(COLUMNS, output.width, output)
@@ -164,6 +188,17 @@ def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
         for name in sorted(means, key=lambda name: -means[name].nats_per_character):
             row = table.row({"": fitted(name), **cells(means[name])})
             yield output.paint(row, BOLD) if name in models else row
+
+
+def of_parts(summary: Summary, output: Output, *, is_alone: bool) -> Iterator[Visible]:
+    """What each part of a model makes of the text by itself, and all of them together."""
+    table = Table(COLUMNS, output.width, output)
+    yield Visible("")
+    whose = "each by itself" if is_alone else f"{fitted(summary.model)}, each by itself"
+    yield output.paint(visible_line(whose), CYAN)
+    for name, score in summary.parts.items():
+        row = table.row({"": name, **cells(score.overall)})
+        yield output.paint(row, BOLD) if score == summary.score else row
 
 
 def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:

@@ -51,8 +51,8 @@ class Predictor:
     use: Use = "both"
 
     def __post_init__(self) -> None:
-        if self.use != "both" and self.counts is None:
-            object.__setattr__(self, "use", "both")
+        if self.counts is None:
+            object.__setattr__(self, "use", "network")
         if len(self.networks) + (self.counts is not None) > 1:
             for one in self.networks:
                 check_mixable(one.architecture.head_name)

@@ -42,6 +42,7 @@ class DynamicScorer:
         self.vocabulary = model.vocabulary
         self.rate = rate
         self.ranking = ranking
+        self.parts: dict[str, Floats] = {}  # one that reads alone has none
         self._exact_readout = ExactReadout(
             model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking
         )

@@ -45,10 +45,8 @@ class MixedScorer:
             Scorer(one, workers, fast=fast, keeping=True) for one in predictor.networks
         ]
         self._at_once = max(FEWEST, min(MOST, NUMBERS // self.vocabulary.symbols))
-        self.parts: dict[Use, Floats] = {}  # what the symbols that were read last cost each
-        self.names: tuple[Use, ...] = ("both",)
-        if predictor.counts is not None:
-            self.names = ("network", "counts", "both")
+        self.parts: dict[str, Floats] = {}  # what the symbols that were read last cost each
+        self.names = parts_of(predictor) or ("network",)
         self.begin()
 
     def begin(self) -> None:
@@ -108,3 +106,17 @@ class MixedScorer:
         for name, nats in parts.items():
             add_novelty(self.vocabulary, ids, nats, ranks if name == p.use else None)
         return parts, ranks
+
+
+def parts_of(predictor: Predictor) -> tuple[Use, ...]:
+    """The names of what its scores consist of, where there is more than the network."""
+    return () if predictor.counts is None else ("network", "counts", "both")
+
+
+def scorer_of(
+    predictor: Predictor, workers: int = 1, *, ranking: bool = False, fast: bool = False
+) -> Scorer | MixedScorer:
+    """Who reads for this predictor: one network alone is read without mixing anything."""
+    if len(predictor.networks) == 1 and predictor.counts is None:
+        return Scorer(predictor.networks[0], workers, ranking=ranking, fast=fast)
+    return MixedScorer(predictor, workers, ranking=ranking, fast=fast)

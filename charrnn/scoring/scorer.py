@@ -60,6 +60,7 @@ class Scorer:
         )
         self._keeping = keeping
         self.logits: Floats | None = None
+        self.parts: dict[str, Floats] = {}  # one that reads alone has none
         self.begin()
 
     def begin(self) -> None:

@@ -120,6 +120,7 @@ class TrainConfig(Checked):
         " well as the network, which is better than either. Who has the file has that text, then.",
         panel=LEARNING,
         default=False,
+        default_in_words="the network alone",
     )
     members: int = setting(
         Whole(1, 64),

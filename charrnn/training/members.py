@@ -21,13 +21,16 @@ from charrnn.counts.model import Counts
 from charrnn.counts.sequence import sequence_of
 from charrnn.network.exact_readout import nats_of
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import Parameters
 from charrnn.network.thread_pool import Threads
 from charrnn.prediction.mixing import check_mixable, mean_of, with_counts
+from charrnn.prediction.predictor import Predictor
+from charrnn.scoring.mixed_scorer import scorer_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.score import Score
+from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer, add_novelty
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
-from charrnn.training.checkup import part_of
+from charrnn.training.checkup import AT_ONCE, SHARE, part_of
 from charrnn.training.loop import Checkup, Done, Event, Step, TrainState, ended, start, train
 from charrnn.vocabulary import UNKNOWN, Ids
 
@@ -135,6 +138,33 @@ def lowest_so_far(states: Sequence[TrainState]) -> float:
     """The lowest mean of the held-out losses at a check-up that has been."""
     losses = [[row["held_out"] for row in s.history if "held_out" in row] for s in states]
     return min((sum(row) / len(row) for row in zip(*losses, strict=False)), default=math.inf)
+
+
+def scores_of_best(
+    states: Sequence[TrainState], corpus: Corpus, config: Fitted, counted: Ids | None
+) -> dict[str, Score]:
+    """What the best parameters so far make of all that is held out, to the last digit: "network",
+    and where there are counts, "counts" and "both".
+
+    A check-up is quick, and may have looked at a part. Nothing where it would take long beside what
+    the run has learned from, or where there is nothing to score.
+    """
+    held_out, vocabulary = corpus.held_out, corpus.vocabulary
+    symbols, seen = len(held_out.ids), states[0].characters
+    if states[0].best is None or not symbols or symbols > max(AT_ONCE, int(SHARE * seen)):
+        return {}
+    networks = [
+        LanguageModel(
+            Parameters(one.parameters.architecture, one.best.flat), vocabulary, config.carry
+        )
+        for one in states
+        if one.best is not None
+    ]
+    counts = None if counted is None else Counts(counted, vocabulary.symbols)
+    scorer = scorer_of(Predictor(tuple(networks), counts), config.workers)
+    nats, _ = scorer.read(held_out.ids)
+    parts = scorer.parts or {"network": nats}
+    return {name: tally(held_out.ids, cost) for name, cost in parts.items()}
 
 
 class Together:
