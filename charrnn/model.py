@@ -21,7 +21,7 @@ from charrnn.blas import single_threaded
 from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.reading import Reading
 from charrnn.counts.model import Counts
-from charrnn.errors import SettingError
+from charrnn.errors import ModelFileError, SettingError
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
@@ -106,11 +106,10 @@ class Model:
             return Predictor(networks, self.counts)
         chosen: Use = check("use", use, USES)
         if chosen != "network" and self.trained.counted is None:
-            raise SettingError(
+            raise ModelFileError(
                 f"use {chosen} needs counts, and the model has none",
                 "Train one with counts, or use the network.",
                 "no counts",
-                use=chosen,
             )
         return Predictor(networks, self.counts, chosen)
 

@@ -47,7 +47,7 @@ HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]]
     (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
     (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",
     (CorpusError, "text"): "{hint}: charrnn eval TEXT",
-    (SettingError, "no counts"): "Train one with charrnn train --counts, or leave --use out.",
+    (ModelFileError, "no counts"): "Train one with charrnn train --counts, or leave --use out.",
     (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
     (DivergedError, "lr"): "try a smaller learning rate, such as --lr {lr}",
     (DivergedError, "rate"): "Try a smaller rate, such as --dynamic {rate}",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.counts.model import Counts
-from charrnn.errors import SettingError
+from charrnn.errors import ModelFileError
 from charrnn.network.grid import Array64
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
@@ -145,7 +145,7 @@ def together(predictors: Sequence[Predictor]) -> Predictor:
         return first
     for other in predictors[1:]:
         if other.vocabulary.characters != first.vocabulary.characters:
-            raise SettingError("the models have not the same vocabulary", OTHER_VOCABULARY)
+            raise ModelFileError("the models have not the same vocabulary", OTHER_VOCABULARY)
     networks = sorted(
         (one for predictor in predictors for one in predictor.networks),
         key=lambda one: sha256(one.parameters.flat.tobytes()).digest(),
