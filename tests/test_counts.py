@@ -7,17 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from charrnn.counts import growing
 from charrnn.counts import model as counts_model
+from charrnn.counts.growing import GrowingCounts
 from charrnn.counts.markov import surprisals
 from charrnn.counts.model import Counts
 from charrnn.counts.packing import bits_for, pack, packed_size, unpack
 from charrnn.counts.sequence import break_of, sequence_of
-from charrnn.counts.smoothing import Floats
+from charrnn.counts.smoothing import Floats, Rule
 from charrnn.counts.trie import NONE, trie_of
 from charrnn.vocabulary import END, Ids
 
 SYMBOLS = 5
 texts = st.lists(st.integers(0, SYMBOLS - 1), max_size=60).map(lambda ids: np.array(ids, np.uint8))
+
+
+def ended(ids: Ids) -> Ids:
+    """The same and an END."""
+    return np.append(ids, np.uint8(END))
 
 
 def read(counts: Counts, ids: Ids) -> Floats:
@@ -29,7 +36,7 @@ def read(counts: Counts, ids: Ids) -> Floats:
 @given(texts, texts, st.integers(2, 7))
 @settings(max_examples=80)
 def test_after_any_text_all_that_may_come_sums_to_one(learned: Ids, text: Ids, order: int) -> None:
-    p = read(Counts(learned, SYMBOLS, order), np.append(text, END))
+    p = read(Counts(learned, SYMBOLS, order), ended(text))
     assert (p > 0).all()
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
 
@@ -114,3 +121,42 @@ def test_of_a_long_text_whole_examples_are_kept() -> None:
 def test_of_one_long_example_pieces_are_kept_with_breaks_between() -> None:
     kept = sequence_of(np.full(1000, 2, np.uint8), SYMBOLS, 40, 4)
     assert kept.tolist() == [*[2] * 10, break_of(SYMBOLS)] * 3 + [2] * 10
+
+
+@given(texts, texts)
+@settings(max_examples=80)
+def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> None:
+    learned = ended(learned)
+    fixed = np.array([0.0, 0.5, 1.0, 1.5])  # those of the text that was learned stay, else
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growing, "kneser_ney", lambda _: Rule(fixed, fixed))
+        patch.setattr(counts_model, "kneser_ney", lambda _: Rule(fixed, fixed))
+        last = GrowingCounts(Counts(learned, SYMBOLS)).read(ended(text))[-1]
+        both = Counts(np.concatenate([learned, text]), SYMBOLS)
+        np.testing.assert_allclose(last, read(both, ended(text))[-1], rtol=1e-9)
+
+
+@given(texts, texts, st.data())
+@settings(max_examples=60)
+def test_a_later_symbol_changes_nothing_that_was_said_before(
+    learned: Ids, text: Ids, data: st.DataObject
+) -> None:
+    text = ended(text)
+    place = data.draw(st.integers(0, len(text) - 1))
+    changed = text.copy()
+    changed[place] = (changed[place] + 1) % SYMBOLS
+    grown = GrowingCounts(Counts(learned, SYMBOLS))
+    rows = grown.read(text)
+    grown.begin()
+    again = grown.read(changed)
+    np.testing.assert_array_equal(rows[: place + 1], again[: place + 1])
+    np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-9)
+    assert (rows > 0).all()
+
+
+def test_what_comes_back_is_soon_expected() -> None:
+    word = np.array([2, 4, 3, 3, END], np.uint8)
+    grown = GrowingCounts(Counts(np.array([2, 3, 2, END], np.uint8), SYMBOLS))
+    rows = grown.read(np.tile(word, 30))
+    nats = -np.log(rows[np.arange(len(rows)), np.tile(word, 30)])
+    assert nats[-5:].sum() < 0.1 * nats[:5].sum()

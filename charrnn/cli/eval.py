@@ -64,7 +64,8 @@ class Options:
     )
     dynamic: float | None = setting(
         DYNAMIC_RATE,
-        "Keep learning while reading, at this rate: 0.0002, say. The model file stays as it is.",
+        "Keep learning while reading, at this rate: 0.0002, say; counts, if the model has any,"
+        " count on. The model file stays as it is.",
         panel=SCORING,
     )
     use: str | None = options.use(SCORING)

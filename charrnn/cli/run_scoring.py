@@ -29,7 +29,6 @@ from charrnn.prediction.predictor import Predictor, together
 from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
-from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.html_page import is_page, page
 from charrnn.scoring.mixed_scorer import parts_of, scorer_of
 from charrnn.scoring.origins import Counted, Origins
@@ -191,7 +190,7 @@ def predictors(
         (str(path), model.predictor(options.use))
         for path, model in zip(options.models, models, strict=True)
     ]
-    if len(each) == 1 or options.dynamic is not None:
+    if len(each) == 1:
         return each
     known = models[0].vocabulary.characters
     others = [path for path, one in each if one.vocabulary.characters != known]
@@ -205,11 +204,9 @@ def predictors(
 
 
 def the_reader(options: Options, predictor: Predictor, workers: int) -> Reader:
-    """Who stays as it is, or a network that learns from what it reads."""
+    """Who stays as it is, or learns from what it reads."""
     ranking = options.per_char
-    if options.dynamic is not None:
-        return DynamicScorer(predictor.networks[0], options.dynamic, ranking)
-    return scorer_of(predictor, workers, ranking=ranking, fast=options.fast)
+    return scorer_of(predictor, workers, ranking=ranking, fast=options.fast, rate=options.dynamic)
 
 
 def rows(

@@ -119,3 +119,20 @@ def counts_of(trie: Trie) -> list[tuple[int, NDArray[np.uint32]]]:
     highest = trie.highest
     lower = [(order, varieties(trie, order)) for order in range(1, highest)]
     return [*lower, (highest, trie.occurrences[trie.nodes_of(highest)])]
+
+
+class CountsReader:
+    """Counts that read on and on, and stay as they are."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was read: the next symbol is the first of a text."""
+        self._contexts = self._counts.after_end()
+
+    def read(self, ids: Ids) -> Floats:
+        """P(. | all before) of each symbol, (S, K)."""
+        contexts, self._contexts = self._counts.contexts_of(ids, self._contexts)
+        return self._counts.probabilities(contexts)

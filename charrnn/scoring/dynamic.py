@@ -36,7 +36,10 @@ LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 class DynamicScorer:
     """A network that reads on and on, says what each symbol cost it, and learns."""
 
-    def __init__(self, model: LanguageModel, rate: float, ranking: bool = False) -> None:
+    def __init__(
+        self, model: LanguageModel, rate: float, ranking: bool = False, *, keeping: bool = False
+    ) -> None:
+        """With ``keeping``, ``logits`` is for the symbols that were read last."""
         check("rate", rate, DYNAMIC_RATE)
         self.model = model
         self.vocabulary = model.vocabulary
@@ -44,8 +47,10 @@ class DynamicScorer:
         self.ranking = ranking
         self.parts: dict[str, Floats] = {}  # one that reads alone has none
         self._exact_readout = ExactReadout(
-            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking
+            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keeping
         )
+        self._keeping = keeping
+        self.logits: Floats | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -62,6 +67,7 @@ class DynamicScorer:
         """The surprisal of every symbol, given all that was read and learned so far; its rank."""
         nats = np.zeros(len(ids))
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
+        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keeping else None
         at = 0
         while at < len(ids):
             taken = ids[at : at + STEPS + 1 - len(self._line)]
@@ -71,6 +77,8 @@ class DynamicScorer:
                 nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
                 if ranks is not None:
                     ranks[here] = self._exact_readout.ranks
+                if self.logits is not None:
+                    self.logits[here] = self._exact_readout.logits
                 if len(self._line) == STEPS + 1:
                     self._learn()
             at += len(taken)

@@ -14,9 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from charrnn.counts.growing import GrowingCounts
+from charrnn.counts.model import CountsReader
 from charrnn.network.exact_readout import nats_of
-from charrnn.network.grid import Array64
 from charrnn.prediction.predictor import Predictor, Use
+from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import Scorer, add_novelty
 from charrnn.vocabulary import UNKNOWN, Ids
@@ -37,13 +39,23 @@ class MixedScorer:
         *,
         ranking: bool = False,
         fast: bool = False,
+        rate: float | None = None,
     ) -> None:
+        """With a rate, the networks keep learning while they read, and the counts grow."""
         self.predictor = predictor
         self.vocabulary = predictor.vocabulary
         self.ranking = ranking
-        self._readers = [
-            Scorer(one, workers, fast=fast, keeping=True) for one in predictor.networks
-        ]
+        counts = predictor.counts
+        self._readers: list[Scorer | DynamicScorer]
+        self._counts: CountsReader | GrowingCounts | None = None
+        if rate is None:
+            self._readers = [
+                Scorer(one, workers, fast=fast, keeping=True) for one in predictor.networks
+            ]
+            self._counts = None if counts is None else CountsReader(counts)
+        else:
+            self._readers = [DynamicScorer(one, rate, keeping=True) for one in predictor.networks]
+            self._counts = None if counts is None else GrowingCounts(counts)
         self._at_once = max(FEWEST, min(MOST, NUMBERS // self.vocabulary.symbols))
         self.parts: dict[str, Floats] = {}  # what the symbols that were read last cost each
         self.names = parts_of(predictor) or ("network",)
@@ -53,8 +65,8 @@ class MixedScorer:
         """Forget what was read: the next symbol is the first of a text."""
         for reader in self._readers:
             reader.begin()
-        counts = self.predictor.counts
-        self._contexts = None if counts is None else counts.after_end()
+        if self._counts is not None:
+            self._counts.begin()
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         """The surprisal of every symbol, given all that was read since the beginning; its rank."""
@@ -73,26 +85,17 @@ class MixedScorer:
 
     def _read(self, ids: Ids) -> tuple[dict[Use, Floats], Ranks]:
         """What these symbols cost each, and their ranks for those that are asked."""
-        costs = [reader.read(ids)[0] for reader in self._readers]
+        for reader in self._readers:
+            reader.read(ids)
         logits = [reader.logits for reader in self._readers if reader.logits is not None]
-        return self._mixed(ids, costs, logits)
-
-    def _mixed(
-        self, ids: Ids, costs: list[Floats], logits: list[Array64]
-    ) -> tuple[dict[Use, Floats], Ranks]:
-        p, counts = self.predictor, self.predictor.counts
-        contexts = None
-        if counts is not None and self._contexts is not None:
-            contexts, self._contexts = counts.contexts_of(ids, self._contexts)
+        p = self.predictor
         parts: dict[Use, Floats] = {name: np.empty(len(ids)) for name in self.names}
         ranks = np.zeros(len(ids), np.int32)
         step = max(1, CACHED // self.vocabulary.symbols)
         for at in range(0, len(ids), step):
             rows = slice(at, at + step)
             y = ids[rows].astype(np.intp)
-            of_counts = None
-            if counts is not None and contexts is not None:
-                of_counts = counts.probabilities(contexts[rows])
+            of_counts = None if self._counts is None else self._counts.read(ids[rows])
             for name in self.names:
                 asked = p.using(name)
                 o = asked.logits(
@@ -114,9 +117,18 @@ def parts_of(predictor: Predictor) -> tuple[Use, ...]:
 
 
 def scorer_of(
-    predictor: Predictor, workers: int = 1, *, ranking: bool = False, fast: bool = False
-) -> Scorer | MixedScorer:
-    """Who reads for this predictor: one network alone is read without mixing anything."""
-    if len(predictor.networks) == 1 and predictor.counts is None:
-        return Scorer(predictor.networks[0], workers, ranking=ranking, fast=fast)
-    return MixedScorer(predictor, workers, ranking=ranking, fast=fast)
+    predictor: Predictor,
+    workers: int = 1,
+    *,
+    ranking: bool = False,
+    fast: bool = False,
+    rate: float | None = None,
+) -> Scorer | DynamicScorer | MixedScorer:
+    """Who reads for this predictor: one network alone is read without mixing anything. With a rate,
+    it learns from what it reads.
+    """
+    if len(predictor.networks) > 1 or predictor.counts is not None:
+        return MixedScorer(predictor, workers, ranking=ranking, fast=fast, rate=rate)
+    if rate is not None:
+        return DynamicScorer(predictor.networks[0], rate, ranking)
+    return Scorer(predictor.networks[0], workers, ranking=ranking, fast=fast)
