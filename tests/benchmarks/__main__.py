@@ -13,7 +13,7 @@ from importlib import import_module
 
 from charrnn.cli.thread_count import prepare
 
-SECTIONS = ("step", "loop", "scoring", "sampling", "startup", "corpora")
+SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora")
 
 
 def main() -> None:
