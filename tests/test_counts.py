@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from charrnn.counts import growing
 from charrnn.counts import model as counts_model
+from charrnn.counts import trie as trie_module
 from charrnn.counts.growing import GrowingCounts
 from charrnn.counts.markov import surprisals
 from charrnn.counts.model import Counts
@@ -63,9 +64,14 @@ def test_step_by_step_and_in_one_go_are_the_same_to_the_last_bit(learned: Ids, t
         counts.read(np.array([symbol], np.intp), contexts)
 
 
-@given(texts, st.integers(1, 7))
-def test_the_trie_has_each_n_gram_as_often_as_it_occurs(learned: Ids, highest: int) -> None:
-    trie = trie_of(learned, SYMBOLS, highest)
+@given(texts, st.integers(1, 7), st.sampled_from([3, 1 << 18]), st.sampled_from([6, 64]))
+def test_the_trie_has_each_n_gram_as_often_as_it_occurs(
+    learned: Ids, highest: int, block: int, word: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trie_module, "BLOCK", block)  # nor does it matter how
+        patch.setattr(trie_module, "WORD", word)
+        trie = trie_of(learned, SYMBOLS, highest)
     line = [END, *learned.tolist()]
     found: dict[tuple[int, ...], int] = {}
     for stop in range(2, len(line) + 1):

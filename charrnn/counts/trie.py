@@ -29,6 +29,7 @@ Words = NDArray[np.uint64]
 
 NONE = -1
 WORD = 64  # bits
+BLOCK = 1 << 18  # windows looked at at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +71,15 @@ def trie_of(sequence: Ids, symbols: int, highest: int) -> Trie:
     keys = [np.arange(symbols, dtype=np.int64)]
     occurrences = [np.bincount(counted, minlength=symbols).astype(np.uint32)]
     suffix = [np.zeros(1, np.int64), np.zeros(symbols, np.int64)]
-    node = windows.first() + 1  # at each window that of the order below
+    node, before = windows.first(), 1  # at each window that of the order below, and what to add
     for order in range(2, highest + 1):
         begins, last, count, number = windows.of_order(order)
-        parent = node[begins]
+        parent = node[begins].astype(np.int64) + before
         keys.append(parent * symbols + last)
         occurrences.append(count)
         shorter = suffix[-1][parent - starts[-2]]
         suffix.append(_found(keys[-2], shorter * symbols + last, starts[-2]))
-        node = number + (starts[-1] - 1)
+        node, before = number, starts[-1] - 1
         starts.append(starts[-1] + len(begins))
     return Trie(
         symbols,
@@ -107,31 +108,38 @@ class _Windows:
         # a symbol is packed as its number plus 1: 0 is what is beyond a window
         self.bits = symbols.bit_length()
         self.per_word = min(highest, WORD // self.bits)
+        self.sizes = [min(self.per_word, highest - at) for at in range(0, highest, self.per_word)]
         text = np.concatenate([np.array([END], sequence.dtype), sequence])
-        lengths = _lengths(text, symbols, highest)
-        words = [
-            self._word(text, lengths, at, min(self.per_word, highest - at))
-            for at in range(0, highest, self.per_word)
-        ]
-        kept = lengths > 1
-        words = [word[kept] for word in words]
+        words: list[Words] = [np.empty(len(text), np.uint64) for _ in self.sizes]
+        self.count = 0
+        for start in range(0, len(text), BLOCK):
+            self._pack(text[start : start + BLOCK + highest], symbols, highest, words)
+        words = [word[: self.count] for word in words]
         if len(words) == 1:
             words[0].sort()
         else:
             order = np.lexsort(words[::-1])
             words = [word[order] for word in words]
         self.words = words
-        self.count = len(words[0])
-        self.sizes = [min(self.per_word, highest - at) for at in range(0, highest, self.per_word)]
+
+    def _pack(self, text: Ids, symbols: int, highest: int, words: list[Words]) -> None:
+        """Put the windows that begin in a block of the text behind those that are there."""
+        lengths = _lengths(text, symbols, highest)[:BLOCK]
+        kept = lengths > 1
+        stop = self.count + int(np.count_nonzero(kept))
+        for word, at in zip(words, range(0, highest, self.per_word), strict=True):
+            size = min(self.per_word, highest - at)
+            word[self.count : stop] = self._word(text, lengths, at, size)[kept]
+        self.count = stop
 
     def _word(self, text: Ids, lengths: NDArray[np.uint8], at: int, size: int) -> Words:
         """The symbols at .. at + size of each window, those beyond its length 0."""
-        word = np.zeros(len(text), np.uint64)
+        word = np.zeros(len(lengths), np.uint64)
         bits = np.uint64(self.bits)
         for place in range(at, at + size):
             word <<= bits
-            there = max(0, len(text) - place)
-            word[:there] += text[place:]
+            there = max(0, min(len(lengths), len(text) - place))
+            word[:there] += text[place : place + there]
             word[:there] += np.uint64(1)
         beyond = (size - np.clip(lengths.astype(np.int64) - at, 0, size)).astype(np.uint64)
         beyond *= bits
@@ -147,30 +155,47 @@ class _Windows:
         number, place = divmod(order - 1, self.per_word)
         return number, np.uint64(self.bits * (self.sizes[number] - 1 - place))
 
-    def first(self) -> Nodes:
+    def first(self) -> Numbers:
         """The first symbol of each window."""
         number, shift = self._shift(1)
-        return (self.words[number] >> shift).astype(np.int64) - 1
+        found = np.empty(self.count, np.uint32)
+        for block in self._blocks():
+            found[block] = (self.words[number][block] >> shift) - np.uint64(1)
+        return found
 
-    def of_order(self, order: int) -> tuple[NDArray[np.intp], Nodes, Numbers, Nodes]:
+    def of_order(self, order: int) -> tuple[NDArray[np.intp], Nodes, Numbers, Numbers]:
         """The n-grams of an order: the window at which each begins, its last symbol, how often it
         occurs; and at each window, how many have begun.
         """
         number, shift = self._shift(order)
-        up_to_here = self.words[number] >> shift
         mask = np.uint64((1 << self.bits) - 1)
-        is_one = (up_to_here & mask) != 0
-        is_new = np.ones(self.count, np.bool_)
-        np.not_equal(up_to_here[1:], up_to_here[:-1], out=is_new[1:])
-        for word in self.words[:number]:
-            is_new[1:] |= word[1:] != word[:-1]
+        is_one, is_new = np.empty((2, self.count), np.bool_)
+        for block in self._blocks():
+            up_to_here = self.words[number][block] >> shift
+            is_one[block] = (up_to_here & mask) != 0
+            is_new[block] = self._differs(number, shift, block)
         is_new &= is_one
         begins = np.flatnonzero(is_new)
-        last = (up_to_here[begins] & mask).astype(np.int64) - 1
+        last = (self.words[number][begins] >> shift & mask).astype(np.int64) - 1
         count = np.zeros(0, np.uint32)
         if len(begins):
             count = np.add.reduceat(is_one, begins, dtype=np.uint32)
-        return begins, last, count, np.cumsum(is_new)
+        return begins, last, count, np.cumsum(is_new, dtype=np.uint32)
+
+    def _differs(self, number: int, shift: np.uint64, block: slice) -> NDArray[np.bool_]:
+        """Which windows of a block begin otherwise than the one before, as far as that word."""
+        differs = np.zeros(block.stop - block.start, np.bool_)
+        for i, word in enumerate(self.words[: number + 1]):
+            here = word[max(0, block.start - 1) : block.stop]
+            here = here >> shift if i == number else here
+            differs[len(differs) - len(here) + 1 :] |= here[1:] != here[:-1]
+        if block.start == 0:
+            differs[:1] = True
+        return differs
+
+    def _blocks(self) -> list[slice]:
+        """The windows, as many at a time as need little memory beside them."""
+        return [slice(at, min(at + BLOCK, self.count)) for at in range(0, self.count, BLOCK)]
 
 
 def _lengths(text: Ids, symbols: int, highest: int) -> NDArray[np.uint8]:
