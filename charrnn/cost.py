@@ -16,11 +16,12 @@ from charrnn.errors import CorpusError, DivergedError
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Step, architecture_of
-from charrnn.training.members import start_all, train_all
+from charrnn.training.members import COUNTED, start_all, train_all
 from charrnn.training.optimizers import MOMENTS
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in
+COUNTING = 50  # bytes for each symbol that is counted: its n-grams, and rows made of them
 TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
 
 
@@ -60,7 +61,8 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     own = rows * config.hidden * config.layers * blocks_kept(config, symbols)
     own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
     numbers += config.members * own
-    return int(ALONE + 4 * numbers + text_bytes(corpus))
+    counted = COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
+    return int(ALONE + 4 * numbers + text_bytes(corpus) + counted)
 
 
 def text_bytes(corpus: Corpus) -> int:

@@ -198,7 +198,7 @@ class Model:
         some, and how probable each is.
         """
         with single_threaded():
-            return Filler(self.language_model, FillConfig(**how)).fill(text)
+            return Filler(self.predictor(), FillConfig(**how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""

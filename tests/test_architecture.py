@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "prediction": {"counts", "network", "vocabulary"},
     "sampling": {"corpus", "network", "prediction", "settings", "vocabulary"},
-    "filling": {"network", "sampling", "settings", "vocabulary"},
+    "filling": {"network", "prediction", "sampling", "settings", "vocabulary"},
     "analysis": {"corpus", "network", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
     "cost": {"corpus", "network", "presets", "settings", "training"},

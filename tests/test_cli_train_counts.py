@@ -197,3 +197,34 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     assert ran.status == 0
     assert "they are set side by side, and not mixed" in ran.err
     assert "together" not in ran.out
+
+
+def test_who_learns_on_the_way_counts_on_as_well(counting: Program) -> None:
+    Path("refrain.txt").write_text("anna bella clara\n" * 60)
+    static = scored(counting, "refrain.txt")
+    dynamic = scored(counting, "refrain.txt", "--dynamic", "0.01")
+    for name, most in (("network", 1.0), ("counts", 0.5), ("both", 0.8)):
+        before, after = (one["parts"][name]["nats_per_character"] for one in (static, dynamic))
+        assert after < most * before
+    again = scored(counting, "refrain.txt")
+    assert again["nats"] == static["nats"]
+
+
+def test_blanks_are_filled_by_both(counting: Program) -> None:
+    filled = counting.run("fill", "an_a", "--json").json["fillings"]
+    model = charrnn.load("model.npz")
+    texts = [f"an{one}a" for one in model.vocabulary.characters]
+    chances = np.exp([-cost.nats for cost in model.scores(texts)])
+    wanted = dict(zip(texts, chances / chances.sum(), strict=True))
+    for one in filled:
+        assert one["probability"] == pytest.approx(wanted[one["text"]], rel=1e-3)
+
+
+def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.prediction.mixing.HEADS", ("symbol",))
+    for several in (("--counts",), ("--members", "2")):
+        line = ("train", "names.txt", "--ends", "halt", *several)
+        program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)
+    assert program.train("names.txt", "--ends", "halt").status == 0

@@ -11,6 +11,7 @@ from charrnn.filling.particles import by_particles
 from charrnn.filling.pattern import Pattern
 from charrnn.filling.reading import NextSymbols
 from charrnn.network.language_model import LanguageModel
+from charrnn.prediction.predictor import Predictor
 from charrnn.sampling.sampler import random_seed
 from charrnn.settings.filling import FillConfig as FillConfig
 
@@ -39,7 +40,7 @@ class Filler:
     """A model that fills in one text after the other."""
 
     def __init__(
-        self, model: LanguageModel, config: FillConfig | None = None, workers: int = 1
+        self, model: LanguageModel | Predictor, config: FillConfig | None = None, workers: int = 1
     ) -> None:
         self.config = config or FillConfig()
         self._vocabulary = model.vocabulary
