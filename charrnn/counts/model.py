@@ -17,17 +17,19 @@ from numpy.typing import NDArray
 
 from charrnn.counts.sequence import Ids
 from charrnn.counts.smoothing import Floats, kneser_ney, level, varieties
-from charrnn.counts.trie import NONE, Nodes, Trie, trie_of
+from charrnn.counts.trie import NONE, Nodes, Trie, in_a_word, trie_of
 from charrnn.vocabulary import END
 
-HIGHEST: Final = 7  # order
+HIGHEST: Final = 9  # order; counting alone does best with 7, and beside a network with more
+LEAST: Final = 7  # where that takes more than one integer for a window
 READY: Final = 1 << 22  # numbers in the rows that are made beforehand, at most
 
 
 class Counts:
     """The n-grams of a text, smoothed."""
 
-    def __init__(self, sequence: Ids, symbols: int, highest: int = HIGHEST) -> None:
+    def __init__(self, sequence: Ids, symbols: int, highest: int | None = None) -> None:
+        highest = highest or max(LEAST, min(HIGHEST, in_a_word(symbols)))
         self.trie = trie = trie_of(sequence, symbols, highest)
         self.symbols = symbols
         self.contexts = highest - 1  # how many symbols the longest has

@@ -99,6 +99,11 @@ def _found(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
     return np.where(keys[at] == wanted, at + first, NONE)
 
 
+def in_a_word(symbols: int) -> int:
+    """How many symbols are packed into one integer."""
+    return WORD // symbols.bit_length()
+
+
 class _Windows:
     """Each stretch of the text that begins somewhere, sorted; it goes on to the next END, or break,
     or for as long as n-grams are.
@@ -107,7 +112,7 @@ class _Windows:
     def __init__(self, sequence: Ids, symbols: int, highest: int) -> None:
         # a symbol is packed as its number plus 1: 0 is what is beyond a window
         self.bits = symbols.bit_length()
-        self.per_word = min(highest, WORD // self.bits)
+        self.per_word = min(highest, in_a_word(symbols))
         self.sizes = [min(self.per_word, highest - at) for at in range(0, highest, self.per_word)]
         text = np.concatenate([np.array([END], sequence.dtype), sequence])
         words: list[Words] = [np.empty(len(text), np.uint64) for _ in self.sizes]
