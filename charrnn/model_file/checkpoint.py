@@ -218,7 +218,12 @@ def load_trained(path: Path) -> Trained:
     first, *others = claims.learned
     best_step, best_nats = first.best or (None, None)
     models = [
-        LanguageModel(file.best(number, arrays), claims.vocabulary, claims.config.carry)
+        LanguageModel(
+            file.best(number, arrays),
+            claims.vocabulary,
+            claims.config.carry,
+            None if claims.slim else file.squares(number, arrays),
+        )
         for number in range(1, claims.config.members + 1)
     ]
     return Trained(

@@ -23,7 +23,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State
 from charrnn.training.loop import Best, TrainState, architecture_of
-from charrnn.training.optimizers import MOMENTS, Moments
+from charrnn.training.optimizers import MOMENTS, Moments, usual_squares
 from charrnn.vocabulary import Ids
 
 Path = str | PathLike[str]
@@ -31,6 +31,9 @@ Path = str | PathLike[str]
 # What is farther from 0, no run of ours has saved.
 LARGEST = 1e9  # a weight of the best parameters: learning that leads there was stopped long before
 LARGEST_LAST = 1e20  # one of the last parameters, which may be ruins
+
+
+SQUARES = "adam.v"
 
 
 class Unpacker:
@@ -59,7 +62,16 @@ class Unpacker:
     def is_for_use(self, name: str) -> bool:
         """Whether sampling and scoring need the array of that name."""
         number, _, rest = name.partition(".")
-        return name == COUNTED or (rest if number.isdigit() else name) in self.architecture.shapes
+        own = rest if number.isdigit() else name
+        return name == COUNTED or own == SQUARES or own in self.architecture.shapes
+
+    def squares(self, number: int, arrays: Mapping[str, Array]) -> Array | None:
+        """What is usual of the gradients of one of the networks, where Adam has learned that."""
+        step = self.claims.learned[number - 1].run["step"]
+        v = arrays.get(named(number, SQUARES))
+        if v is not None and (v < 0).any():
+            raise self.damaged(f"{SQUARES} is a sum of squares, and less than 0")
+        return usual_squares(self.claims.config, v, step)
 
     def state(self, number: int, arrays: Mapping[str, Array]) -> TrainState:
         """Where the run of one of the networks stands."""
