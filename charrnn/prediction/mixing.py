@@ -49,17 +49,16 @@ def mean_of(logits: Sequence[Array64]) -> Array64:
     return np.log(total, total)
 
 
-def with_counts(o: Array64, p: Array64) -> Array64:
-    """The logits of the mixture of o, the logits of networks, and p, the distribution of counts;
+def with_counts(o: Array64, log_p: Array64) -> Array64:
+    """The logits of the mixture of o, the logits of networks, and the log of what counts say;
     (B, K) each.
     """
     if o.shape[1] <= MOST_ROOTS:
-        mixed = np.log(p)
-        mixed += o
+        mixed: Array64 = o + log_p
         mixed *= 0.5
         return mixed
     mixed = softmax(o)
-    mixed += p
+    mixed += np.exp(log_p)
     return np.log(mixed, mixed)
 
 

@@ -81,14 +81,6 @@ class Predictor:
         """The same, asked in part."""
         return replace(self, use=use)
 
-    def logits(self, of_networks: Sequence[Array64], of_counts: Array64 | None) -> Array64:
-        """What those that are asked say together."""
-        if of_counts is None:
-            return mean_of(of_networks)
-        if not of_networks:
-            return np.log(of_counts)
-        return with_counts(mean_of(of_networks), of_counts)
-
     def steps(self, lanes: int, workers: int = 1) -> Steps:
         """It made ready to go step by step, with buffers for so many lanes."""
         if self.is_one_network:
@@ -100,7 +92,6 @@ class MixedSteps:
     """Several, a step at a time."""
 
     def __init__(self, predictor: Predictor, lanes: int, workers: int) -> None:
-        self._predictor = predictor
         self._steppers = [Stepper(one.parameters, lanes, workers) for one in predictor.asked]
         self._counts = predictor.counts if predictor.asks_counts else None
         # of the state, the arrays of each network; those of the counts come last
@@ -121,14 +112,19 @@ class MixedSteps:
 
     def step(self, x: Integers, state: State, index: int) -> Array64:
         """Read x (B,), and say what comes next: logits (B, K)."""
-        logits = [
-            one.step(x, state[part], index)
-            for one, part in zip(self._steppers, self._parts, strict=True)
-        ]
-        if self._counts is None:
-            return self._predictor.logits(logits, None)
-        self._counts.read(x, state[-1])
-        return self._predictor.logits(logits, self._counts.probabilities(state[-1]))
+        log_p = None
+        if self._counts is not None:
+            self._counts.read(x, state[-1])
+            log_p = np.log(self._counts.probabilities(state[-1]))
+        if not self._steppers and log_p is not None:
+            return log_p
+        o = mean_of(
+            [
+                one.step(x, state[part], index)
+                for one, part in zip(self._steppers, self._parts, strict=True)
+            ]
+        )
+        return o if log_p is None else with_counts(o, log_p)
 
 
 def predictor_of(model: LanguageModel | Predictor) -> Predictor:

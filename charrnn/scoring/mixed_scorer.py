@@ -10,6 +10,7 @@ memory should hold; a text has one score all the same, for readers go on where t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from charrnn.counts.growing import GrowingCounts
 from charrnn.counts.model import CountsReader
 from charrnn.network.exact_readout import nats_of
+from charrnn.prediction.mixing import mean_of, with_counts
 from charrnn.prediction.predictor import Predictor, Use
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.pieces import Floats, Ranks
@@ -48,6 +50,7 @@ class MixedScorer:
         counts = predictor.counts
         self._readers: list[Scorer | DynamicScorer]
         self._counts: CountsReader | GrowingCounts | None = None
+        self._is_dynamic = rate is not None
         if rate is None:
             self._readers = [
                 Scorer(one, workers, fast=fast, keeping=True) for one in predictor.networks
@@ -85,30 +88,42 @@ class MixedScorer:
 
     def _read(self, ids: Ids) -> tuple[dict[Use, Floats], Ranks]:
         """What these symbols cost each, and their ranks for those that are asked."""
-        for reader in self._readers:
-            reader.read(ids)
+        costs = [reader.read(ids)[0] for reader in self._readers]
         logits = [reader.logits for reader in self._readers if reader.logits is not None]
-        p = self.predictor
         parts: dict[Use, Floats] = {name: np.empty(len(ids)) for name in self.names}
         ranks = np.zeros(len(ids), np.int32)
         step = max(1, CACHED // self.vocabulary.symbols)
         for at in range(0, len(ids), step):
             rows = slice(at, at + step)
             y = ids[rows].astype(np.intp)
-            of_counts = None if self._counts is None else self._counts.read(ids[rows])
-            for name in self.names:
-                asked = p.using(name)
-                o = asked.logits(
-                    [some[rows].copy() for some in logits] if asked.asked else [],
-                    of_counts if asked.asks_counts else None,
-                )
-                wants_ranks = self.ranking and name == p.use
-                parts[name][rows], found = nats_of(o, y, UNKNOWN, wants_ranks)
+            for name, o in self._said([some[rows] for some in logits], ids[rows]):
+                is_asked = self.ranking and name == self.predictor.use
+                parts[name][rows], found = nats_of(o, y, UNKNOWN, is_asked)
                 if found is not None:
                     ranks[rows] = found
         for name, nats in parts.items():
-            add_novelty(self.vocabulary, ids, nats, ranks if name == p.use else None)
+            if name == "network" and not self._is_network_new:
+                nats[...] = costs[0]  # whoever read it has made room for what is new
+                continue
+            is_asked = name == self.predictor.use
+            add_novelty(self.vocabulary, ids, nats, ranks if is_asked else None)
         return parts, ranks
+
+    @property
+    def _is_network_new(self) -> bool:
+        """Whether what the network says has to be found out here, and not by who reads for it."""
+        is_ranked = self.ranking and self.predictor.use == "network"
+        return len(self._readers) > 1 or is_ranked or self._is_dynamic
+
+    def _said(self, logits: list[Floats], ids: Ids) -> Iterator[tuple[Use, Floats]]:
+        """What each part says of these symbols, in logits that may be changed."""
+        o = mean_of(logits)
+        if self._is_network_new:
+            yield "network", o.copy()
+        if self._counts is not None:
+            log_p = np.log(self._counts.read(ids))
+            yield "counts", log_p.copy()
+            yield "both", with_counts(o, log_p)
 
 
 def parts_of(predictor: Predictor) -> tuple[Use, ...]:

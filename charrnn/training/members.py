@@ -181,7 +181,7 @@ class Together:
         if counted is not None:
             counts = Counts(counted, symbols)
             contexts, _ = counts.contexts_of(self._part.ids, counts.after_end())
-            self._of_counts = counts.probabilities(contexts)
+            self._of_counts = np.log(counts.probabilities(contexts))
 
     @np.errstate(all="ignore")  # what overflows shows in the loss
     def gain(self) -> float:

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from charrnn.corpus.bundled import path_of
-from charrnn.corpus.corpus import CorpusConfig, from_texts, load
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.counts.model import Counts
 from charrnn.network.language_model import LanguageModel
 from charrnn.prediction.predictor import Predictor
@@ -20,12 +20,17 @@ from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
 ROUNDS = 5
 DRAWN = 3000  # characters of one stream
-LINES = CorpusConfig(examples="lines", holdout=0.0)
+
+
+def names() -> Corpus:
+    """Short examples, many of them."""
+    lines = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
+    return from_texts(lines * 10, CorpusConfig(holdout=0.0))
 
 
 def predictors(hidden: int, layers: int) -> tuple[Predictor, Predictor]:
-    """A network alone, and the same beside counts of the given names."""
-    corpus = load([path_of("given-names")], LINES)
+    """A network alone, and the same beside counts of the names."""
+    corpus = names()
     config = fitted(TrainConfig(hidden=hidden, layers=layers), corpus)
     network = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
     counts = Counts(corpus.train.ids, corpus.vocabulary.symbols)
@@ -34,7 +39,7 @@ def predictors(hidden: int, layers: int) -> tuple[Predictor, Predictor]:
 
 def works(asked: Predictor) -> dict[str, Work]:
     """What is done with it."""
-    corpus = load([path_of("given-names")], LINES)
+    corpus = names()
     sampler = Sampler(asked, SampleConfig(seed=1))
 
     def stream() -> None:
