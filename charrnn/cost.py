@@ -15,11 +15,13 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.errors import CorpusError, DivergedError
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Step, architecture_of, start, train
+from charrnn.training.loop import Step, architecture_of
+from charrnn.training.members import COUNTED, start_all, train_all
 from charrnn.training.optimizers import MOMENTS
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in
+COUNTING = 50  # bytes for each symbol that is counted: its n-grams, and rows made of them
 TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
 
 
@@ -47,8 +49,8 @@ def plan(config: Fitted, corpus: Corpus) -> Plan:
 
 
 def parameters(config: Fitted, symbols: int) -> int:
-    """How many numbers the network learns."""
-    return architecture_of(config, symbols).parameter_count
+    """How many numbers are learned, by all networks."""
+    return config.members * architecture_of(config, symbols).parameter_count
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
@@ -56,12 +58,14 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
     numbers = copies * parameters(config, symbols)
-    numbers += rows * config.hidden * (config.layers * blocks_kept(config, symbols) + 1)
+    own = rows * config.hidden * (config.layers * blocks_kept(config, symbols) + 1)
+    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
     architecture = architecture_of(config, symbols)
     if architecture.cell.feedback is not None:  # the plain network alike to it, and its gradient
-        numbers += 2 * architecture.plain.parameter_count * config.workers
-    numbers += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
-    return int(ALONE + 4 * numbers + text_bytes(corpus))
+        own += 2 * architecture.plain.parameter_count * config.workers
+    numbers += config.members * own
+    counted = COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
+    return int(ALONE + 4 * numbers + text_bytes(corpus) + counted)
 
 
 def text_bytes(corpus: Corpus) -> int:
@@ -81,9 +85,10 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
     """How fast this machine trains such a network: a few steps are tried and forgotten, as they
     will be in the middle of the run.
     """
-    state = start(corpus, config)
-    state.characters = config.epochs * len(corpus.train.ids) // 2
-    steps = (event for event in train(state, corpus, config) if isinstance(event, Step))
+    states = start_all(corpus, config)
+    for state in states:
+        state.characters = config.epochs * len(corpus.train.ids) // 2
+    steps = (event for event in train_all(states, corpus, config) if isinstance(event, Step))
     rate, seen, began = 0.0, 0, time.monotonic()
     with suppress(DivergedError):  # which is for the run itself to tell
         for number, step in enumerate(islice(steps, 1000)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
@@ -19,9 +20,10 @@ from charrnn.analysis.embedding import Vectors, embedded
 from charrnn.blas import single_threaded
 from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.reading import Reading
+from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.model_card import model_card
-from charrnn.errors import SettingError
+from charrnn.errors import ModelFileError, SettingError
 from charrnn.export import export_to
 from charrnn.export.options import Exporting, ExportOptions
 from charrnn.filling.filler import FillConfig, Filled, Filler
@@ -33,12 +35,13 @@ from charrnn.network.inputs import read_after, read_before, still_to_come
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.stepper import Stepper
+from charrnn.prediction.predictor import Predictor, Use
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.inline_html import heat_map
+from charrnn.scoring.mixed_scorer import scorer_of
 from charrnn.scoring.pieces import pieces, scores
 from charrnn.scoring.score import Score
-from charrnn.scoring.scorer import Scorer
-from charrnn.settings.fields import Text, Whole, check
+from charrnn.settings.fields import OneOf, Text, Whole, check
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import END, Vocabulary
 
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Made = TypeVar("Made")
+USES = OneOf(("network", "counts", "both"))
 
 
 class Drawing(TypedDict, total=False):
@@ -107,6 +111,28 @@ class Model:
         """The network, its numbers and its vocabulary: what draws and scores."""
         return self.trained.model
 
+    @cached_property
+    def counts(self) -> Counts | None:
+        """What followed what in the text that it learned from, where it keeps that."""
+        counted = self.trained.counted
+        return None if counted is None else Counts(counted, self.vocabulary.symbols)
+
+    def predictor(self, use: str | None = None) -> Predictor:
+        """What draws and scores: all networks, and counts where it keeps them; or a part of that,
+        ``network``, ``counts`` or ``both``.
+        """
+        networks = (self.language_model, *self.trained.others)
+        if use is None:
+            return Predictor(networks, self.counts)
+        chosen: Use = check("use", use, USES)
+        if chosen != "network" and self.trained.counted is None:
+            raise ModelFileError(
+                f"use {chosen} needs counts, and the model has none",
+                "Train one with counts, or use the network.",
+                "no counts",
+            )
+        return Predictor(networks, self.counts, chosen)
+
     @property
     def parameters(self) -> Parameters:
         """The best that the run found."""
@@ -136,35 +162,46 @@ class Model:
     def examples_are(self) -> str:
         return self.trained.corpus.examples_are
 
-    def sample(self, count: int = 1, *, prime: str = "", **drawing: Unpack[Drawing]) -> list[str]:
+    def sample(
+        self,
+        count: int = 1,
+        *,
+        prime: str = "",
+        use: str | None = None,
+        **drawing: Unpack[Drawing],
+    ) -> list[str]:
         """So many new texts, each with the prime that it goes on from."""
         count, prime = check("count", count, Whole(0, 1 << 40)), check("prime", prime, Text())
         with single_threaded():
-            sampler = Sampler(self.language_model, SampleConfig(**drawing), prime)
+            sampler = Sampler(self.predictor(use), SampleConfig(**drawing), prime)
             return [prime + drawn.text for drawn in sampler.samples(range(count))]
 
-    def stream(self, *, prime: str = "", **drawing: Unpack[Drawing]) -> Iterator[str]:
+    def stream(
+        self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
+    ) -> Iterator[str]:
         """The characters of one text as they are drawn, those of the prime left out."""
         prime = check("prime", prime, Text())
         with single_threaded():
-            stream = Sampler(self.language_model, SampleConfig(**drawing), prime).stream()
+            stream = Sampler(self.predictor(use), SampleConfig(**drawing), prime).stream()
         return (piece.text for piece in alone(stream) if piece.text)
 
-    def score(self, texts: Iterable[str]) -> Score:
+    def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """What these texts cost, each an example with an END: nats, characters, ends."""
         with single_threaded():
-            return Scorer(self.language_model).score_texts(each_of(texts))
+            reader = scorer_of(self.predictor(use))
+            return sum((p.score() for p in pieces(reader, ended_codes(each_of(texts)))), Score())
 
-    def scores(self, texts: Iterable[str]) -> list[Score]:
+    def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """What each of these texts costs, all of them read side by side."""
         with single_threaded():
-            return list(scores(Scorer(self.language_model), ended_codes(each_of(texts))))
+            return list(scores(scorer_of(self.predictor(use)), ended_codes(each_of(texts))))
 
-    def surprisal(self, text: str) -> Surprisal:
+    def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """What each character of a text costs, and its END."""
         text = check("text", text, Text())
         with single_threaded():
-            found = list(pieces(Scorer(self.language_model, ranking=True), ended_codes([text])))
+            reader = scorer_of(self.predictor(use), ranking=True)
+            found = list(pieces(reader, ended_codes([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])
@@ -181,7 +218,7 @@ class Model:
         some, and how probable each is.
         """
         with single_threaded():
-            return Filler(self.language_model, FillConfig(**how)).fill(text)
+            return Filler(self.predictor(), FillConfig(**how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""
@@ -210,9 +247,19 @@ class Model:
         """Draw its learning curve, into these Axes or into new ones; needs matplotlib."""
         return plot({"": self}, ax)
 
-    def slim(self) -> Model:
-        """The same without its run: what it is saved as draws and scores, and no more."""
-        return Model(replace(self.trained, history=[], slim=True))
+    def slim(self, *, without_counts: bool = False) -> Model:
+        """The same without its run: what it is saved as draws and scores, and no more. Without
+        counts, it does not hold the text that it learned from either.
+        """
+        slim = replace(
+            self.trained,
+            history=[],
+            slim=True,
+            others_learned=tuple(replace(one, history=[]) for one in self.trained.others_learned),
+        )
+        if without_counts:
+            slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
+        return Model(slim)
 
     def export(
         self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]

@@ -32,8 +32,8 @@ from charrnn.model_file.lock import locked
 from charrnn.presets import fitted
 from charrnn.settings.training import TrainConfig
 from charrnn.training.inheritance import sized_like
-from charrnn.training.loop import Event, start
-from charrnn.training.loop import train as learn
+from charrnn.training.loop import Event
+from charrnn.training.members import start_all, text_to_count, train_all
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
 
@@ -43,7 +43,7 @@ class Run(Iterator[Event]):
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
         self.checkpoint = run
-        self._events = alone(learn(run.state, corpus, run.config))
+        self._events = alone(train_all(run.states, corpus, run.config, run.counted))
         self._between_steps = threading.RLock()  # who saves meanwhile sees no half of a step
 
     def __next__(self) -> Event:
@@ -82,9 +82,10 @@ def train(
     with single_threaded():
         corpus = corpus_of(texts, cutting)
         plan = fitted(config, corpus)
-        state = start(corpus, plan, model)
+        first, *others = start_all(corpus, plan, model)
     record = record_of(corpus, cutting, {})
-    return Run(corpus, Checkpoint(corpus.vocabulary, plan, record, state))
+    counted = text_to_count(corpus, plan)
+    return Run(corpus, Checkpoint(corpus.vocabulary, plan, record, first, others, counted))
 
 
 def resume(

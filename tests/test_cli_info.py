@@ -18,7 +18,16 @@ from tests.speaking import babbler, saved
 
 KEYS = [
     *("schema", "model", "bytes", "parameters", "hidden", "layers", "symbols", "vocabulary"),
-    *("novelty", "settings", "corpus", "steps", "epochs", "characters_seen", "best"),
+    *(
+        "novelty",
+        "settings",
+        "corpus",
+        "holds_corpus",
+        "steps",
+        "epochs",
+        "characters_seen",
+        "best",
+    ),
     *("baselines", "history", "resume"),
 ]
 

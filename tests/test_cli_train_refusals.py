@@ -11,7 +11,7 @@ from charrnn.cli import app
 from charrnn.cli import plan as plan_display
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import CorpusConfig, from_texts
-from charrnn.scoring.markov import Baseline
+from charrnn.counts.markov import Baseline
 from tests.program import Program
 from tests.runs import BRIEF
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import initial
 from charrnn.network.unfolded import Unfolded, Window
+from charrnn.scoring import dynamic
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, Ids, Vocabulary
@@ -104,3 +106,24 @@ def test_a_rate_far_too_large_is_told() -> None:
 def test_a_rate_is_a_number_from_0_to_a_million(rate: float) -> None:
     with pytest.raises(SettingError, match="rate cannot be"):
         DynamicScorer(model(), rate)
+
+
+def test_where_gradients_are_usually_large_a_number_moves_little() -> None:
+    abc = model()
+    huge = np.full_like(abc.parameters.flat, 1e12)
+    static = Scorer(abc).read(REFRAIN)[0]
+    tempered = DynamicScorer(replace(abc, squares=huge), 0.01).read(REFRAIN)[0]
+    np.testing.assert_allclose(tempered, static, rtol=1e-3)
+
+
+def test_numbers_are_pulled_back_to_where_they_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    def farthest(pull: float) -> float:
+        monkeypatch.setattr(dynamic, "PULL", pull)
+        abc = model()
+        scorer = DynamicScorer(abc, 0.001)
+        scorer.read(REFRAIN)
+        return float(np.abs(scorer._p.flat - abc.parameters.flat).max())
+
+    windows = len(REFRAIN) // STEPS
+    assert farthest(1.0) <= 0.001 * math.sqrt(windows)  # no farther than one step goes
+    assert farthest(1.0) < 0.5 * farthest(0.0)

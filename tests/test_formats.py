@@ -81,6 +81,7 @@ def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -
     assert config.clock is False
     assert (config.teacher_forcing, config.own_inputs, config.free_running) == (False, 0, 0)
     assert config.stride is None
+    assert (config.counts, config.members) == (False, 1)
 
 
 def test_a_file_of_today_that_lacks_a_field_is_damaged(program: Program) -> None:

@@ -108,7 +108,16 @@ def test_every_option_in_a_hint_is_one() -> None:
         for config in (TrainConfig, SampleConfig, CorpusConfig)
         for name, one in settings_of(config).items()
         for option in one.options(name)
-    } | {"--encoding", "--errors", "--valid", "--dynamic", "--force", "--from", "--upgrade"}
+    } | {
+        "--encoding",
+        "--errors",
+        "--valid",
+        "--dynamic",
+        "--force",
+        "--from",
+        "--upgrade",
+        "--use",
+    }
     for hint in filter(lambda hint: isinstance(hint, str), HINTS.values()):
         assert set(re.findall(r"--[a-z-]+", str(hint))) <= options
     assert all(issubclass(kind, errors.CharrnnError) for kind, _ in HINTS)

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.scoring import markov
-from charrnn.scoring.markov import Baseline, Budget, baselines, surprisals
+from charrnn.counts.markov import Baseline, Budget, baselines, surprisals
 
 Example = tuple[int, ...]  # without its END
 Smoothing = Literal["kneser-ney", "witten-bell"]
@@ -185,14 +184,6 @@ def test_what_always_repeats_is_soon_free() -> None:
     assert nats["markov-2"] < 0.01
 
 
-def test_sums_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = encode(a_text_with_habits(seed=5, lines=30, length=20))
-    whole = list(baselines(text, text, 12))
-    monkeypatch.setattr(markov, "BLOCK", 7)
-    for row, again in zip(whole, baselines(text, text, 12), strict=True):
-        assert again.nats_per_character == pytest.approx(row.nats_per_character, rel=1e-12)
-
-
 def test_each_baseline_has_the_better_smoothing() -> None:
     train = encode(a_text_with_habits(seed=3, lines=200, length=20))
     text = encode(a_text_with_habits(seed=4, lines=50, length=20))
@@ -230,12 +221,6 @@ def test_of_one_long_example_it_reads_pieces() -> None:
     assert rows[-1].nats_per_character < 0.1
     whole = list(baselines(stream, stream, SYMBOLS, budget=Budget(6001, 6001, pieces=3)))
     assert whole[0].train_symbols == whole[0].held_out_symbols == stream.size
-
-
-def test_a_budget_beyond_what_numbers_hold_is_refused() -> None:
-    text = np.full(2**21, A, np.uint8)
-    with pytest.raises(ValueError, match="2,097,152 is the most"):
-        next(baselines(text, text, SYMBOLS, budget=Budget(train=2**21)))
 
 
 @pytest.mark.parametrize("train", [[], [()], [(), (), ()], [(A,)], [(A,) * 300]])

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
+from charrnn.counts.markov import surprisals
 from charrnn.network.language_model import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.markov import surprisals
 from charrnn.vocabulary import END, Ids
 
 CONTEXT: Final = 5  # characters

@@ -5,7 +5,8 @@
 
 In nats per character, and held-out bits. Beside a held-out loss, that of training is measured like
 it: on a part of the examples, with nothing hidden from the network. A star is the best check-up so
-far; beside it stands the strongest of the baselines that it is the first to be better than.
+far; beside it stands the strongest of the baselines that it is the first to be better than. Where
+the network is mixed with counts, or with others, what all of them make of it has a column.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ COLUMNS = (
     Column("bits", 8, 5),
     Column("gap", 8, 3),
 )
+TOGETHER = 8  # columns for what all that are mixed make of it
 WITHOUT_HELD_OUT = ("step", "epoch", "train")
 
 
@@ -47,9 +49,15 @@ class CheckupRows:
         baselines: Mapping[str, float],
         output: Output,
         best: float = math.inf,
+        together: str = "",
     ) -> None:
-        """best is that of an earlier part of the run; a better one is never left out here."""
+        """best is that of an earlier part of the run; a better one is never left out here. Where
+        several are mixed, ``together`` is the head of a column more.
+        """
         self.columns = [c for c in COLUMNS if is_held_out or c.name in WITHOUT_HELD_OUT]
+        if together and is_held_out:
+            self.columns.insert(4, Column(together, max(TOGETHER, len(together) + 2), 1))
+        self._together = together
         self.baselines = dict(baselines)
         self.output = output
         self._best = best
@@ -58,14 +66,17 @@ class CheckupRows:
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
         """The row for a check-up; before the first, the heads of the columns."""
         table = Table(self.columns, self.output.width - MARK, self.output)
+        cells = _cells(event, epoch)
+        if not math.isnan(event.together_nats_per_character):
+            cells[self._together] = f"{event.together_nats_per_character:.3f}"
         if not self._has_head:
             self._has_head = True
             yield table.head()
         now = event.score.nats_per_character if event.score is not None else math.inf
         if now >= self._best:
-            yield table.row(_cells(event, epoch))
+            yield table.row(cells)
             return
-        row = table.row(_cells(event, epoch), {"held-out": f"{BOLD};{GREEN}"})
+        row = table.row(cells, {"held-out": f"{BOLD};{GREEN}"})
         yield joined([row, *self._remark(now, self.output.width - table.width)])
         self._best = now
 

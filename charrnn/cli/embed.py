@@ -78,7 +78,8 @@ def embed(options: Options) -> None:
 
     The vector is the state of the network's top layer when it has read the whole text, the one
     from which it predicts the end: as many numbers as a layer has units. Texts that would go on
-    alike are near each other. A text has the same vector alone and among thousands.
+    alike are near each other. A text has the same vector alone and among thousands. Of several
+    networks (train --members), it is the first.
 
     There is a line of JSON for each example, with its text and its vector; with -o there is an
     array (examples, units) of 32-bit numbers instead. Blank lines are no examples.

@@ -67,7 +67,8 @@ class Options:
     )
     dynamic: float | None = setting(
         DYNAMIC_RATE,
-        "Keep learning while reading, at this rate: 0.0002, say. The model file stays as it is.",
+        "Keep learning while reading, at this rate: 0.0002, say; counts, if the model has any,"
+        " count on. The model file stays as it is.",
         panel=SCORING,
     )
     drawn: int | None = setting(
@@ -76,6 +77,7 @@ class Options:
         " beside what it makes of those held out: is what it writes like what it read?",
         panel=SCORING,
     )
+    use: str | None = options.use(SCORING)
     fast: bool = flag(
         "Compute in 32 bits, as training does: sooner, and the last digits depend on threads and"
         " on how the text arrives.",
@@ -109,7 +111,9 @@ class Options:
     )
     html: Path | None = setting(File(), "Write the coloured text as a web page too.", panel=OUTPUT)
     force: bool = flag("Let --html replace any file.")
-    models: tuple[Path, ...] = options.models()
+    models: tuple[Path, ...] = options.models(
+        "The model file; several are set side by side, and beside the mean of their probabilities."
+    )
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
     workers: int | None = options.threads()

@@ -48,6 +48,7 @@ HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]]
     (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
     (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",
     (CorpusError, "text"): "{hint}: charrnn eval TEXT",
+    (ModelFileError, "no counts"): "Train one with charrnn train --counts, or leave --use out.",
     (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
     (SettingError, "fill"): "Train one with --ends symbol or --ends halt.",
     (SettingError, "fed back"): "Leave it out, or add --cell output.",

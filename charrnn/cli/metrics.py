@@ -17,6 +17,7 @@ import json
 from contextlib import suppress
 from dataclasses import asdict, fields
 from hashlib import sha256
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -187,6 +188,8 @@ def _fields(event: Event) -> dict[str, object] | None:
             }
         case Checkup():
             held_out = event.score and event.score.nats_per_character
+            together = event.together_nats_per_character
+            more = {} if isnan(together) else {"together_nats_per_character": together}
             return {
                 "schema": CHECKUP,
                 "step": event.step,
@@ -194,5 +197,6 @@ def _fields(event: Event) -> dict[str, object] | None:
                 "held_out_nats_per_character": held_out,
                 "held_out_bits_per_character": event.score and event.score.bits_per_character,
                 "best": event.is_best,
+                **more,
             }
     return None

@@ -25,6 +25,7 @@ from charrnn.cli.hints import option_for
 from charrnn.cli.run_json import corpus_json, in_order, settings_json
 from charrnn.cli.table import Entry, entries
 from charrnn.corpus.bundled import path_of
+from charrnn.counts.packing import packed_size
 from charrnn.display import figures
 from charrnn.errors import CorpusError
 from charrnn.model import Model
@@ -108,11 +109,13 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
     before = f"{len(corpus.known):,}"
     held = f"{count(corpus.held_out_examples, 'example', are=are)}"
     kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    networks = f"{c.members} of " if c.members > 1 else ""
     learned = f"{count(trained.step, 'step')}, {epochs_in_words(trained.epoch)}"
     return [
         ("model", f"{path}, {bytes_in_words(path.stat().st_size)}"),
-        ("network", f"{count(c.layers, 'layer')} of {c.hidden:,} units"),
-        ("", f"{model.parameters.flat.size:,} parameters"),
+        ("network", f"{networks}{count(c.layers, 'layer')} of {c.hidden:,} units"),
+        ("", f"{c.members * model.parameters.flat.size:,} parameters"),
+        *counts_in_words(model),
         ("vocabulary", f"{size:,} symbols: the end, the unknown, and"),
         ("", characters_in_words(model.vocabulary.characters)),
         ("corpus", names),
@@ -124,6 +127,17 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
         *best_in_words(model),
         ("resume", f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}"),
     ]
+
+
+def counts_in_words(model: Model) -> list[Entry]:
+    """That the file holds its corpus, where it does."""
+    counted = model.trained.counted
+    if counted is None:
+        return []
+    whole = model.corpus.characters + model.corpus.examples
+    part = "" if len(counted) >= whole else f", {len(counted) / whole:.0%} of it"
+    size = bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
+    return [("counts", f"the file holds the text that it learned from{part}, to count: {size}")]
 
 
 def settings_in_words(model: Model) -> str:
@@ -164,7 +178,7 @@ def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
-        "parameters": model.parameters.flat.size,
+        "parameters": model.config.members * model.parameters.flat.size,
         "hidden": model.config.hidden,
         "layers": model.config.layers,
         "symbols": vocabulary.symbols,
@@ -172,6 +186,7 @@ def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
         "novelty": vocabulary.novelty,
         "settings": settings_json(model.config),
         "corpus": corpus_json(model.corpus, vocabulary.symbols),
+        "holds_corpus": model.trained.counted is not None,
         "steps": trained.step,
         "epochs": trained.epoch,
         "characters_seen": trained.characters_seen,

@@ -106,11 +106,21 @@ def model() -> Any:
     )
 
 
-def models() -> Any:
+def use(panel: str) -> Any:
+    """The option for who is asked, where a model keeps counts."""
+    return setting(
+        OneOf(("network", "counts", "both")),
+        "Whom to ask: the network, counts of what it learned from, or both of them, mixed.",
+        panel=panel,
+        default_in_words="both where the model has counts (train --counts), else the network",
+    )
+
+
+def models(about: str = "The model file; several are set side by side.") -> Any:
     """The same, where there may be several."""
     return setting(
         File(),
-        "The model file; several are set side by side.",
+        about,
         panel=OUTPUT,
         default=(MODEL,),
         default_in_words=str(MODEL),

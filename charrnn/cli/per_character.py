@@ -7,7 +7,7 @@ with tabs between them; END stands for the end of an example.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from charrnn.cli.console import DIM, Console
 from charrnn.cli.surprisal_colours import Painter
@@ -70,7 +70,10 @@ class CharacterRows:
         """Write a piece."""
         assert piece.ranks is not None
         codes, nats, ranks = piece.codes.tolist(), piece.nats.tolist(), piece.ranks.tolist()
-        self._output.write(joined(map(self._line, codes, nats, ranks)))
+        names, parts = list(piece.parts), [each.tolist() for each in piece.parts.values()]
+        each = zip(*parts, strict=True) if parts else [()] * len(codes)
+        shares = (dict(zip(names, some, strict=True)) for some in each)
+        self._output.write(joined(map(self._line, codes, nats, ranks, shares)))
 
     def finish(self) -> None:
         """That was all."""
@@ -83,18 +86,22 @@ def heat_map(examples_are: str, console: Console, *, as_json: bool) -> HeatMap |
     return HeatMap(examples_are, console)
 
 
-def json_line(code: int, nats: float, rank: int) -> Visible:
+def json_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
     """One object on one line; the character of an end is null."""
     character = "null"
     if code != END_CODE:
         character = visible_json(json.dumps(chr(code), ensure_ascii=False))
+    more = f', "parts": {json.dumps(parts)}' if parts else ""
     return Visible(
         f'{{"schema": "charrnn.eval.character/1", "character": {character}, "nats": {nats!r},'
-        f' "rank": {rank}}}\n'
+        f' "rank": {rank}{more}}}\n'
     )
 
 
-def table_line(code: int, nats: float, rank: int) -> Visible:
-    """One row; what is no visible character is written as an escape."""
+def table_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
+    """One row; what is no visible character is written as an escape. What each part of the model
+    says comes last.
+    """
     character = END if code == END_CODE else visible_line(chr(code))
-    return Visible(f"{character}\t{nats:.3f}\t{rank}\n")
+    more = "".join(f"\t{name} {cost:.3f}" for name, cost in parts.items())
+    return Visible(f"{character}\t{nats:.3f}\t{rank}{more}\n")

@@ -22,6 +22,7 @@ from charrnn.scoring.surprisal_bands import BITS
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
 TIMES = Column("times", 7, 3)
 PLACE = "where"
+PART = 9  # columns for the nats per character of a part of the model
 LONGEST_PLACE = 24  # columns for a file and a line
 DIGITS = 6  # of a line
 TEXT = 8  # columns for the text, before the others are left out
@@ -44,7 +45,10 @@ class ExampleRows:
         top: int | None,
         above: float | None,
         as_json: bool,
+        parts: Sequence[str] = (),
     ) -> None:
+        """``parts`` are those of the model, of which each has a column."""
+        self._parts = parts
         self._files = files
         self._origins = origins
         self._above = above
@@ -81,6 +85,7 @@ class ExampleRows:
     def _columns(self) -> list[Column]:
         """What there is to tell: how often, where the same is told once; where, in many files."""
         columns = [*COLUMNS, *([] if self._ranking is None else [TIMES])]
+        columns += [Column(name, PART, 5) for name in self._parts]
         if len(self._files) > 1:
             width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, self._files)))
             columns.append(Column(PLACE, len(GAP) + width, 4))
@@ -115,6 +120,7 @@ class ExampleRows:
             "nats/char": f"{row.nats_per_character:.3f}",
             "chars": str(row.characters),
             "times": str(row.times),
+            **{name: f"{nats / (row.characters + 1):.3f}" for name, nats in row.parts.items()},
         }
         if len(self._files) > 1:
             place = f"{visible_line(self._files[row.file])}:{row.line}"
@@ -129,9 +135,10 @@ def json_line(row: Row, file: str | None) -> Visible:
     mean = row.nats_per_character
     text = visible_json(json.dumps(encodable(row.text), ensure_ascii=False))
     name = "null" if file is None else json.dumps(encodable(file), ensure_ascii=False)
+    parts = f', "parts": {json.dumps(row.parts)}' if row.parts else ""
     return Visible(
         f'{{"schema": "charrnn.eval.example/1", "number": {row.line}, "text": {text},'
         f' "characters": {row.characters}, "unknown": {row.unknown}, "nats": {row.nats!r},'
         f' "nats_per_character": {mean!r}, "bits_per_character": {mean * BITS!r},'
-        f' "file": {visible_json(name)}, "times": {row.times}}}'
+        f' "file": {visible_json(name)}, "times": {row.times}{parts}}}'
     )

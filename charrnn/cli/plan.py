@@ -14,9 +14,9 @@ from charrnn.cli.table import Entry, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.warnings import Warned
 from charrnn.cost import Plan
+from charrnn.counts.markov import Baseline
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import FITTED, FOREVER, preset
-from charrnn.scoring.markov import Baseline
 from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ WORDS: Final = [
 ]
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 SHRINKING = ("bptt", "batch")
+USUAL_GAIN = 0.05  # nats, as it was with names, dinosaurs and plays
 
 
 def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]:
@@ -102,8 +103,9 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     """What learns, what it takes, and which of its sizes were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
+    networks = f"{c.members} of " if c.members > 1 else ""
     rows = [
-        ("network", f"{layers} of {c.hidden:,} units, {plan.parameters:,} parameters"),
+        ("network", f"{networks}{layers} of {c.hidden:,} units, {plan.parameters:,} parameters"),
         ("memory", f"about {bytes_in_words(plan.memory_bytes)}"),
     ]
     if options.resume:
@@ -167,6 +169,15 @@ def best_in_words(losses: Mapping[str, float]) -> str:
     return f"{name} {losses[name]:.3f} ({bits(losses[name]):.3f} bits), the best by counting"
 
 
+def both_in_words(losses: Mapping[str, float]) -> str:
+    """What the network and counts may come to together; what they will, nobody knows before."""
+    hoped = min(losses.values()) - USUAL_GAIN
+    return (
+        f"about {hoped:.2f}, if the network comes to what counting does: mixed half and half,"
+        f" they are some {USUAL_GAIN} nats better than the better of them"
+    )
+
+
 def part_in_words(one: Baseline, corpus: Corpus) -> str:
     """Which part of a large corpus was counted and scored; nothing where it was all."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
@@ -193,8 +204,12 @@ class PlanDisplay:
         if self._is_shown:
             self._output.write_lines(entries(what, self._output))
 
-    def show_baselines(self, found: Iterable[Baseline], corpus: Corpus) -> None:
-        """Show what there is to beat: the simplest as soon as it is there, in the end the best."""
+    def show_baselines(
+        self, found: Iterable[Baseline], corpus: Corpus, *, both: bool = False
+    ) -> None:
+        """Show what there is to beat: the simplest as soon as it is there, in the end the best; and
+        what may be hoped for where the network is mixed with counts.
+        """
         losses: dict[str, float] = {}
         last = None
         for last in found:
@@ -205,3 +220,5 @@ class PlanDisplay:
             part = part_in_words(last, corpus)
             lines = [best_in_words(losses), *([part] if part else [])]
             self.show([("", line) for line in lines])
+            if both:
+                self.show([("both", both_in_words(losses))])

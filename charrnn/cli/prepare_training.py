@@ -21,6 +21,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, load
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
 from charrnn.cost import Plan, characters_per_second, check_memory, plan, text_bytes
+from charrnn.counts.markov import Baseline
 from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
@@ -29,10 +30,9 @@ from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
-from charrnn.scoring.markov import Baseline
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.inheritance import sized_like
-from charrnn.training.loop import ended, start
+from charrnn.training.members import all_ended, check_together, start_all, text_to_count
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -122,6 +122,7 @@ def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     if model is not None:
         config = sized_like(config, model, options.learning)
         known = model.vocabulary.characters
+    check_together(config)
     reading = Reading(**options.reading)
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
@@ -136,11 +137,14 @@ def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     if "check_every" not in options.learning:
         c = paced(c, corpus, rate)
     record = record_of(corpus, cutting, {})
-    run = Checkpoint(corpus.vocabulary, c, record, start(corpus, c, model))
+    first, *others = start_all(corpus, c, model)
+    counted = text_to_count(corpus, c)
+    run = Checkpoint(corpus.vocabulary, c, record, first, others, counted)
     made = PreparedRun(options, corpus, run, replace(will_be, config=c), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
-    display.show_baselines(noted(by_counting(corpus, corpus.held_out.ids), record), corpus)
+    found = noted(by_counting(corpus, corpus.held_out.ids), record)
+    display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
 
@@ -176,7 +180,7 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
-    is_over = ended(run.state, c) is not None
+    is_over = all_ended(run.states, c) is not None
     rate = 0.0 if is_over else characters_per_second(c, corpus)
     made = PreparedRun(options, corpus, run, will_be, doubts, rate)
     so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
@@ -184,7 +188,8 @@ def resumed_run(options: Options, console: Console) -> PreparedRun:
     if not is_over:
         check_history(made)
         display.show(time_in_words(made))
-    display.show_baselines(remembered(run.corpus.baselines, corpus), corpus)
+    found = remembered(run.corpus.baselines, corpus)
+    display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
 

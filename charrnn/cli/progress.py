@@ -21,7 +21,9 @@ from charrnn.cli.console import DIM, Console
 from charrnn.cli.formatting import clock, counted
 from charrnn.escaping import Visible, joined, visible_line
 from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import Checkup, Done, Event, Step, progress
+from charrnn.training.members import lowest_so_far
 from charrnn.training.stopwatch import Stopwatch
 
 REFRESH = 0.1  # seconds between two pictures of the bar
@@ -74,6 +76,13 @@ class Pace:
         return (1 - self.share) / self._share_rate if self._share_rate > 0 else math.inf
 
 
+def together_in_words(config: TrainConfig) -> str:
+    """What all that are mixed are called: network and counts, or several networks."""
+    if config.counts:
+        return "both"
+    return "together" if config.members > 1 else ""
+
+
 class Progress:
     """A view of the run; its events are handed in one by one."""
 
@@ -83,9 +92,11 @@ class Progress:
         self.console = console
         self.samples = samples
         self.pace = Pace()
-        best = math.inf if run.state.best is None else run.state.best.nats_per_character
+        best = lowest_so_far(run.states)
         is_held_out = bool(run.corpus.held_out_characters)
-        self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best)
+        self.rows = CheckupRows(
+            is_held_out, run.corpus.baselines, console.err, best, together_in_words(run.config)
+        )
         self._is_animated = console.is_animated and console.err.window >= NARROWEST
         bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
         self.bar = console.bar(total=1.0, bar_format=bar_format) if self._is_animated else None

@@ -69,7 +69,8 @@ def reach(options: Options) -> None:
     more and more, if they explode. Shown are the mean norm of that gradient against k, by what it
     is multiplied with each step, and beside it the spectral radius of the recurrent weights; what
     --bptt cuts off; and how well the gradient that is left points where the whole one does, its
-    cosine, for horizons of 1, 2, 4, ... steps, up to 200 or to the beginning of the example.
+    cosine, for horizons of 1, 2, 4, ... steps, up to 200 or to the beginning of the example. Of
+    several networks (train --members), it is the first.
 
     With --json there is an object a line for each model.
     """

@@ -23,7 +23,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     config = FillConfig(**options.filling)
     model = load(options.model)
     console.note_if_waiting(options.texts)
-    filler = Filler(model.language_model, config, workers)
+    filler = Filler(model.predictor(), config, workers)
     number = 0
     for text in texts_of(options.texts, model):
         number += 1

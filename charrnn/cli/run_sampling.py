@@ -17,6 +17,7 @@ from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.escaping import Visible, encodable
 from charrnn.model import Model
+from charrnn.prediction.predictor import Predictor, together
 from charrnn.runs import load
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
@@ -72,8 +73,10 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
     if file is not None:
-        file.check(os.path.join(os.curdir, options.model), *options.files)
-    model = load(options.model)
+        file.check(*(os.path.join(os.curdir, path) for path in options.models), *options.files)
+    models = [load(path) for path in options.models]
+    model = models[0]
+    predictor = together([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
@@ -83,11 +86,11 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     lengths: dict[float, list[int]] | None = None if file is None else {}
     tally = Tally(prime, copies_of(options, model, console), lengths=lengths)
     wishes = wishes_of(options, prime, model, reading)
-    before = prime_shown(options, prime, model) if options.as_json else ("", 0.0)
+    before = prime_shown(options, prime, predictor) if options.as_json else ("", 0.0)
     write = writer(options, prime, model, console)
     for temperature in temperatures:
         how = replace(config, temperature=temperature)
-        sampler = Sampler(model.language_model, how, prime, workers)
+        sampler = Sampler(predictor, how, prime, workers)
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         tally.temperature = temperature
@@ -180,23 +183,23 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
         console.note(f"never seen in training, and read as unknown: {names}{more}")
 
 
-def nats_of(prime: str, model: Model) -> float:
+def nats_of(prime: str, predictor: Predictor) -> float:
     """What the model says of the prime."""
-    if model.language_model.architecture.head.lengths is not None:
+    if len(predictor.asked) == 1 and predictor.asked[0].architecture.head.lengths is not None:
         from charrnn.sampling.lengths import nats_of_beginning
 
-        return nats_of_beginning(model.language_model, prime)
-    from charrnn.scoring.scorer import Scorer
+        return nats_of_beginning(predictor.asked[0], prime)
+    from charrnn.scoring.mixed_scorer import scorer_of
 
-    scorer = Scorer(model.language_model)
-    return float(scorer.read(model.vocabulary.encode(prime))[0].sum())
+    scorer = scorer_of(predictor)
+    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
 
 
-def prime_shown(options: Options, prime: str, model: Model) -> tuple[str, float]:
+def prime_shown(options: Options, prime: str, predictor: Predictor) -> tuple[str, float]:
     """What of the prime is shown, and what it cost."""
     if options.hide_prime or not prime:
         return "", 0.0
-    return prime, nats_of(prime, model)
+    return prime, nats_of(prime, predictor)
 
 
 def whole_piece(sample: Sample) -> Piece:

@@ -19,22 +19,23 @@ from charrnn.cli.console import Console
 from charrnn.cli.output_file import check_may_be_replaced
 from charrnn.cli.per_character import heat_map
 from charrnn.cli.per_example import ExampleRows
-from charrnn.cli.score_summary import Summary, show
+from charrnn.cli.score_summary import TOGETHER, Summary, show
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError, SaveError
 from charrnn.model import Model
 from charrnn.model_file import container
 from charrnn.model_file.replacement import replace
+from charrnn.prediction.mixing import HEADS
+from charrnn.prediction.predictor import Predictor, together
 from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
-from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.html_page import is_page, page
+from charrnn.scoring.mixed_scorer import parts_of, scorer_of
 from charrnn.scoring.origins import Counted, Origins
 from charrnn.scoring.pieces import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.score import bytes_of
-from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -106,9 +107,10 @@ def run(options: Options, workers: int, console: Console) -> None:
     console.note_if_waiting(options.sources)
     origins = Origins() if options.sources else Counted()
     text = the_text(options, model, corpus, origins)
+    asked = predictors(options, models, console)
     summaries = [
-        Summary(text.name, text.examples_are, str(path), options.dynamic, one.config.ends)
-        for path, one in zip(options.models, models, strict=True)
+        Summary(text.name, text.examples_are, name, options.dynamic, one.ends)
+        for name, one in asked
     ]
     others: Sequence[Listener] = summaries[1:]
     heard = Heard()
@@ -116,11 +118,15 @@ def run(options: Options, workers: int, console: Console) -> None:
     if options.above is not None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     listeners: list[Listener] = [summaries[0], *([heard] if options.baselines else [])]
-    listeners += [*rows(options, text, origins, console), *([] if alarm is None else [alarm])]
+    parts = parts_of(asked[0][1])
+    listeners += [
+        *rows(options, text, origins, parts, console),
+        *([] if alarm is None else [alarm]),
+    ]
     everybody = [listeners, *([one] for one in others)]
     with ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar:
         listeners.append(bar)
-        readers = [the_reader(options, one, workers) for one in models]
+        readers = [the_reader(options, one, workers) for _, one in asked]
         stream = read_by_all(readers, everybody, text, symbols_at_once(options))
         if options.html is None:
             deque(stream, maxlen=0)
@@ -187,15 +193,38 @@ def symbols_at_once(options: Options) -> int:
     return COSTLY if options.per_char or options.html is not None else AT_ONCE
 
 
-def the_reader(options: Options, model: Model, workers: int) -> Reader:
-    """A network that stays as it is, or one that learns from what it reads."""
+def predictors(
+    options: Options, models: Sequence[Model], console: Console
+) -> list[tuple[str, Predictor]]:
+    """Who is asked, by name: of several models, first all of them together."""
+    each = [
+        (str(path), model.predictor(options.use))
+        for path, model in zip(options.models, models, strict=True)
+    ]
+    if len(each) == 1:
+        return each
+    known = models[0].vocabulary.characters
+    others = [path for path, one in each if one.vocabulary.characters != known]
+    unmixable = [path for path, one in each if one.ends not in HEADS]
+    apart = "they are set side by side, and not mixed"
+    if others:
+        console.warn(f"{others[0]} has not the vocabulary of {options.models[0]}: {apart}")
+        return each
+    if unmixable:
+        console.warn(f"{unmixable[0]} draws the length before the text: {apart}")
+        return each
+    return [(TOGETHER, together([one for _, one in each])), *each]
+
+
+def the_reader(options: Options, predictor: Predictor, workers: int) -> Reader:
+    """Who stays as it is, or learns from what it reads."""
     ranking = options.per_char
-    if options.dynamic is not None:
-        return DynamicScorer(model.language_model, options.dynamic, ranking)
-    return Scorer(model.language_model, workers, ranking=ranking, fast=options.fast)
+    return scorer_of(predictor, workers, ranking=ranking, fast=options.fast, rate=options.dynamic)
 
 
-def rows(options: Options, text: Text, origins: Origins, console: Console) -> list[Listener]:
+def rows(
+    options: Options, text: Text, origins: Origins, parts: Sequence[str], console: Console
+) -> list[Listener]:
     """Whoever shows more than the sums."""
     if options.shows_examples:
         return [
@@ -207,6 +236,7 @@ def rows(options: Options, text: Text, origins: Origins, console: Console) -> li
                 top=options.top,
                 above=options.above,
                 as_json=options.as_json,
+                parts=parts,
             )
         ]
     if options.per_char:
@@ -223,12 +253,12 @@ def read_by_all(
     copies = tee(text.codes, len(readers))
     read = [pieces(*both, symbols) for both in zip(readers, copies, strict=True)]
     is_empty = True
-    for together in zip(*read, strict=True):
+    for same in zip(*read, strict=True):
         is_empty = False
-        for piece, its in zip(together, listeners, strict=True):
+        for piece, its in zip(same, listeners, strict=True):
             for listener in its:
                 listener.hear(piece)
-        yield together[0]
+        yield same[0]
     if is_empty:
         raise CorpusError(
             f"there is nothing to score in {text.name}",

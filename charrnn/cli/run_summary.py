@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
@@ -41,7 +41,8 @@ class Outcome:
     pace: Pace
     is_new: bool  # whether there was anything left to do
     warnings: list[Warned]  # what is doubtful about the corpus
-    score_of_best: Score | None = None  # of all that is held out, exact, if there was time for it
+    # of all that is held out, exact, if there was time for it: of the network, and what is mixed
+    scores: Mapping[str, Score] = field(default_factory=dict)
 
     @property
     def best(self) -> Mean | None:
@@ -49,8 +50,8 @@ class Outcome:
         best = self.run.state.best
         if best is None or not self.run.corpus.held_out_characters:
             return None
-        if self.score_of_best is not None:
-            return self.score_of_best.overall
+        if "network" in self.scores:
+            return self.scores["network"].overall
         return Mean(best.nats_per_character, 1)
 
 
@@ -73,6 +74,10 @@ def in_words(outcome: Outcome, options: Options) -> list[Entry]:
         found.append(("best", of_held_out(outcome.best.nats_per_character, state.best.step)))
         if run.corpus.baselines:
             found.append(("", compared(run.corpus.baselines, outcome.best.nats_per_character)))
+        if "both" in outcome.scores:
+            both = outcome.scores["both"].overall
+            found.append(("both", f"{of_bits(both.nats_per_character)} per held-out character"))
+            found.append(("", compared(run.corpus.baselines, both.nats_per_character)))
     elif state.history:
         found.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
     took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
@@ -126,9 +131,19 @@ def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
             "bits_per_character": best and best.bits_per_character,
             "perplexity": best and best.perplexity,
         },
+        **({"parts": parts_json(outcome)} if len(outcome.scores) > 1 else {}),
         "baselines": in_order(run.corpus.baselines),
         "stopped": outcome.stopped,
         "warnings": warnings_json(outcome.warnings),
+    }
+
+
+def parts_json(outcome: Outcome) -> dict[str, Any]:
+    """What the network, counts and both make of what is held out."""
+    means = {name: score.overall for name, score in outcome.scores.items()}
+    return {
+        name: {**mean.per_character(), "perplexity": mean.perplexity}
+        for name, mean in means.items()
     }
 
 

@@ -22,9 +22,10 @@ from charrnn.cli.progress import Progress
 from charrnn.cli.run_summary import Outcome, say_what_next, show
 from charrnn.cli.signals import Stop
 from charrnn.errors import CharrnnError
+from charrnn.scoring.score import Score
 from charrnn.settings.training import Ending
-from charrnn.training.checkup import score_of_best
-from charrnn.training.loop import Done, Event, train
+from charrnn.training.loop import Done, Event
+from charrnn.training.members import scores_of_best, train_all
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -58,12 +59,16 @@ def learn(ready: PreparedRun, stop: Stop, console: Console) -> Outcome:
         saver = Saver(options.model, checkpoint, console, metrics, is_there=options.resume)
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
         with noting_what_is_saved(saver), screen:
-            events = train(checkpoint.state, ready.corpus, checkpoint.config)
+            events = train_all(
+                checkpoint.states, ready.corpus, checkpoint.config, checkpoint.counted
+            )
             why = follow(events, stop, screen, saver, metrics)
             saver.save()
-    found = None
+    found: dict[str, Score] = {}
     if not stop.requested:  # who has asked for an end need not wait for a last digit
-        found = score_of_best(checkpoint.state, ready.corpus, checkpoint.config)
+        found = scores_of_best(
+            checkpoint.states, ready.corpus, checkpoint.config, checkpoint.counted
+        )
     return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, found)
 
 

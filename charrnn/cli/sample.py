@@ -38,6 +38,9 @@ charrnn sample -n 5 -t 0.5,0.8,1.2
 
 # are they as long as those of the corpus?
 charrnn sample -n 1000 --plot lengths.svg > samples.txt
+# by two models together; by what a model of train --counts has counted alone
+charrnn sample -m one.npz -m two.npz
+charrnn sample --use counts
 
 # what surprised the model itself
 charrnn sample --surprise
@@ -114,7 +117,10 @@ class Options:
         panel=AGAIN,
         default_in_words="any",
     )
-    model: Path = options.model()
+    models: tuple[Path, ...] = options.models(
+        "The model file; of several, the mean of their probabilities is drawn from."
+    )
+    use: str | None = options.use(DRAWING)
     null: bool = flag("End samples with NUL, not with a newline.", names=("-0", "--null"))
     surprise: bool = flag("Colour each character by how little it was expected, in a terminal.")
     raw: bool = flag("Let a terminal obey the control characters that come up.")

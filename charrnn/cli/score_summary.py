@@ -12,13 +12,14 @@ from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.formatting import clock, count, counted
 from charrnn.cli.table import Column, Entry, Table, entries
 from charrnn.corpus.corpus import Corpus
+from charrnn.counts.markov import Baseline
 from charrnn.escaping import Visible, visible_line
 from charrnn.scoring.baselines import Heard, comparisons
-from charrnn.scoring.markov import Baseline
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
 FIRST = 21  # columns for a name
+TOGETHER = "together"  # what the mean of several models is called
 COLUMNS = (
     Column("", FIRST, is_left=True),
     Column("nats", 8),
@@ -39,6 +40,7 @@ class Summary:
         self.rate = rate
         self.ends_apart = ends != "symbol"  # whether what ENDs cost is told apart
         self.score = Score()
+        self.parts: dict[str, Score] = {}  # the same as each part of the model has it
         self.baselines: list[Baseline] = []
         self.drawn: DrawnTexts | None = None
         self._began = time.monotonic()
@@ -47,6 +49,8 @@ class Summary:
     def hear(self, piece: Piece) -> None:
         """Add a piece."""
         self.score += piece.score()
+        for name in piece.parts:
+            self.parts[name] = self.parts.get(name, Score()) + piece.of(name).score()
 
     def finish(self) -> None:
         """Stop the clock."""
@@ -116,6 +120,7 @@ class Summary:
             "text": self.name,
             "examples": self.score.ends,
             **self.figures(),
+            **self.parts_json(),
             "baselines": {
                 one.name: Mean(one.nats_per_character, 1).per_character() for one in self.baselines
             },
@@ -134,6 +139,18 @@ class Summary:
         means = {name: Mean(nats, 1).per_character() for name, nats in both.items()}
         return {"texts": self.drawn.texts, "characters": self.drawn.characters, NAME: means}
 
+    def parts_json(self) -> dict[str, object]:
+        """What each part makes of it, where the model has several."""
+        if not self.parts:
+            return {}
+        parts = {name: score.overall for name, score in self.parts.items()}
+        return {
+            "parts": {
+                name: {**mean.per_character(), "perplexity": mean.perplexity}
+                for name, mean in parts.items()
+            }
+        }
+
 
 def show(
     summaries: Sequence[Summary],
@@ -151,8 +168,13 @@ def show(
         console.note(first.in_a_line())
     elif as_json:
         several = {
-            summary.model: {**summary.figures(), "drawn": summary.drawn_as_json()}
+            summary.model: {
+                **summary.figures(),
+                **summary.parts_json(),
+                "drawn": summary.drawn_as_json(),
+            }
             for summary in summaries
+            if summary.model not in ("", TOGETHER)
         }
         beside = {"models": several} if len(summaries) > 1 else {}
         console.json("eval", {**first.as_json(), **more, **beside})
@@ -176,6 +198,9 @@ def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """
     yield Visible("")
     yield from beside_each_other(summaries, output)
+    for summary in summaries:
+        if summary.parts:
+            yield from of_parts(summary, output, is_alone=len(summaries) == 1)
     baselines = summaries[0].baselines
     if baselines:
         table = Table(COLUMNS, output.width, output)
@@ -203,6 +228,17 @@ def of_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     for summary, drawn in found:
         name = fitted(summary.model) if len(found) > 1 else "what was drawn"
         yield output.paint(table.row({"": name, **cells(Mean(drawn.nats_per_character, 1))}), BOLD)
+
+
+def of_parts(summary: Summary, output: Output, *, is_alone: bool) -> Iterator[Visible]:
+    """What each part of a model makes of the text by itself, and all of them together."""
+    table = Table(COLUMNS, output.width, output)
+    yield Visible("")
+    whose = "each by itself" if is_alone else f"{fitted(summary.model)}, each by itself"
+    yield output.paint(visible_line(whose), CYAN)
+    for name, score in summary.parts.items():
+        row = table.row({"": name, **cells(score.overall)})
+        yield output.paint(row, BOLD) if score == summary.score else row
 
 
 def beside_each_other(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:

@@ -15,6 +15,9 @@ EXAMPLES = """
 # a small file of the model in model.npz, to send to a friend
 charrnn slim names.npz
 
+# the same of a model of train --counts, without the text that it learned from
+charrnn slim names.npz --without-counts
+
 # which draws as the large one does
 charrnn sample -m names.npz -n 10
 """
@@ -26,9 +29,12 @@ class Options:
 
     out: Path = setting(File(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",))
     model: Path = options.model()
+    without_counts: bool = flag(
+        "Leave out the text that a model of train --counts counts; the network is all that is left."
+    )
     force: bool = flag("Replace a file that is there.")
     as_json: bool = options.as_json()
-    quiet: bool = options.quiet()  # it has nothing to say beside the result
+    quiet: bool = options.quiet()
 
 
 def slim(options: Options) -> None:
@@ -37,6 +43,9 @@ def slim(options: Options) -> None:
     It draws and scores the same, and cannot be gone on with: the state of the run and the loss at
     each check-up are left out. Of the corpus it names files, and no folders. It has about a quarter
     of the size.
+
+    A model of train --counts needs the text that it learned from to draw and score the same, and
+    who is given the file has that text; --without-counts leaves it out.
     """
     thread_count.prepare(1)
     if options.out.exists() and not options.force:
@@ -49,8 +58,12 @@ def slim(options: Options) -> None:
 
     model = load(options.model)
     before = options.model.stat().st_size
-    model.slim().save(options.out)
-    show(options, before, Console(options.quiet))
+    slim = model.slim(without_counts=options.without_counts)
+    slim.save(options.out)
+    console = Console(options.quiet)
+    if slim.trained.counted is not None:
+        console.note(f"{options.out} holds the text that it learned from (--without-counts)")
+    show(options, before, console)
 
 
 def show(options: Options, before: int, console: Console) -> None:

@@ -12,6 +12,7 @@ from charrnn.filling.particles import by_particles
 from charrnn.filling.pattern import Pattern
 from charrnn.filling.reading import NextSymbols
 from charrnn.network.language_model import LanguageModel
+from charrnn.prediction.predictor import Predictor, predictor_of
 from charrnn.sampling.sampler import random_seed
 from charrnn.settings.filling import FillConfig as FillConfig
 
@@ -40,10 +41,11 @@ class Filler:
     """A model that fills in one text after the other."""
 
     def __init__(
-        self, model: LanguageModel, config: FillConfig | None = None, workers: int = 1
+        self, model: LanguageModel | Predictor, config: FillConfig | None = None, workers: int = 1
     ) -> None:
         self.config = config or FillConfig()
-        if model.architecture.head.lengths is not None:
+        alone = predictor_of(model).alone
+        if alone is not None and alone.architecture.head.lengths is not None:
             raise SettingError(
                 "a model that draws the length before the text cannot fill in what is missing",
                 "Train one with ends symbol or halt.",

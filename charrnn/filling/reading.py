@@ -11,7 +11,7 @@ from charrnn.filling.pattern import Pattern, Symbols
 from charrnn.network.grid import Array64
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.softmax import normalise
-from charrnn.network.stepper import State, Stepper
+from charrnn.prediction.predictor import Predictor, State, predictor_of
 from charrnn.vocabulary import UNKNOWN
 
 LANES: Final = 1 << 14  # at most
@@ -22,12 +22,12 @@ STATES: Final = 1 << 25  # numbers in the states of all lanes, at most
 class NextSymbols:
     """A stepper, and the room that a model leaves for characters never seen."""
 
-    def __init__(self, model: LanguageModel, workers: int = 1) -> None:
-        size = model.architecture
-        state = size.hidden * len(size.state_names)
-        self.lanes = max(64, min(LANES, OUTPUTS // size.symbols, STATES // state))
-        self.vocabulary = model.vocabulary
-        self._stepper = Stepper(model.parameters, self.lanes, workers)
+    def __init__(self, model: LanguageModel | Predictor, workers: int = 1) -> None:
+        predictor = predictor_of(model)
+        self.vocabulary = predictor.vocabulary
+        state = sum(array.size for array in predictor.steps(1).zeros(1))
+        self.lanes = max(64, min(LANES, OUTPUTS // self.vocabulary.symbols, STATES // state))
+        self._stepper = predictor.steps(self.lanes, workers)
 
     def zeros(self, lanes: int) -> State:
         """The states before anything is read."""

@@ -5,7 +5,8 @@
                they differ, what became of wrong bytes, a digest, where the files are, and what
                was known before; a file may be slim
     format 3   settings say what is fed back, whose draws are read, how far windows lie apart, and
-               whether there is a clock
+               whether there is a clock; a file may hold several networks, and the text that is
+               counted
 
 A file of any earlier format is read; one that is newer is told as such. Whoever adds to what a file
 says raises FORMAT, and gives what is new a default, which is what files without it mean.

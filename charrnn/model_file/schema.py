@@ -32,6 +32,7 @@ COUNTERS: dict[str, type] = {
     "minutes": float,
 }
 MOST = 1 << 62
+MOST_COUNTED = 1 << 26  # symbols
 ROUNDING = 1e-3  # nats: what is sure may come out as a little surer than that
 ROWS = (  # of the history, without and with a held-out text
     {"step": int, "characters": int, "train": float},
@@ -101,6 +102,15 @@ class CorpusRecord:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """How far one network has come."""
+
+    run: dict[str, Any]
+    best: tuple[int, float] | None  # its step, and its nats per character
+    history: list[Row]
+
+
+@dataclass(frozen=True)
 class Contents:
     """What a file says, by now believed."""
 
@@ -109,34 +119,46 @@ class Contents:
     vocabulary: Vocabulary
     config: Fitted
     corpus: CorpusRecord
-    run: dict[str, Any]
-    best: tuple[int, float] | None  # its step, and its nats per character
-    history: list[Row]
+    learned: list[Learned]  # of each network
+    counted: int | None  # symbols of the text that is counted, breaks among them
 
 
 def checked(document: Document) -> Contents:
     """What the text says; LookupError, TypeError, ValueError ... where that cannot be."""
     facts: Mapping[str, Any] = document.facts
     is_whole = document.version == FORMAT  # an earlier format knows nothing of later fields
+    config = _made(Fitted, facts["settings"], is_whole)
+    _number("bptt", config.bptt - 1, int)  # 0 is what a user may ask for, and never what is done
+    slim = facts["slim"] if is_whole else facts.get("slim", False)
+    if type(slim) is not bool:
+        raise ValueError(f"slim is {slim!r:.40}")
+    others = facts["others"] if is_whole else facts.get("others", [])
+    learned = [_learned(one, slim) for one in (facts, *others)]
+    if len(learned) != config.members:
+        raise ValueError(f"{len(learned)} networks, and the settings have {config.members}")
+    counted = facts["counted"] if is_whole else facts.get("counted")
+    if counted is not None:
+        _number("counted", counted, int, MOST_COUNTED)
+    if (counted is not None) != config.counts:
+        raise ValueError("the text that is counted does not go with the settings")
+    vocabulary = _made(Vocabulary, facts["vocabulary"], is_whole)
+    corpus = _corpus(facts["corpus"], is_whole)
+    if document.version == 1:
+        corpus = replace(corpus, baselines=by_context(corpus.baselines))
+    return Contents(slim, vocabulary, config, corpus, learned, counted)
+
+
+def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
     run = {name: _number(name, facts["run"][name], kind) for name, kind in COUNTERS.items()}
     best = facts["best"]
     if best is not None:
         step, nats = best
         best = _number("best", step, int, run["step"]), _number("best", nats, float)
-    config = _made(Fitted, facts["settings"], is_whole)
-    _number("bptt", config.bptt - 1, int)  # 0 is what a user may ask for, and never what is done
-    slim = facts["slim"] if is_whole else False
-    if type(slim) is not bool:
-        raise ValueError(f"slim is {slim!r:.40}")
     history = _history(facts["history"], run["step"])
     examined = history[-1]["step"] if history else 0
     if (run["since"] == 0) != (run["step"] == examined) and not slim:
         raise ValueError("what was seen since the last check-up does not go with the history")
-    vocabulary = _made(Vocabulary, facts["vocabulary"], is_whole)
-    corpus = _corpus(facts["corpus"], is_whole)
-    if document.version == 1:
-        corpus = replace(corpus, baselines=by_context(corpus.baselines))
-    return Contents(slim, vocabulary, config, corpus, run, best, history)
+    return Learned(run, best, history)
 
 
 def by_context(baselines: Mapping[str, float]) -> dict[str, float]:

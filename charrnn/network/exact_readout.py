@@ -37,6 +37,7 @@ class ExactReadout(Readout):
         *,
         on_grid: bool = True,
         ranking: bool = False,
+        keeping: bool = False,
     ) -> None:
         """``apart`` is the symbol that is added up by itself, and takes part in no ranking."""
         hidden, symbols = architecture.hidden, architecture.symbols
@@ -51,6 +52,8 @@ class ExactReadout(Readout):
         self.apart = apart
         self.ranking = ranking
         self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y; 1 is the likeliest
+        self.keeping = keeping
+        self.logits: Array = np.zeros((0, symbols))  # (R, K) of the last h, where they are kept
         self._small = small if small >= WORTHWHILE else self.rows
         self._h: Array = np.zeros((self.rows, hidden), self.o.dtype)
 
@@ -58,18 +61,19 @@ class ExactReadout(Readout):
         """L for each row: h (R, H), y (R,) -> (R,)."""
         every = np.empty(len(y), self.o.dtype)
         self.ranks = np.empty(len(y) if self.ranking else 0, np.int32)
+        if self.keeping:
+            self.logits = np.empty((len(y), len(p["c"])), self.o.dtype)
         V = np.ascontiguousarray(p["V"].T, self.o.dtype)
         for rows in self._blocks(len(y)):
             o = self._product(h[rows], V)
             o += p["c"]  # (10.10)
             self.head.logits(o)
-            aside = set_aside(o, self.apart)
-            at_y = o.reshape(-1)[self.first[: len(o)] + y[rows]]
-            is_apart = y[rows] == self.apart
-            at_y[is_apart] = aside[is_apart]
-            if self.ranking:
-                self.ranks[rows] = 1 + np.count_nonzero(o > at_y[:, None], axis=1)
-            every[rows] = np.logaddexp(np.log(normalise(o)), aside) - at_y  # (10.14)
+            if self.keeping:
+                self.logits[rows] = o
+            nats, ranks = nats_of(o, y[rows], self.apart, self.ranking)
+            every[rows] = nats
+            if ranks is not None:
+                self.ranks[rows] = ranks
         return every
 
     def _product(self, h: Array, V: Array) -> Array:
@@ -79,3 +83,13 @@ class ExactReadout(Readout):
         slices = self._h.reshape(-1, self._small, len(V))[:used]
         np.matmul(slices, V, out=self.o.reshape(-1, self._small, self.o.shape[1])[:used])
         return self.o[: len(h)]
+
+
+def nats_of(o: Array, y: Integers, apart: int, ranking: bool) -> tuple[Array, Integers | None]:
+    """L for each row of the logits o (R, K), which change, and the rank of y (R,)."""
+    aside = set_aside(o, apart)
+    at_y = o[np.arange(len(y)), y]
+    is_apart = y == apart
+    at_y[is_apart] = aside[is_apart]
+    ranks = 1 + np.count_nonzero(o > at_y[:, None], axis=1) if ranking else None
+    return np.logaddexp(np.log(normalise(o)), aside) - at_y, ranks  # (10.14)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import Array, Parameters
 from charrnn.vocabulary import Vocabulary
 
 
@@ -16,6 +16,7 @@ class LanguageModel:
     parameters: Parameters
     vocabulary: Vocabulary
     carry: bool = False  # whether the state goes on from one example to the next, as in a book
+    squares: Array | None = None  # (n,) usual squares of the gradient of a symbol's loss, if known
 
     @property
     def architecture(self) -> Architecture:

@@ -18,8 +18,8 @@ from charrnn.network.parameters import Integers, Parameters
 from charrnn.network.thread_pool import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states
-Counts = Mapping[str, Integers]  # (B,) for inputs
-NONE: Final[Counts] = {}
+InputCounts = Mapping[str, Integers]  # (B,) for inputs
+NONE: Final[InputCounts] = {}
 
 WORTHWHILE = 10_000_000  # multiply-adds for a thread, below which it costs more than it gives
 
@@ -59,11 +59,11 @@ class Stepper:
         hidden = self.architecture.hidden
         return [np.zeros((lanes, hidden)) for _ in self.architecture.state_names]
 
-    def read(self, x: Integers, state: State, index: int, counts: Counts = NONE) -> None:
+    def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
         """Move the state on by one symbol a lane: x (B,), the index-th of its text in each."""
         self._read(x, state, slice(0, len(x)), index, counts)
 
-    def step(self, x: Integers, state: State, index: int, counts: Counts = NONE) -> Array64:
+    def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
         """Read x (B,), the index-th symbol of each text, the first END being the 0th; the logits of
         what comes next (B, K), in an array that every step fills. The counts are those of the
         inputs (B,); of the clock, unless it is among them, it is the index.
@@ -78,7 +78,7 @@ class Stepper:
         return self._o[:lanes]
 
     def _step_together(
-        self, x: Integers, state: State, bounds: list[int], index: int, counts: Counts
+        self, x: Integers, state: State, bounds: list[int], index: int, counts: InputCounts
     ) -> None:
         jobs = [
             self._threads.submit(
@@ -94,14 +94,18 @@ class Stepper:
         for job in jobs:
             job.result()
 
-    def _step(self, x: Integers, state: State, lanes: slice, index: int, counts: Counts) -> None:
+    def _step(
+        self, x: Integers, state: State, lanes: slice, index: int, counts: InputCounts
+    ) -> None:
         self._read(x, state, lanes, index, counts)
         o = self._o[lanes]
         np.dot(state[-len(self._cell.states)], self._V, o)
         np.add(o, self._c, o)  # (10.10)
         self.architecture.head.logits(o)
 
-    def _read(self, x: Integers, state: State, lanes: slice, index: int, counts: Counts) -> None:
+    def _read(
+        self, x: Integers, state: State, lanes: slice, index: int, counts: InputCounts
+    ) -> None:
         cell, each = self._cell, len(self._cell.states)
         ux, wh, tape = self._ux[lanes], self._wh[lanes], self._tape[lanes]
         self._b_and_U_x.take(x, 0, ux, "clip")

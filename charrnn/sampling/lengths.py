@@ -22,6 +22,7 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.network.novelty import add_novelty
 from charrnn.network.softmax import normalise, set_aside
 from charrnn.network.stepper import State, Stepper
+from charrnn.prediction.predictor import Steps
 from charrnn.sampling.filters import COLDEST
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
@@ -50,7 +51,7 @@ class LengthChoice:
     def __init__(
         self,
         model: LanguageModel,
-        stepper: Stepper,
+        stepper: Steps,
         read: Ids,  # END and the prime, or the last of it
         length: int,  # of the prime
         temperature: float,

@@ -25,7 +25,8 @@ from charrnn.errors import SettingError
 from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
-from charrnn.network.stepper import NONE, Counts, State, Stepper
+from charrnn.network.stepper import NONE, InputCounts
+from charrnn.prediction.predictor import Predictor, State, predictor_of
 from charrnn.sampling import random_stream
 from charrnn.sampling.filters import Choice
 from charrnn.settings.sampling import SampleConfig as SampleConfig
@@ -72,7 +73,7 @@ class Sampler:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: LanguageModel | Predictor,
         config: SampleConfig | None = None,
         prime: str = "",
         workers: int = 1,
@@ -92,19 +93,21 @@ class Sampler:
         self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
-        self._stepper = Stepper(model.parameters, lanes, workers)
+        predictor = predictor_of(model)
+        self._stepper = predictor.steps(lanes, workers)
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the last comes with the first step
         self._x = read[-1:].astype(np.intp)
         self._lengths: LengthChoice | None = None
-        if model.architecture.head.lengths is not None:
+        alone = predictor.alone
+        if alone is not None and alone.architecture.head.lengths is not None:
             from charrnn.sampling.lengths import LengthChoice  # few models have them
 
             within = read[max(0, len(read) - REACH) :]
             self._lengths = LengthChoice(
-                model, self._stepper, within, self._read, config.temperature
+                alone, self._stepper, within, self._read, config.temperature
             )
             return
         for index in range(max(0, len(read) - REACH), self._read):
@@ -200,7 +203,7 @@ class Sampler:
         return [h.copy() for h in self._state], np.zeros(len(keys), np.intp), None, np.zeros(0)
 
 
-def counts_for(to_come: Integers | None) -> Counts:
+def counts_for(to_come: Integers | None) -> InputCounts:
     """What a network has to know besides its index."""
     return NONE if to_come is None else {"left": to_come}
 

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
+from charrnn.counts.markov import Baseline, baselines
 from charrnn.scoring.compressors import nats_of, written
-from charrnn.scoring.markov import Baseline, baselines
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.texts import codes_of_ids
 from charrnn.vocabulary import UNKNOWN, Codes, Ids

@@ -39,6 +39,7 @@ class Text:
     nats: NDArray[np.float64]  # (S,)
     ranks: NDArray[np.int32] | None  # (S,)
     since: int | None = None  # characters of the example before it, where they are to be counted
+    logits: NDArray[np.float64] | None = None  # (S, K)  of what came at each place
 
 
 STEPS: Final = 64  # symbols of each stretch in a window

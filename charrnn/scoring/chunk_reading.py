@@ -47,7 +47,13 @@ class ChunkReader:
     """A network unfolded for several chunks at once."""
 
     def __init__(
-        self, model: LanguageModel, workers: int, *, on_grid: bool = True, ranking: bool = False
+        self,
+        model: LanguageModel,
+        workers: int,
+        *,
+        on_grid: bool = True,
+        ranking: bool = False,
+        keeping: bool = False,
     ) -> None:
         self.grid = Grid.of(model.architecture) if on_grid else None
         self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
@@ -56,7 +62,7 @@ class ChunkReader:
         lanes = lanes_for(architecture.hidden)
         self.workers = max(1, min(workers, lanes * architecture.hidden**2 // WORTHWHILE))
         self.most = lanes * self.workers  # chunks that are of use
-        self.ranking = ranking
+        self.ranking, self.keeping = ranking, keeping
         self._parallels: dict[int, Parallel] = {}
         rng = np.random.default_rng(0)  # odd numbers, one for each number of a state
         self._odd = rng.integers(0, 1 << 63, architecture.hidden, np.uint64) * np.uint64(2) + 1
@@ -108,6 +114,8 @@ class ChunkReader:
             text.nats[places[counted]] = nats[counted]
             if text.ranks is not None:
                 text.ranks[places[counted]] = ranks_of(parallel, len(window.x))[counted]
+            if text.logits is not None:
+                text.logits[places[counted]] = logits_of(parallel, len(window.x))[counted]
             steps = at + len(window.x)
             note(parallel, at, steps, chunks.first - chunks.reads_from, begun)
             note(parallel, at, steps, chunks.stop - chunks.reads_from, ended)
@@ -184,6 +192,7 @@ class ChunkReader:
                     UNKNOWN,
                     on_grid=self.grid is not None,
                     ranking=self.ranking,
+                    keeping=self.keeping,
                 )
             self._parallels[lanes] = parallel
         return self._parallels[lanes]
@@ -201,6 +210,13 @@ def ranks_of(parallel: Parallel, steps: int) -> NDArray[np.integer]:
     return np.concatenate(
         [r.ranks.reshape(steps, -1) for r in readouts if isinstance(r, ExactReadout)], axis=1
     )
+
+
+def logits_of(parallel: Parallel, steps: int) -> Array:
+    """The logits that the last window's targets were among, (T, B, K)."""
+    readouts = [part.readout for part in parallel.parts]
+    kept = [r.logits for r in readouts if isinstance(r, ExactReadout)]
+    return np.concatenate([o.reshape(steps, -1, o.shape[1]) for o in kept], axis=1)
 
 
 def note(parallel: Parallel, at: int, now: int, when: Places, states: State) -> None:

@@ -3,11 +3,14 @@
 A text has habits of its own, names and phrases that come back, and a network that keeps learning
 while it reads picks them up. Each number moves against its gradient g, measured by what is usual:
 
-    v = v + g^2;    p -= rate g / (sqrt(v / n) + e)             after the n-th window
+    v = v + g^2;    p += pull (p at first - p) - rate g / (sqrt(v / n) + e)     after window n
 
 so the rate is about how far a number moves in a window, whatever the size of the gradients. It is
 RMSprop that forgets nothing; plain gradient descent, clipped, gains a sixth less on plays of
-Shakespeare (Krause et al., 2018, found the same), and its best rate varies more.
+Shakespeare (Krause et al., 2018, found the same), and its best rate varies more. What Adam
+remembers of the gradients in training, where the file has it, counts as some windows that have
+been; and the numbers are pulled back to where they began, so that what a text has taught is
+forgotten at last. Both make little difference at the best rate, and much at one that is too large.
 The parameters are a copy, and the model is what it was before.
 """
 
@@ -31,32 +34,44 @@ from charrnn.vocabulary import END, UNKNOWN, Ids
 
 STEPS: Final = 32  # symbols read before learning from them
 TINY: Final = 1e-6
+PULL: Final = 1e-3  # of the way back, at each window
+REMEMBERED: Final = 100  # windows that what is known of training counts for
 LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 
 
 class DynamicScorer:
     """A network that reads on and on, says what each symbol cost it, and learns."""
 
-    def __init__(self, model: LanguageModel, rate: float, ranking: bool = False) -> None:
+    def __init__(
+        self, model: LanguageModel, rate: float, ranking: bool = False, *, keeping: bool = False
+    ) -> None:
+        """With ``keeping``, ``logits`` is for the symbols that were read last."""
         check("rate", rate, DYNAMIC_RATE)
         self.model = model
         self.vocabulary = model.vocabulary
         self.rate = rate
         self.ranking = ranking
         self.wants_whole = model.architecture.head.lengths is not None
+        self.parts: dict[str, Floats] = {}  # one that reads alone has none
         self._exact_readout = ExactReadout(
-            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking
+            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keeping
         )
+        self._keeping = keeping
+        self.logits: Floats | None = None
         self.begin()
 
     def begin(self) -> None:
         """Forget what was read, and what was learned from it."""
         p = self.model.parameters.copy()
+        self._first = self.model.parameters.flat
         self._p, self._gradient, self._squares = p, p.like(), p.like()
         self._seen = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
         self._seen.readout = self._exact_readout
         self._learned = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
         self._windows = 0
+        if self.model.squares is not None:
+            self._windows = REMEMBERED
+            self._squares.flat[...] = self.model.squares * (REMEMBERED / STEPS)
         self._line: Ids = np.zeros(1, self.vocabulary.dtype)  # the window so far, and one before
         self._counts: Counts = np.zeros((2, 1), np.int64)  # for each of them: clock, left
         self._since = 0
@@ -67,6 +82,7 @@ class DynamicScorer:
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         counts = np.array([read_before(ids, self._since), still_to_come(ids)])
         self._since = read_after(ids, self._since)
+        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keeping else None
         at = 0
         while at < len(ids):
             taken = ids[at : at + STEPS + 1 - len(self._line)]
@@ -77,6 +93,8 @@ class DynamicScorer:
                 nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
                 if ranks is not None:
                     ranks[here] = self._exact_readout.ranks
+                if self.logits is not None:
+                    self.logits[here] = self._exact_readout.logits
                 if len(self._line) == STEPS + 1:
                     self._learn()
             at += len(taken)
@@ -107,5 +125,7 @@ class DynamicScorer:
         v += g * g
         usual: Array = np.sqrt(v * (1 / self._windows))
         usual += TINY
-        self._p.flat[...] -= self.rate * (g / usual)
+        step: Array = self.rate * (g / usual)
+        step += PULL * (self._p.flat - self._first)
+        self._p.flat[...] -= step
         self._line, self._counts = self._line[-1:], self._counts[:, -1:]

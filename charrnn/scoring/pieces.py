@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -28,6 +28,10 @@ class Reader(Protocol):
     vocabulary: Vocabulary
     wants_whole: bool  # whether examples must not be cut: their lengths come first
 
+    @property
+    def parts(self) -> Mapping[str, Floats]:
+        """What the symbols that were read last cost each of those that it asks, by name."""
+
     def begin(self) -> None:
         """Forget what was read."""
 
@@ -43,10 +47,15 @@ class Piece:
     ids: Ids  # (S,)
     nats: Floats  # (S,)
     ranks: Ranks | None  # (S,)  1: nothing was likelier
+    parts: Mapping[str, Floats] = field(default_factory=dict)  # (S,) each: nats of each part
 
     def score(self) -> Score:
         """The sums over them."""
         return tally(self.ids, self.nats, self.codes)
+
+    def of(self, part: str) -> Piece:
+        """The same as one of the parts has it."""
+        return Piece(self.codes, self.ids, self.parts[part], None)
 
 
 def pieces(reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE) -> Iterator[Piece]:
@@ -58,7 +67,7 @@ def pieces(reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE) -> I
     for codes in whole_examples(joined) if reader.wants_whole else joined:
         ids = reader.vocabulary.encode_codes(codes)
         ids[codes == END_CODE] = END
-        yield Piece(codes, ids, *reader.read(ids))
+        yield Piece(codes, ids, *reader.read(ids), dict(reader.parts))
 
 
 def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
@@ -108,6 +117,7 @@ class Rows:
     stops: NDArray[np.int64]  # (n,)  where each ends
     nats: Floats  # (n,)  END counted
     unknown: NDArray[np.int64]  # (n,)  characters never seen
+    parts: Mapping[str, Floats] = field(default_factory=dict)  # (n,) each: nats, END counted
 
     def __len__(self) -> int:
         return len(self.stops)
@@ -146,6 +156,7 @@ class Gatherer:
         self._size = 0  # symbols in that
         self._spelt: list[str] = []  # what stands before that, where it is long
         self._units = 0
+        self._units_of: dict[str, int] = {}  # of each part
         self._unknown = 0
 
     def add(self, piece: Piece) -> Rows | None:
@@ -169,6 +180,8 @@ class Gatherer:
         for part in self._begun:
             self._spelt.append(text_of(part.codes))
             self._units += sum_of_units(part.nats)
+            for name, nats in part.parts.items():
+                self._units_of[name] = self._units_of.get(name, 0) + sum_of_units(nats)
             self._unknown += int(np.count_nonzero(part.ids == UNKNOWN))
         self._begun, self._size = [], 0
 
@@ -176,17 +189,22 @@ class Gatherer:
         """The rows, what was summed up put before the first of them."""
         spelt = "".join([*self._spelt, rows.spelt])
         rows.nats[0] = (self._units + round(rows.nats[0] / UNIT)) * UNIT
+        for name, units in self._units_of.items():
+            rows.parts[name][0] = (units + round(rows.parts[name][0] / UNIT)) * UNIT
         rows.unknown[0] += self._unknown
-        self._spelt, self._units, self._unknown = [], 0, 0
-        return Rows(spelt, rows.stops + len(spelt) - len(rows.spelt), rows.nats, rows.unknown)
+        self._spelt, self._units, self._units_of, self._unknown = [], 0, {}, 0
+        stops = rows.stops + len(spelt) - len(rows.spelt)
+        return Rows(spelt, stops, rows.nats, rows.unknown, rows.parts)
 
 
 def _split(piece: Piece, at: int) -> tuple[Piece, Piece]:
-    first, second = slice(0, at), slice(at, None)
-    return (
-        Piece(piece.codes[first], piece.ids[first], piece.nats[first], None),
-        Piece(piece.codes[second], piece.ids[second], piece.nats[second], None),
-    )
+    first, second = (_cut(piece, part) for part in (slice(0, at), slice(at, None)))
+    return first, second
+
+
+def _cut(piece: Piece, part: slice) -> Piece:
+    parts = {name: nats[part] for name, nats in piece.parts.items()}
+    return Piece(piece.codes[part], piece.ids[part], piece.nats[part], None, parts)
 
 
 def _rows(parts: list[Piece]) -> Rows:
@@ -199,4 +217,8 @@ def _rows(parts: list[Piece]) -> Rows:
         stops,
         sums_of_units(nats, starts),
         np.add.reduceat(ids == UNKNOWN, starts, dtype=np.int64),
+        {
+            name: sums_of_units(np.concatenate([part.parts[name] for part in parts]), starts)
+            for name in parts[0].parts
+        },
     )

@@ -5,7 +5,7 @@ Of all of them, what is kept is their text and some forty bytes each; of the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -29,6 +29,7 @@ class Row(NamedTuple):
     file: int
     line: int
     times: int = 1
+    parts: Mapping[str, float] = {}  # nats by part
 
     @property
     def nats_per_character(self) -> float:
@@ -56,10 +57,14 @@ class Batch:
         listed = list(rows)
         spelt = "".join([row.text + "\n" for row in listed])
         nats = np.array([row.nats for row in listed], np.float64)
-        numbers = np.array([row[2:] for row in listed], np.int64).reshape(-1, 5)
+        numbers = np.array([row[2:7] for row in listed], np.int64).reshape(-1, 5)
         characters, unknown, files, lines, times = numbers.T
         stops = np.cumsum(characters + 1) - 1
-        return Batch(Rows(spelt, stops, nats, unknown), files, lines, times)
+        parts = {
+            name: np.array([row.parts[name] for row in listed], np.float64)
+            for name in (listed[0].parts if listed else ())
+        }
+        return Batch(Rows(spelt, stops, nats, unknown, parts), files, lines, times)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -75,6 +80,7 @@ class Batch:
             int(self.files[i]),
             int(self.lines[i]),
             int(self.times[i]),
+            {name: float(nats[i]) for name, nats in rows.parts.items()},
         )
 
     def above(self, bits: float) -> Batch:

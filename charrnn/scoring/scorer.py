@@ -48,13 +48,20 @@ class Scorer:
         *,
         ranking: bool = False,
         fast: bool = False,
+        keeping: bool = False,
     ) -> None:
+        """With ``keeping``, ``logits`` is for the symbols that were read last."""
         self.model = model
         self.vocabulary = model.vocabulary
         self.ranking = ranking
         self.wants_whole = model.architecture.head.lengths is not None
         self._counts = bool(model.architecture.inputs)
-        self._reader = ChunkReader(model, workers, on_grid=not fast, ranking=ranking)
+        self._reader = ChunkReader(
+            model, workers, on_grid=not fast, ranking=ranking, keeping=keeping
+        )
+        self._keeping = keeping
+        self.logits: Floats | None = None
+        self.parts: dict[str, Floats] = {}  # one that reads alone has none
         self.begin()
 
     def begin(self) -> None:
@@ -69,8 +76,8 @@ class Scorer:
         be whole, only after an END.
         """
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
-        since = self._since if self._counts else None
-        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks, since)
+        since, room = self._since if self._counts else None, self._room(ids)
+        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks, since, room)
         if len(ids):
             chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
             self._state = self._reader.read(text, chunks, self._state)
@@ -82,6 +89,11 @@ class Scorer:
             tau = np.diff(ends, prepend=-1) - 1
             ranks[ends] = 1 + likelier_lengths(self.model, tau)
         return text.nats, ranks
+
+    def _room(self, ids: Ids) -> Floats | None:
+        """Where their logits go, (S, K), if anybody wants them."""
+        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keeping else None
+        return self.logits
 
     def _index_after(self, ids: Ids) -> int:
         """The index of the last symbol in its example, or in all that was read where they carry."""
@@ -103,7 +115,8 @@ class Scorer:
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
         ids = examples.ids
-        text = Text(ids, END, 0, np.zeros(len(ids)), None, 0 if self._counts else None)
+        since, room = 0 if self._counts else None, self._room(ids)
+        text = Text(ids, END, 0, np.zeros(len(ids)), None, since, room)
         if len(ids):
             chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
             self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
@@ -150,6 +150,20 @@ class TrainConfig(Checked):
         panel=LEARNING,
         default=0,
     )
+    counts: bool = setting(
+        Flag(),
+        "Keep what was learned from in the model file, so that sample and eval ask counts of it as"
+        " well as the network, which is better than either. Who has the file has that text, then.",
+        panel=LEARNING,
+        default=False,
+        default_in_words="the network alone",
+    )
+    members: int = setting(
+        Whole(1, 64),
+        "Networks that learn side by side, from a seed each; together they are better than one.",
+        panel=LEARNING,
+        default=1,
+    )
     carry: bool = setting(
         Flag(),
         "Let examples follow each other as a book does, or begin each afresh, as usual.",
@@ -232,6 +246,15 @@ def check_together(config: TrainConfig) -> None:
                 "window",
                 setting=name,
             )
+
+
+def of_member(config: Fitted, number: int) -> Fitted:
+    """The settings of one of several networks, which count from 0: each has a seed of its own, and
+    its part of the minutes.
+    """
+    minutes = None if config.minutes is None else config.minutes / config.members
+    seed = (config.seed + number) % (1 << 64)
+    return replace(config, seed=seed, minutes=minutes, members=1)
 
 
 def ending(

@@ -8,13 +8,12 @@ import numpy as np
 
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
-    from charrnn.training.loop import TrainState
+    pass
 
 SHARE = 0.1  # symbols examined for each one that is trained on between two check-ups
 MINIMUM = 1 << 14
@@ -42,20 +41,6 @@ class Validator:
     def familiar_nats(self) -> float:
         """The loss per character on a little of what was learned from."""
         return float(self._scorer.nats_in_chunks(self._familiar).mean())
-
-
-def score_of_best(state: TrainState, corpus: Corpus, config: Fitted) -> Score | None:
-    """What the best parameters so far make of all that is held out, to the last digit.
-
-    A check-up is quick, and may have looked at a part. Nothing where it would take long beside what
-    the run has learned from, or where there is nothing to score.
-    """
-    best, symbols = state.best, len(corpus.held_out.ids)
-    if best is None or not symbols or symbols > max(AT_ONCE, int(SHARE * state.characters)):
-        return None
-    parameters = Parameters(state.parameters.architecture, best.flat)
-    model = LanguageModel(parameters, corpus.vocabulary, config.carry)
-    return Scorer(model, config.workers).score(corpus.held_out)
 
 
 def part_of(examples: Examples, most: int) -> Examples:

@@ -87,6 +87,7 @@ class Checkup:
     train_nats_per_character: float  # since the last check-up, while parts were hidden
     is_best: bool
     familiar_nats_per_character: float = math.nan  # of some of the same, measured as the score is
+    together_nats_per_character: float = math.nan  # of the score, where several are mixed
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from charrnn.network.parameters import Array, Parameters
-from charrnn.settings.training import Rule
+from charrnn.settings.training import Fitted, Rule
 
 MOMENTS: dict[Rule, tuple[str, ...]] = {
     "adam": ("m", "v"),
@@ -107,3 +107,13 @@ class Optimizer:
         m += g
         np.multiply(m, lr, out=a)
         p -= a
+
+
+def usual_squares(config: Fitted, v: Array | None, step: int) -> Array | None:
+    """The usual squares of the gradient of a symbol's loss, by what Adam remembers of the mean over
+    a window; None where the rule is another.
+    """
+    if config.optimizer != "adam" or v is None or not step:
+        return None
+    squares: Array = v * np.float32(config.batch * config.bptt / (1 - BETA2**step))
+    return squares

@@ -3,6 +3,9 @@
 python -m tests.benchmarks.learning dinosaurs
 python -m tests.benchmarks.learning names.txt
 python -m tests.benchmarks.learning plays.txt --examples files
+python -m tests.benchmarks.learning names.txt --counts --members 4
+
+Where there are counts, the figures of the network, of counts and of both stand beside each other.
 """
 
 from __future__ import annotations
@@ -35,12 +38,18 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
 def main(arguments: list[str]) -> None:
     """Print a line a seed, and the medians."""
     losses, gaps, times = [], [], []
+    parts: dict[str, list[float]] = {}
     for seed in SEEDS:
         summary, seconds = trained(arguments, seed)
         best, baselines = summary["best"], summary["baselines"]
         assert isinstance(best, dict)
         assert isinstance(baselines, dict)
         loss, markov = float(best["nats_per_character"]), min(baselines.values())
+        found = summary.get("parts") or {}
+        assert isinstance(found, dict)
+        for name, figures in found.items():
+            parts.setdefault(name, []).append(float(figures["nats_per_character"]))
+        loss = parts["both"][-1] if found else loss
         losses.append(loss)
         gaps.append(loss - markov)
         times.append(seconds)
@@ -52,6 +61,8 @@ def main(arguments: list[str]) -> None:
         f"{statistics.median(gaps):+.4f} against the best Markov model, "
         f"{statistics.median(times):.0f} s"
     )
+    for name, every in parts.items():
+        print(f"median of {name}: {statistics.median(every):.4f}")
 
 
 if __name__ == "__main__":

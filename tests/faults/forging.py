@@ -11,8 +11,8 @@ from unittest import mock
 from numpy.typing import NDArray
 
 from charrnn.model_file import container, json_text, npz
-from charrnn.model_file.checkpoint import _Book
 from charrnn.model_file.container import JSON
+from charrnn.model_file.unpacking import Unpacker
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -20,8 +20,8 @@ Arrays = dict[str, NDArray[Any]]
 
 def opened(path: Path) -> tuple[Facts, Arrays]:
     """What a model file holds."""
-    book = _Book(path)
-    read = container.load(path, book.expected)
+    file = Unpacker(path)
+    read = container.load(path, file.expected)
     return dict(read.facts), read.arrays
 
 

@@ -1,0 +1,1 @@
+"""Several that say what comes next, as one that does: networks, counts, both."""

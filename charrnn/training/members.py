@@ -1,0 +1,195 @@
+"""Several networks that learn side by side, from a seed each, told as one run.
+
+    member 1    -> step -> step -> check-up ..      the seed of the run
+    member 2    -> step -> step -> check-up ..      the next one, and so on
+
+Each is the run that it would be alone, so whatever holds of one holds of all; they are shared out
+to the threads there are. What is told of them is the mean: of a step, its loss; of a check-up, the
+loss of one of them on held-out text, and beside it what all of them and the counts make together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from charrnn.corpus.corpus import Corpus
+from charrnn.counts.model import Counts
+from charrnn.counts.sequence import sequence_of
+from charrnn.network.exact_readout import nats_of
+from charrnn.network.language_model import LanguageModel
+from charrnn.network.novelty import add_novelty
+from charrnn.network.parameters import Parameters
+from charrnn.network.thread_pool import Threads
+from charrnn.prediction.mixing import check_mixable, mean_of, with_counts
+from charrnn.prediction.predictor import Predictor
+from charrnn.scoring.mixed_scorer import scorer_of
+from charrnn.scoring.pieces import Floats
+from charrnn.scoring.score import Score, tally
+from charrnn.scoring.scorer import Scorer
+from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
+from charrnn.training.checkup import AT_ONCE, SHARE, part_of
+from charrnn.training.loop import Checkup, Done, Event, Step, TrainState, ended, start, train
+from charrnn.vocabulary import UNKNOWN, Ids
+
+COUNTED = 10_000_000  # symbols that are kept to be counted, at most
+PART = 1 << 13  # symbols on which all are mixed at a check-up
+NUMBERS = 1 << 20  # of logits in that part, at most
+
+
+def check_together(config: TrainConfig) -> None:
+    """Raise SettingError where networks of such settings cannot be mixed, and would have to be."""
+    if config.counts or config.members > 1:
+        check_mixable(config.ends)
+
+
+def start_all(
+    corpus: Corpus, config: Fitted, model: LanguageModel | None = None
+) -> list[TrainState]:
+    """The networks before they have learned anything, or no more than this model has."""
+    check_together(config)
+    return [start(corpus, of_member(config, i), model) for i in range(config.members)]
+
+
+def text_to_count(corpus: Corpus, config: TrainConfig) -> Ids | None:
+    """What a model file keeps of the corpus, where it is to be counted."""
+    if not config.counts:
+        return None
+    return sequence_of(corpus.train.ids, corpus.vocabulary.symbols, COUNTED)
+
+
+def all_ended(states: Sequence[TrainState], config: Fitted) -> Ending | None:
+    """What has ended the run, if anything has: that of the network that learns longest."""
+    why = [ended(state, of_member(config, i)) for i, state in enumerate(states)]
+    return None if None in why else why[0]
+
+
+def train_all(
+    states: Sequence[TrainState], corpus: Corpus, config: Fitted, counted: Ids | None = None
+) -> Iterator[Event]:
+    """Go on with all of them until the last has come to its end, changing the states in place."""
+    configs = [of_member(config, i) for i in range(len(states))]
+    each = max(1, config.workers // len(states))  # threads
+    runs = [
+        train(state, corpus, replace(own, workers=each))
+        for state, own in zip(states, configs, strict=True)
+    ]
+    if len(runs) == 1 and counted is None:
+        yield from runs[0]
+        return
+    threads = Threads(min(config.workers, len(runs)))
+    models = [LanguageModel(s.parameters, corpus.vocabulary, config.carry) for s in states]
+    together = Together(models, corpus, config, counted) if len(corpus.held_out) else None
+    lowest = lowest_so_far(states)
+    why: Ending = "epochs"
+    while runs:
+        if threads.most > 1:
+            jobs = [threads.submit(next, run) for run in runs]
+            events = [job.result() for job in jobs]
+        else:
+            events = [next(run) for run in runs]
+        steps = [event for event in events if isinstance(event, Step)]
+        checkups = [event for event in events if isinstance(event, Checkup)]
+        if steps:
+            yield mean_step(steps)
+        if checkups:
+            found = mean_checkup(checkups, lowest)
+            if found.score is not None and together is not None:
+                lowest = min(lowest, found.score.nats_per_character)
+                together_now = found.score.nats_per_character - together.gain()
+                found = replace(found, together_nats_per_character=together_now)
+            yield found
+        why = next((event.why for event in events if isinstance(event, Done)), why)
+        runs = [run for run, event in zip(runs, events, strict=True) if not isinstance(event, Done)]
+    yield Done(why)
+
+
+def mean_step(steps: Sequence[Step]) -> Step:
+    """One step of all of them."""
+    first, share = steps[0], 1 / len(steps)
+    return replace(
+        first,
+        nats_per_character=sum(one.nats_per_character for one in steps) * share,
+        gradient_norm=sum(one.gradient_norm for one in steps) * share,
+    )
+
+
+def mean_checkup(checkups: Sequence[Checkup], lowest: float) -> Checkup:
+    """One check-up of all of them; it is the best where their mean is the lowest."""
+    first, share = checkups[0], 1 / len(checkups)
+    scores = [one.score for one in checkups if one.score is not None]
+    score: Score | None = None
+    if scores:
+        names = ("units", "units_of_ends", "units_of_unknown")
+        means = {name: sum(getattr(s, name) for s in scores) // len(scores) for name in names}
+        score = replace(scores[0], **means)
+    return replace(
+        first,
+        score=score,
+        train_nats_per_character=sum(c.train_nats_per_character for c in checkups) * share,
+        familiar_nats_per_character=sum(c.familiar_nats_per_character for c in checkups) * share,
+        is_best=score is None or score.nats_per_character < lowest,
+    )
+
+
+def lowest_so_far(states: Sequence[TrainState]) -> float:
+    """The lowest mean of the held-out losses at a check-up that has been."""
+    losses = [[row["held_out"] for row in s.history if "held_out" in row] for s in states]
+    return min((sum(row) / len(row) for row in zip(*losses, strict=False)), default=math.inf)
+
+
+def scores_of_best(
+    states: Sequence[TrainState], corpus: Corpus, config: Fitted, counted: Ids | None
+) -> dict[str, Score]:
+    """What the best parameters so far make of all that is held out, to the last digit: "network",
+    and where there are counts, "counts" and "both".
+
+    A check-up is quick, and may have looked at a part. Nothing where it would take long beside what
+    the run has learned from, or where there is nothing to score.
+    """
+    held_out, vocabulary = corpus.held_out, corpus.vocabulary
+    symbols, seen = len(held_out.ids), states[0].characters
+    if states[0].best is None or not symbols or symbols > max(AT_ONCE, int(SHARE * seen)):
+        return {}
+    networks = [
+        LanguageModel(
+            Parameters(one.parameters.architecture, one.best.flat), vocabulary, config.carry
+        )
+        for one in states
+        if one.best is not None
+    ]
+    counts = None if counted is None else Counts(counted, vocabulary.symbols)
+    scorer = scorer_of(Predictor(tuple(networks), counts), config.workers)
+    nats, _ = scorer.read(held_out.ids)
+    parts = scorer.parts or {"network": nats}
+    return {name: tally(held_out.ids, cost) for name, cost in parts.items()}
+
+
+class Together:
+    """What all of them make of a fixed part of what is held out, at a small part of the cost."""
+
+    def __init__(
+        self, models: Sequence[LanguageModel], corpus: Corpus, config: Fitted, counted: Ids | None
+    ) -> None:
+        symbols = corpus.vocabulary.symbols
+        self._part = part_of(corpus.held_out, max(1 << 8, min(PART, NUMBERS // symbols)))
+        self._scorers = [Scorer(one, config.workers, fast=True, keeping=True) for one in models]
+        self._of_counts = None
+        if counted is not None:
+            counts = Counts(counted, symbols)
+            contexts, _ = counts.contexts_of(self._part.ids, counts.after_end())
+            self._of_counts = np.log(counts.probabilities(contexts))
+
+    @np.errstate(all="ignore")  # what overflows shows in the loss
+    def gain(self) -> float:
+        """By how many nats per character they are better than one of them, in the mean."""
+        ids = self._part.ids
+        alone = [scorer.nats_in_chunks(self._part).mean() for scorer in self._scorers]
+        o = mean_of([scorer.logits for scorer in self._scorers if scorer.logits is not None])
+        o = o.copy() if self._of_counts is None else with_counts(o, self._of_counts)
+        nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
+        add_novelty(self._scorers[0].model, ids, nats, None)
+        return float(np.mean(alone) - nats.mean())

@@ -1,0 +1,72 @@
+"""What counts beside the network cost: scoring, sampling, and making them of their text."""
+
+from __future__ import annotations
+
+import statistics
+from itertools import count
+from pathlib import Path
+
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.counts.model import Counts
+from charrnn.network.language_model import LanguageModel
+from charrnn.prediction.predictor import Predictor
+from charrnn.presets import fitted
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.mixed_scorer import scorer_of
+from charrnn.settings.training import TrainConfig
+from charrnn.training.loop import start
+from tests.benchmarks.measuring import Work, in_turn, median_ratio
+
+ROUNDS = 5
+DRAWN = 3000  # characters of one stream
+
+
+def names() -> Corpus:
+    """Short examples, many of them."""
+    lines = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
+    return from_texts(lines * 10, CorpusConfig(holdout=0.0))
+
+
+def predictors(hidden: int, layers: int) -> tuple[Predictor, Predictor]:
+    """A network alone, and the same beside counts of the names."""
+    corpus = names()
+    config = fitted(TrainConfig(hidden=hidden, layers=layers), corpus)
+    network = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
+    counts = Counts(corpus.train.ids, corpus.vocabulary.symbols)
+    return Predictor((network,)), Predictor((network,), counts)
+
+
+def works(asked: Predictor) -> dict[str, Work]:
+    """What is done with it."""
+    corpus = names()
+    sampler = Sampler(asked, SampleConfig(seed=1))
+
+    def stream() -> None:
+        drawn = 0
+        for number in count():
+            drawn += sum(1 for _ in sampler.stream(number))
+            if drawn > DRAWN:
+                return
+
+    return {
+        "one stream": stream,
+        "a thousand names": lambda: sum(1 for _ in sampler.samples(range(1000))),
+        "scoring": lambda: scorer_of(asked).read(corpus.train.ids),
+    }
+
+
+def report() -> None:
+    """Print the rates beside those of the network alone, and the seconds for a million symbols."""
+    print("| units, layers | what | of the network's own rate |")
+    for hidden, layers in ((128, 1), (256, 2)):
+        alone, both = map(works, predictors(hidden, layers))
+        for name in alone:
+            seconds = in_turn({"alone": alone[name], "both": both[name]}, ROUNDS)
+            share = median_ratio(seconds["both"], seconds["alone"])
+            print(f"| {hidden}, {layers} | {name} | {share:.2f} |", flush=True)
+    text = Path(path_of("verses")).read_text("utf-8")
+    corpus = from_texts([text * (1_000_000 // len(text))], CorpusConfig(holdout=0.0))
+    made = in_turn({"counts": lambda: Counts(corpus.train.ids, corpus.vocabulary.symbols)}, ROUNDS)
+    seconds_made = statistics.median(made["counts"])
+    print(f"| counts of {len(corpus.train.ids):,} symbols | {seconds_made:.2f} s |")

@@ -1,0 +1,230 @@
+"""``train --counts`` and ``--members``: a file of several, which sample, eval and slim know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.errors import DamagedModelError
+from charrnn.scoring.score import NATS_IN_A_BIT
+from tests.evaluating import scored
+from tests.faults import forging
+from tests.program import Program
+
+PARTS = ["network", "counts", "both"]
+
+
+def names() -> list[str]:
+    """The examples in names.txt."""
+    return Path("names.txt").read_text("utf-8").splitlines()
+
+
+@pytest.fixture
+def counting(program: Program) -> Program:
+    """A model that has learned next to nothing and keeps what it learned from."""
+    assert program.train("names.txt", "--counts").status == 0
+    return program
+
+
+def test_eval_sets_the_three_side_by_side(counting: Program) -> None:
+    found = scored(counting, "names.txt")
+    assert list(found["parts"]) == PARTS
+    for use in PARTS:
+        alone = scored(counting, "names.txt", "--use", use)
+        assert alone["nats_per_character"] == found["parts"][use]["nats_per_character"]
+        assert alone["parts"] == found["parts"]
+    assert found["nats_per_character"] == found["parts"]["both"]["nats_per_character"]
+    lines = counting.run("eval", "names.txt").out.split("each by itself")[1].splitlines()
+    assert [line.split()[0] for line in lines if line] == PARTS
+
+
+def test_rows_have_the_three_too(counting: Program) -> None:
+    rows = counting.run("eval", "names.txt", "--per-example", "--json").rows
+    total = scored(counting, "names.txt")
+    symbols = sum((row["characters"] + 1) * row["times"] for row in rows)
+    for name in PARTS:
+        nats = sum(row["parts"][name] * row["times"] for row in rows)
+        assert nats / symbols == pytest.approx(total["parts"][name]["nats_per_character"])
+    assert all(row["parts"]["both"] == row["nats"] for row in rows)
+    characters = counting.run("eval", "names.txt", "--per-char", "--json").rows
+    nats = sum(row["parts"]["counts"] for row in characters)
+    assert nats / len(characters) == pytest.approx(total["parts"]["counts"]["nats_per_character"])
+
+
+def test_what_is_drawn_costs_what_eval_says_of_it(counting: Program) -> None:
+    for use in PARTS:
+        drawn = counting.run("sample", "-n", "20", "--seed", "1", "--use", use, "--json").rows
+        again = counting.run("sample", "-n", "3", "--seed", "1", "--use", use, "--json").rows
+        assert again == drawn[:3]
+        ended = [row for row in drawn if row["ended"] == "end"]
+        costs = charrnn.load("model.npz").scores([row["text"] for row in ended], use=use)
+        assert len(ended) > 3
+        assert [row["nats"] for row in ended] == [cost.nats for cost in costs]
+
+
+def test_whoever_has_no_counts_cannot_be_asked_for_them(program: Program) -> None:
+    program.train("names.txt")
+    hint = "charrnn train --counts"
+    program.refuses("sample", "--use", "counts", what="use counts needs counts", hint=hint)
+    program.refuses("eval", "--use", "both", what="use both needs counts", hint=hint)
+    assert program.run("eval", "--use", "network").status == 0
+
+
+def test_info_says_that_the_file_holds_its_corpus(counting: Program) -> None:
+    assert "the file holds the text that it learned from" in counting.run("info").out
+    assert counting.run("info", "--json").json["holds_corpus"] is True
+    counting.train("names.txt", "-m", "plain.npz")
+    assert "holds the text" not in counting.run("info", "-m", "plain.npz").out
+    help_text = " ".join(counting.run("train", "--help").out.replace("│", " ").split())
+    assert "Who has the file has that text" in help_text
+
+
+def test_a_slim_file_counts_unless_it_is_told_not_to(counting: Program) -> None:
+    ran = counting.run("slim", "slim.npz")
+    assert "slim.npz holds the text that it learned from (--without-counts)" in ran.err
+    assert (
+        scored(counting, "names.txt", "-m", "slim.npz")["nats"]
+        == (scored(counting, "names.txt")["nats"])
+    )
+    assert counting.run("slim", "bare.npz", "--without-counts").err == ""
+    bare = scored(counting, "names.txt", "-m", "bare.npz")
+    assert "parts" not in bare
+    assert bare["nats"] == scored(counting, "names.txt", "--use", "network")["nats"]
+    assert "counted.npy" not in np.load("bare.npz").zip.namelist()
+
+
+def test_a_run_with_counts_is_the_run_without_them(counting: Program) -> None:
+    counting.train("names.txt", "-m", "plain.npz")
+    with_counts, plain = charrnn.load("model.npz"), charrnn.load("plain.npz")
+    np.testing.assert_array_equal(with_counts.parameters.flat, plain.parameters.flat)
+
+
+@pytest.mark.parametrize(("counts", "members"), [(True, 1), (False, 3), (True, 2)])
+def test_stopped_and_resumed_is_the_same_to_the_last_byte(
+    program: Program, counts: bool, members: int
+) -> None:
+    config = charrnn.TrainConfig(
+        hidden=5, layers=1, batch=2, bptt=4, epochs=3, check_every=4, counts=counts, members=members
+    )
+    run = charrnn.train([Path("names.txt")], config)
+    for event in run:
+        if isinstance(event, charrnn.Step) and event.step == 5:
+            run.save("half.npz")
+    run.save("whole.npz")
+    resumed = charrnn.resume("half.npz")
+    assert sum(isinstance(event, charrnn.Step) for event in resumed) > 1
+    resumed.save("half.npz")
+    assert Path("half.npz").read_bytes() == Path("whole.npz").read_bytes()
+
+
+def test_each_member_is_the_network_that_its_seed_alone_would_be(program: Program) -> None:
+    texts = Path("names.txt").read_text("utf-8").split()
+    config = charrnn.TrainConfig(hidden=5, layers=1, batch=2, bptt=4, epochs=2)
+    together = charrnn.fit(texts, replace(config, seed=7, members=3, workers=2)).trained
+    for seed, one in zip((7, 8, 9), (together.model, *together.others), strict=True):
+        run = charrnn.train(texts, replace(config, seed=seed), seed=7)  # that holds out the same
+        for _ in run:
+            pass
+        np.testing.assert_array_equal(one.parameters.flat, run.model.parameters.flat)
+
+
+def test_members_are_asked_for_the_mean_of_what_they_say(program: Program) -> None:
+    program.train("names.txt", "--members", "2")
+    model = charrnn.load("model.npz")
+    ids = [0, *model.vocabulary.encode("anna")]
+    chances = []
+    for one in (model.trained.model, *model.trained.others):
+        alone = charrnn.Model(replace(model.trained, model=one, others=()))
+        logits = alone.logits(ids).astype(float)
+        chances.append(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
+    mean = np.mean(chances, axis=0)[np.arange(5), [*ids[1:], 0]]
+    known = -5 * np.log1p(-model.vocabulary.novelty)
+    assert model.score("anna").nats == pytest.approx(known - np.log(mean).sum(), rel=1e-6)
+    assert scored(program, "names.txt")["nats"] == model.score(names()).nats
+
+
+def test_check_ups_say_what_both_make_of_it(program: Program) -> None:
+    ran = program.run(
+        *("train", "names.txt", "--counts", "--hidden", "4", "--layers", "1"),
+        *("--epochs", "2", "--metrics", "m.jsonl", "--json"),
+    )
+    heads = next(line.split() for line in ran.err.splitlines() if "gap" in line.split())
+    assert "both" in heads
+    rows = [json.loads(line) for line in Path("m.jsonl").read_text().splitlines()]
+    together = [row["together_nats_per_character"] for row in rows if "best" in row]
+    assert together
+    assert list(ran.json["parts"]) == PARTS
+    last = ran.json["parts"]["both"]["nats_per_character"]
+    assert together[-1] == pytest.approx(last, abs=0.02)
+    assert ran.json["parts"]["both"]["bits_per_character"] == pytest.approx(last / NATS_IN_A_BIT)
+    assert "both" in ran.err.split("to beat")[1]
+
+
+def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None:
+    def spoil(facts: forging.Facts, arrays: forging.Arrays) -> None:
+        arrays["counted"][...] = 0xFF
+
+    forging.forge(Path("model.npz"), spoil)
+    with pytest.raises(DamagedModelError, match="the text that it counts makes no sense"):
+        charrnn.load("model.npz")
+
+
+def test_two_models_draw_and_score_as_one(program: Program) -> None:
+    program.train("names.txt")
+    program.train("names.txt", "-m", "other.npz", "--hidden", "7")
+    two, swapped = ("-m", "model.npz", "-m", "other.npz"), ("-m", "other.npz", "-m", "model.npz")
+    found = scored(program, "names.txt", *two)
+    assert found["nats"] == scored(program, "names.txt", *swapped)["nats"]
+    means = [one["nats_per_character"] for one in found["models"].values()]
+    assert found["nats_per_character"] <= sum(means) / 2  # Jensen
+    line = ("sample", "-n", "9", "--seed", "2")
+    assert program.run(*line, *two).out == program.run(*line, *swapped).out
+    assert program.run(*line, *two).out != program.run(*line).out
+
+
+def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> None:
+    program.train("names.txt")
+    Path("numbers.txt").write_text("".join(f"{n}\n" for n in range(99)))
+    program.train("numbers.txt", "-m", "numbers.npz")
+    line = ("-m", "model.npz", "-m", "numbers.npz")
+    program.refuses("sample", *line, what="not the same vocabulary", hint="one vocabulary")
+    ran = program.run("eval", "names.txt", *line)
+    assert ran.status == 0
+    assert "they are set side by side, and not mixed" in ran.err
+    assert "together" not in ran.out
+
+
+def test_who_learns_on_the_way_counts_on_as_well(counting: Program) -> None:
+    Path("refrain.txt").write_text("anna bella clara\n" * 60)
+    static = scored(counting, "refrain.txt")
+    dynamic = scored(counting, "refrain.txt", "--dynamic", "0.01")
+    for name, most in (("network", 1.0), ("counts", 0.5), ("both", 0.8)):
+        before, after = (one["parts"][name]["nats_per_character"] for one in (static, dynamic))
+        assert after < most * before
+    again = scored(counting, "refrain.txt")
+    assert again["nats"] == static["nats"]
+
+
+def test_blanks_are_filled_by_both(counting: Program) -> None:
+    filled = counting.run("fill", "an_a", "--json").json["fillings"]
+    model = charrnn.load("model.npz")
+    texts = [f"an{one}a" for one in model.vocabulary.characters]
+    chances = np.exp([-cost.nats for cost in model.scores(texts)])
+    wanted = dict(zip(texts, chances / chances.sum(), strict=True))
+    for one in filled:
+        assert one["probability"] == pytest.approx(wanted[one["text"]], rel=1e-3)
+
+
+def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("charrnn.prediction.mixing.HEADS", ("symbol",))
+    for several in (("--counts",), ("--members", "2")):
+        line = ("train", "names.txt", "--ends", "halt", *several)
+        program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)
+    assert program.train("names.txt", "--ends", "halt").status == 0

@@ -1,0 +1,202 @@
+"""Networks and counts mixed: one distribution, whoever asks for it, and however."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from charrnn.counts.model import Counts
+from charrnn.errors import ModelFileError, SettingError
+from charrnn.network.architecture import Architecture
+from charrnn.network.grid import UNIT, Array64
+from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import Parameters, initial
+from charrnn.prediction import mixing
+from charrnn.prediction.predictor import Predictor, Use, together
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring import mixed_scorer
+from charrnn.scoring.mixed_scorer import MixedScorer
+from charrnn.scoring.scorer import Scorer
+from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from tests.speaking import vocabulary_of
+
+LETTERS = "ab"
+K = len(LETTERS) + 2
+USES: tuple[Use, ...] = ("network", "counts", "both")
+
+
+def network(seed: int, head: str = "symbol", vocabulary: Vocabulary | None = None) -> LanguageModel:
+    """One with numbers of its own."""
+    vocabulary = vocabulary or vocabulary_of(LETTERS)
+    architecture = Architecture(vocabulary.symbols, 5, 1, head_name=head)
+    rng = np.random.default_rng(seed)
+    p = initial(architecture, np.full(vocabulary.symbols, -1.0, np.float32), rng)
+    p["V"][...] = rng.standard_normal(p["V"].shape)
+    return LanguageModel(p, vocabulary)
+
+
+def text(seed: int, size: int, symbols: int = K) -> Ids:
+    """So many symbols, END now and then."""
+    ids = np.random.default_rng(seed).integers(0, symbols, size).astype(np.uint8)
+    ids[ids == UNKNOWN] = 2
+    return ids
+
+
+def predictor(networks: int = 1, head: str = "symbol", use: Use = "both") -> Predictor:
+    return Predictor(
+        tuple(network(seed, head) for seed in range(networks)), Counts(text(1, 80), K), use
+    )
+
+
+def logits_after(asked: Predictor, ids: Ids) -> Array64:
+    """What it says comes after END and these symbols, (K,)."""
+    steps = asked.steps(1)
+    state = steps.zeros(1)
+    line = [END, *ids.tolist()]
+    for index, symbol in enumerate(line[:-1]):
+        steps.read(np.array([symbol]), state, index)
+    return np.array(steps.step(np.array([line[-1]]), state, len(line) - 1)[0])
+
+
+def softmax(logits: Array64) -> Array64:
+    p = np.exp(logits - logits.max())
+    return np.asarray(p / p.sum())
+
+
+@given(
+    st.lists(st.integers(1, K - 1), max_size=12),
+    st.integers(1, 3),
+    st.sampled_from(["symbol", "halt"]),
+    st.sampled_from([0, 500]),
+)
+@settings(max_examples=60)
+def test_what_it_says_is_half_of_each_by_hand(
+    ids: list[int], networks: int, head: str, roots: int
+) -> None:
+    mix = predictor(networks, head)
+    line = np.array(ids, np.uint8)
+    each = [softmax(logits_after(Predictor((one,)), line)) for one in mix.networks]
+    mean = np.mean(each, axis=0)
+    counted = softmax(logits_after(mix.using("counts"), line))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mixing, "MOST_ROOTS", roots)
+        both = softmax(logits_after(mix, line))
+    wanted = np.sqrt(mean * counted) if roots else mean + counted
+    np.testing.assert_allclose(both, wanted / wanted.sum(), rtol=1e-9)
+    np.testing.assert_allclose(softmax(logits_after(mix.using("network"), line)), mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize("head", ["symbol", "halt"])
+@pytest.mark.parametrize("use", USES)
+def test_over_all_texts_of_a_tiny_alphabet_the_chances_sum_to_one(use: Use, head: str) -> None:
+    # Every text of up to 4 symbols that ends, and every beginning of 5 that has not ended yet.
+    # UNKNOWN stands for all characters that were never seen: a nat for it, and one for its name.
+    mix = predictor(2, head, use)
+    scorer = MixedScorer(mix)
+    total = 0.0
+    unseen = math.log(1_112_064 - len(LETTERS))
+    for size in range(6):
+        for middle in itertools.product(range(1, K), repeat=size):
+            ids = np.array([*middle, *([] if size == 5 else [END])], np.uint8)
+            scorer.begin()
+            nats = float(scorer.read(ids)[0].sum()) - unseen * middle.count(UNKNOWN)
+            total += math.exp(-nats)
+    assert total == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_scores_are_the_same_however_the_text_arrives(
+    use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mix, ids = predictor(2, use=use), text(5, 700)
+    whole, ranks = MixedScorer(mix, ranking=True).read(ids)
+    monkeypatch.setattr(mixed_scorer, "FEWEST", 7)
+    monkeypatch.setattr(mixed_scorer, "MOST", 7)
+    monkeypatch.setattr(mixed_scorer, "CACHED", 13)
+    scorer = MixedScorer(mix, 2, ranking=True)
+    parts = [scorer.read(part) for part in np.split(ids, [1, 2, 64, 65, 300])]
+    np.testing.assert_array_equal(np.concatenate([nats for nats, _ in parts]), whole)
+    assert ranks is not None
+    np.testing.assert_array_equal(np.concatenate([r for _, r in parts if r is not None]), ranks)
+
+
+def test_the_parts_are_what_each_says_alone() -> None:
+    mix, ids = predictor(), text(6, 400)
+    scorer = MixedScorer(mix)
+    scorer.read(ids)
+    assert list(scorer.parts) == ["network", "counts", "both"]
+    np.testing.assert_array_equal(scorer.parts["network"], Scorer(mix.networks[0]).read(ids)[0])
+    for use in USES:
+        np.testing.assert_array_equal(scorer.parts[use], MixedScorer(mix.using(use)).read(ids)[0])
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("networks", [1, 3])
+def test_a_sample_alone_is_the_sample_among_many_and_costs_what_eval_says(
+    use: Use, networks: int
+) -> None:
+    mix = predictor(networks, use=use)
+    sampler = Sampler(mix, SampleConfig(seed=3, max_characters=40), "a")
+    many = {one.number: one for one in sampler.samples(range(60))}
+    for number in (0, 17, 59):
+        alone = next(iter(sampler.samples([number])))
+        assert alone == many[number]
+        if alone.ended == "end":
+            ids = np.append(mix.vocabulary.encode("a" + alone.text), END).astype(np.uint8)
+            nats, _ = MixedScorer(mix).read(ids)
+            assert nats[1:].tolist() == alone.nats
+
+
+def test_the_order_of_models_changes_nothing() -> None:
+    one, two, three = (Predictor((network(seed),)) for seed in range(3))
+    ids = text(7, 200)
+    costs = [
+        MixedScorer(together(order)).read(ids)[0].tolist()
+        for order in itertools.permutations([one, two, three])
+    ]
+    assert all(cost == costs[0] for cost in costs)
+
+
+def test_a_model_with_itself_is_itself_but_for_rounding() -> None:
+    one, ids = Predictor((network(1),)), text(8, 200)
+    twice = MixedScorer(together([one, one])).read(ids)[0]
+    np.testing.assert_allclose(twice, Scorer(one.networks[0]).read(ids)[0], atol=2 * UNIT)
+
+
+def test_counts_are_included_once() -> None:
+    counted = predictor()
+    both = together([counted, counted])
+    assert both.counts is counted.counts
+    assert len(both.networks) == 2
+
+
+def test_models_of_other_vocabularies_are_not_mixed() -> None:
+    other = network(2, vocabulary=vocabulary_of("xy"))
+    with pytest.raises(ModelFileError, match="not the same vocabulary"):
+        together([Predictor((network(1),)), Predictor((other,))])
+
+
+def test_what_has_no_chance_of_the_end_beside_those_of_characters_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mixing, "HEADS", ("symbol",))
+    assert Predictor((network(1, "halt"),)).alone is not None  # alone it need not be mixed
+    with pytest.raises(SettingError, match="ends halt cannot be mixed"):
+        predictor(head="halt")
+    with pytest.raises(SettingError, match="ends halt cannot be mixed"):
+        Predictor((network(1, "halt"), network(2, "halt")))
+
+
+def test_where_the_network_is_sure_counts_still_have_a_say() -> None:
+    sure = network(1)
+    p = Parameters(sure.architecture, sure.parameters.flat.copy())
+    p["c"][...] = [-5000, -5000, 5000, -5000]
+    mix = Predictor((replace(sure, parameters=p),), Counts(text(1, 80), K))
+    nats, _ = MixedScorer(mix).read(text(2, 50))
+    assert np.isfinite(nats).all()
