@@ -138,7 +138,8 @@ def run(options: Options, workers: int, console: Console) -> None:
     if options.baselines and corpus is not None:
         summaries[0].compare(corpus, heard)
     if options.drawn is not None and corpus is not None:
-        for summary, one in zip(summaries, models, strict=True):
+        each = summaries[-len(models) :]  # without that of all together
+        for summary, one in zip(each, models, strict=True):
             its = corpus
             if (one.corpus, one.vocabulary) != (model.corpus, model.vocabulary):
                 its = texts.rebuilt(one.corpus, one.vocabulary)
