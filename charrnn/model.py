@@ -41,6 +41,7 @@ from charrnn.scoring.inline_html import heat_map
 from charrnn.scoring.mixed_scorer import scorer_of
 from charrnn.scoring.pieces import pieces, scores
 from charrnn.scoring.score import Score
+from charrnn.settings.common import configured
 from charrnn.settings.fields import OneOf, Text, Whole, check
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import END, Vocabulary
@@ -172,8 +173,9 @@ class Model:
     ) -> list[str]:
         """So many new texts, each with the prime that it goes on from."""
         count, prime = check("count", count, Whole(0, 1 << 40)), check("prime", prime, Text())
+        config = configured(SampleConfig, drawing, "count", "prime", "use")
         with single_threaded():
-            sampler = Sampler(self.predictor(use), SampleConfig(**drawing), prime)
+            sampler = Sampler(self.predictor(use), config, prime)
             return [prime + drawn.text for drawn in sampler.samples(range(count))]
 
     def stream(
@@ -181,8 +183,9 @@ class Model:
     ) -> Iterator[str]:
         """The characters of one text as they are drawn, those of the prime left out."""
         prime = check("prime", prime, Text())
+        config = configured(SampleConfig, drawing, "prime", "use")
         with single_threaded():
-            stream = Sampler(self.predictor(use), SampleConfig(**drawing), prime).stream()
+            stream = Sampler(self.predictor(use), config, prime).stream()
         return (piece.text for piece in alone(stream) if piece.text)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
@@ -218,7 +221,7 @@ class Model:
         some, and how probable each is.
         """
         with single_threaded():
-            return Filler(self.predictor(), FillConfig(**how)).fill(text)
+            return Filler(self.predictor(), configured(FillConfig, how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""

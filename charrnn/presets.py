@@ -38,7 +38,7 @@ class Preset:
     passes: float  # epochs, for a corpus of exactly that size; a smaller one takes more
 
 
-PRESETS = (
+TANH = (
     Preset(4_000, 64, 1, 0.4, 0.3, 0.1, 4, 16, 0.002, 120),
     Preset(30_000, 160, 2, 0.4, 0.4, 0.1, 16, 16, 0.002, 71),
     Preset(120_000, 160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 40),
@@ -46,18 +46,35 @@ PRESETS = (
     Preset(8_000_000, 256, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 3.2),
     Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
 )
+GRU = (
+    Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.003, 60),
+    Preset(30_000, 96, 2, 0.4, 0.4, 0.1, 16, 16, 0.003, 35),
+    Preset(120_000, 128, 2, 0.3, 0.1, 0.0, 16, 32, 0.003, 20),
+    Preset(600_000, 256, 2, 0.35, 0.0, 0.0, 64, 32, 0.004, 14),
+    Preset(8_000_000, 256, 2, 0.25, 0.0, 0.0, 32, 64, 0.004, 3.2),
+    Preset(math.inf, 384, 2, 0.1, 0.0, 0.0, 64, 64, 0.003, 1),
+)
+LSTM = (
+    Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.004, 60),
+    Preset(30_000, 128, 2, 0.45, 0.4, 0.1, 16, 16, 0.004, 35),
+    Preset(120_000, 128, 2, 0.3, 0.1, 0.0, 16, 32, 0.004, 20),
+    Preset(600_000, 256, 2, 0.4, 0.0, 0.0, 64, 32, 0.004, 13),
+    Preset(8_000_000, 256, 2, 0.25, 0.0, 0.0, 32, 64, 0.004, 2.5),
+    Preset(math.inf, 384, 2, 0.1, 0.0, 0.0, 64, 64, 0.003, 1),
+)
+PRESETS = {"gru": GRU, "lstm": LSTM}  # and TANH for every cell whose steps take as long
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
-def preset(symbols: int) -> Preset:
-    """The first that is meant for so large a corpus."""
-    return next(r for r in PRESETS if symbols <= r.symbols)
+def preset(symbols: int, cell: str = "tanh") -> Preset:
+    """The first that is meant for so large a corpus, and for such units."""
+    return next(r for r in PRESETS.get(cell, TANH) if symbols <= r.symbols)
 
 
 def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     """The same settings with every choice made, none larger than the corpus can fill."""
     symbols = len(corpus.train.ids)
-    usual = preset(symbols)
+    usual = preset(symbols, config.cell)
 
     def chosen(name: str) -> Any:
         given = getattr(config, name)

@@ -26,6 +26,13 @@ def model() -> charrnn.Model:
     return charrnn.fit(TEXTS, CONFIG)
 
 
+def test_an_option_that_is_none_is_told_with_those_there_are(model: charrnn.Model) -> None:
+    with pytest.raises(TypeError, match="no 'n' here; there are count, prime, use, temperature"):
+        model.sample(n=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="no 'blanks' here; there are count, blank, gap"):
+        model.fill("an_a", blanks="_")  # type: ignore[call-arg]
+
+
 def test_importing_the_package_is_light() -> None:
     code = "import sys, charrnn; print('numpy' in sys.modules, 'typer' in sys.modules)"
     assert answer(code).split() == ["False", "False"]

@@ -130,7 +130,7 @@ def is_chosen(name: str, config: Fitted, options: Options) -> bool:
 
 def shrinking(config: Fitted, options: Options, symbols: int) -> Iterable[tuple[str, int, int]]:
     """The settings that are smaller than what was wanted, with both values."""
-    usual = preset(symbols)
+    usual = preset(symbols, config.cell)
     for name in SHRINKING:
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(config, name)
         if wanted > got:

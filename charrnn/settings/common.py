@@ -1,8 +1,15 @@
-"""What the settings of several commands share: ranges, and the panels of help."""
+"""What the settings of several commands share: ranges, the panels of help, and how a call from
+Python that names none of them is told.
+"""
 
 from __future__ import annotations
 
-from charrnn.settings.fields import Real, Whole
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from charrnn.settings.fields import Checked, Real, Whole, settings_of
+
+Config = TypeVar("Config", bound=Checked)
 
 CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"
 FILLING = "Filling"
@@ -14,3 +21,14 @@ MANY = Whole(1, 1 << 62)
 SHARE = Real(0, 0.95)
 SEED = Whole(0, (1 << 64) - 1)
 DYNAMIC_RATE = Real(0, 1e6, above=True)
+
+
+def configured(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
+    """A configuration of what was given by name; TypeError names what there is where it has no such
+    setting. What may be given ``besides`` is named as well.
+    """
+    known = [*besides, *settings_of(kind)]
+    for name in given:
+        if name not in known:
+            raise TypeError(f"there is no {name!r} here; there are {', '.join(known)}")
+    return kind(**given)
