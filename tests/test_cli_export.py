@@ -32,6 +32,18 @@ def test_the_suffix_says_what_it_is(trained: Program) -> None:
     assert [kind_of(f"a.b{kind.suffix.upper()}") for kind in KINDS.values()] == [*KINDS]
 
 
+def test_what_draws_by_more_than_one_network_is_refused(program: Program) -> None:
+    program.train("names.txt", "--counts", "-m", "counts.npz").says()
+    line = ("export", "names.html", "-m")
+    program.refuses(*line, "counts.npz", what="counts cannot be exported", hint="--without-counts")
+    program.run("slim", "alone.npz", "-m", "counts.npz", "--without-counts").says()
+    program.run(*line, "alone.npz").says()
+    program.train("names.txt", "--members", "2", "-m", "two.npz").says()
+    program.refuses(
+        *line, "two.npz", "--force", what="several networks cannot be exported", hint="one network"
+    )
+
+
 def test_another_suffix_can_be_had_with_to(trained: Program) -> None:
     trained.run("export", "names.page", "--to", "html").says()
     trained.run("export", "names.html").says()

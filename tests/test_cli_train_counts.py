@@ -228,3 +228,9 @@ def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
         line = ("train", "names.txt", "--ends", "halt", *several)
         program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)
     assert program.train("names.txt", "--ends", "halt").status == 0
+
+
+def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:
+    program.train("names.txt", "--members", "2").says()
+    for command in ("embed", "reach"):
+        program.run(command, "names.txt").says("the first of several networks is looked at")

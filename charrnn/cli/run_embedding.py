@@ -12,7 +12,7 @@ from charrnn.analysis.embedding import Embedded, Vectors, embedded
 from charrnn.cli.console import Console
 from charrnn.cli.formatting import count
 from charrnn.cli.output_file import OutputFile
-from charrnn.cli.texts_to_read import Reads, codes_for
+from charrnn.cli.texts_to_read import Reads, codes_for, note_if_several
 from charrnn.errors import CorpusError
 from charrnn.escaping import encodable
 from charrnn.runs import load
@@ -32,6 +32,7 @@ def run(options: Options, console: Console) -> None:
         learned_from = (one for one in model.corpus.files if one != "-")
         file.check(options.model_as_a_source, *options.sources, *learned_from)
     console.note_if_waiting(options.sources)
+    note_if_several(model, console)
     codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
     found = embedded(model.language_model, codes)
     if file is None:

@@ -13,7 +13,7 @@ from charrnn.analysis.reach import Reach, reach_of
 from charrnn.cli.console import Console
 from charrnn.cli.figure_file import FigureFile, names_of
 from charrnn.cli.reach_report import Found, report
-from charrnn.cli.texts_to_read import Reads, codes_for
+from charrnn.cli.texts_to_read import Reads, codes_for, note_if_several
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.display.figures import plot_reach
 from charrnn.errors import CorpusError
@@ -34,7 +34,7 @@ def run(options: Options, file: FigureFile | None, console: Console) -> None:
     console.note_if_waiting(options.sources)
     if file is not None:
         file.check(*options.sources, *(os.path.join(os.curdir, path) for path in options.models))
-    found = [find(path, reads) for path in options.models]
+    found = [find(path, reads, console) for path in options.models]
     if file is not None:
         reaches = [one.reach for one in found]
         named = dict(zip(names_of(options.models), reaches, strict=True))
@@ -46,9 +46,10 @@ def run(options: Options, file: FigureFile | None, console: Console) -> None:
         console.json("reach", described(one))
 
 
-def find(path: Path, reads: Reads) -> Found:
+def find(path: Path, reads: Reads, console: Console) -> Found:
     """How far the gradients of that model reach."""
     model = load(path)
+    note_if_several(model, console)
     ids = ids_of(model, reads)
     if not len(ids):
         raise CorpusError("there is no example in what was read", "Name a text that is not empty.")

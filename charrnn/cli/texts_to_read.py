@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from charrnn.model import Model
 from charrnn.scoring import texts
 from charrnn.vocabulary import Codes
+
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
 
 
 class Reads(NamedTuple):
@@ -26,3 +29,9 @@ def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
         return texts.held_out_codes(texts.rebuilt(record, model.vocabulary), record)
     kind: Any = reads.examples or record.config.examples
     return texts.codes_in(reads.sources, kind, replace(model.reading, **reads.reading))
+
+
+def note_if_several(model: Model, console: Console) -> None:
+    """Say which network is looked at, where only one of them is."""
+    if model.trained.others_learned:
+        console.note("the first of several networks is looked at")

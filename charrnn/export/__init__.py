@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from charrnn.errors import ModelExistsError, SettingError
+from charrnn.errors import ExportError, ModelExistsError, SettingError
 from charrnn.export.options import ExportOptions
 
 if TYPE_CHECKING:
@@ -72,5 +72,22 @@ def export_to(
 def exported(trained: Trained, kind: str, options: ExportOptions) -> bytes:
     """The whole file."""
     options.check_for(kind, KINDS[kind].takes)
+    check_alone(trained)
     module = import_module(KINDS[kind].module)
     return cast("Exported", module.exported)(trained, options)
+
+
+def check_alone(trained: Trained) -> None:
+    """Raise ExportError where the model is more than one network: a file would hold the first, and
+    draw something else than the model does.
+    """
+    if trained.others_learned:
+        raise ExportError(
+            "a model of several networks cannot be exported: a file holds one",
+            "Train one network alone.",
+        )
+    if trained.counted is not None:
+        raise ExportError(
+            "what a model counts cannot be exported, and it draws with it",
+            "Export its network alone: write that with charrnn slim --without-counts.",
+        )
