@@ -101,7 +101,10 @@ class Model:
         size, best = self.parameters.architecture, self.trained.best_nats_per_character
         loss = "" if best is None else f", {best:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
-        return f"<charrnn.Model: {layers}, {size.symbols} symbols{loss}>"
+        several = 1 + len(self.trained.others_learned)
+        networks = f"{several} of {layers}" if several > 1 else layers
+        counts = "" if self.trained.counted is None else ", and counts"
+        return f"<charrnn.Model: {networks}{counts}, {size.symbols} symbols{loss}>"
 
     def _repr_html_(self) -> str:
         """A table and the learning curve in a notebook."""

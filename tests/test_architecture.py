@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prediction": {"counts", "network", "vocabulary"},
     "sampling": {"corpus", "network", "prediction", "settings", "vocabulary"},
     "filling": {"network", "prediction", "sampling", "settings", "vocabulary"},
-    "analysis": {"corpus", "counts", "network", "sampling", "scoring", "vocabulary"},
+    "analysis": {"corpus", "counts", "network", "prediction", "sampling", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
     "cost": {"corpus", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "counts", "network", "settings", "training", "vocabulary"},

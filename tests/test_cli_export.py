@@ -35,7 +35,9 @@ def test_the_suffix_says_what_it_is(trained: Program) -> None:
 def test_what_draws_by_more_than_one_network_is_refused(program: Program) -> None:
     program.train("names.txt", "--counts", "-m", "counts.npz").says()
     line = ("export", "names.html", "-m")
-    program.refuses(*line, "counts.npz", what="counts cannot be exported", hint="--without-counts")
+    program.refuses(
+        *line, "counts.npz", what="counts cannot be exported", hint="slim without counts"
+    )
     program.run("slim", "alone.npz", "-m", "counts.npz", "--without-counts").says()
     program.run(*line, "alone.npz").says()
     program.train("names.txt", "--members", "2", "-m", "two.npz").says()

@@ -230,6 +230,32 @@ def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
     assert program.train("names.txt", "--ends", "halt").status == 0
 
 
+def test_who_starts_from_several_networks_is_told_what_is_taken(
+    program: Program,
+) -> None:
+    program.train("names.txt", "--members", "2", "--counts", "-m", "two.npz").says()
+    ran = program.run("train", "names.txt", "--from", "two.npz", "--epochs", "1", "-m", "x.npz")
+    ran.says("the first of the networks of two.npz", "what two.npz counts is not taken over")
+
+
+def test_python_says_what_a_model_of_several_is(program: Program) -> None:
+    program.train("names.txt", "--members", "2", "--counts").says()
+    model = charrnn.load("model.npz")
+    assert repr(model).startswith("<charrnn.Model: 2 of 1 x ")
+    assert ", and counts, " in repr(model)
+    assert "it holds the text that it learned from" in model._repr_html_()
+
+
+def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None:
+    program.train("names.txt", "--members", "2", "--counts").says()
+    found = {
+        use: program.run("eval", "--drawn", "50", "--use", use, "--json").json["drawn"]["markov-5"]
+        for use in ("network", "counts", "both")
+    }
+    nats = {use: one["drawn"]["nats_per_character"] for use, one in found.items()}
+    assert nats["counts"] < nats["both"] < nats["network"]
+
+
 def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:
     program.train("names.txt", "--members", "2").says()
     for command in ("embed", "reach"):

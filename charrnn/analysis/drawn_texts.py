@@ -15,6 +15,7 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.markov import surprisals
 from charrnn.network.language_model import LanguageModel
+from charrnn.prediction.predictor import Predictor
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.vocabulary import END, Ids
 
@@ -34,7 +35,7 @@ class DrawnTexts:
 
 
 def drawn_texts(
-    model: LanguageModel, corpus: Corpus, count: int, workers: int = 1
+    model: LanguageModel | Predictor, corpus: Corpus, count: int, workers: int = 1
 ) -> DrawnTexts | None:
     """So many texts, as the Markov model sees them; nothing where nothing is held out."""
     held_out = corpus.held_out.ids

@@ -117,7 +117,7 @@ def check_history(run: PreparedRun) -> None:
 def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     """A new run."""
     config = TrainConfig(**{"workers": workers, **options.learning})
-    model = model_to_start_from(options)
+    model = model_to_start_from(options, console)
     known = ""
     if model is not None:
         config = sized_like(config, model, options.learning)
@@ -149,17 +149,22 @@ def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     return made
 
 
-def model_to_start_from(options: Options) -> LanguageModel | None:
+def model_to_start_from(options: Options, console: Console) -> LanguageModel | None:
     """The model whose parameters are taken over, if one was named."""
     if options.start_from is None:
         return None
     try:
-        return checkpoint.load_trained(options.start_from).model
+        trained = checkpoint.load_trained(options.start_from)
     except NewerModelError:
         raise
     except ModelFileError as error:
         hint = "Name with --from a file that charrnn train wrote."
         raise ModelFileError(error.what, hint, "start from") from error
+    if trained.others_learned:
+        console.note(f"the first of the networks of {options.start_from} is started from")
+    if trained.counted is not None:
+        console.note(f"what {options.start_from} counts is not taken over: see --counts")
+    return trained.model
 
 
 def noted(found: Iterator[Baseline], record: CorpusRecord) -> Iterator[Baseline]:

@@ -143,7 +143,7 @@ def run(options: Options, workers: int, console: Console) -> None:
             its = corpus
             if (one.corpus, one.vocabulary) != (model.corpus, model.vocabulary):
                 its = texts.rebuilt(one.corpus, one.vocabulary)
-            summary.drawn = drawn_texts(one.language_model, its, options.drawn, workers)
+            summary.drawn = drawn_texts(one.predictor(options.use), its, options.drawn, workers)
     more = {"fast": options.fast, "above": None if alarm is None else alarm.found}
     thread_count.note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)

@@ -38,6 +38,7 @@ charrnn sample -n 5 -t 0.5,0.8,1.2
 
 # are they as long as those of the corpus?
 charrnn sample -n 1000 --plot lengths.svg > samples.txt
+
 # by two models together; by what a model of train --counts has counted alone
 charrnn sample -m one.npz -m two.npz
 charrnn sample --use counts

@@ -42,6 +42,12 @@ Draw = Callable[["Axes"], object]
 
 def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
     """The learning curves of models, by what they are to be called; the Axes that they are in."""
+    if not isinstance(models, Mapping):
+        raise SettingError(
+            f"models cannot be {type(models).__name__}",
+            "Give each by the name that it is to have: {'a': model}.",
+            "models",
+        )
     if not models:
         raise SettingError("there is no model to plot", "Give one by its name: {'a': model}.")
     curves = curves_of(models)

@@ -27,13 +27,17 @@ def model_card(trained: Trained) -> str:
     """The table and the picture."""
     model, corpus = trained.model, trained.corpus
     size = model.architecture
+    several = 1 + len(trained.others_learned)
     layers = f"{size.layers} × {size.hidden} {size.cell_name} units"
+    networks = f"{several} of {layers}" if several > 1 else layers
     rows = [
-        ("network", f"{layers}, {size.parameter_count:,} parameters"),
+        ("network", f"{networks}, {several * size.parameter_count:,} parameters"),
         ("vocabulary", f"{size.symbols:,} symbols"),
         ("learned from", f"{corpus.examples:,} {corpus.examples_are}"),
         ("learned", f"{trained.step:,} steps"),
     ]
+    if trained.counted is not None:
+        rows.append(("counts", "it holds the text that it learned from"))
     curve = curve_of(trained)
     if trained.best_nats_per_character is not None and corpus.held_out_characters:
         rows.append(("held out", of_nats(trained.best_nats_per_character)))

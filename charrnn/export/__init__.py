@@ -89,5 +89,5 @@ def check_alone(trained: Trained) -> None:
     if trained.counted is not None:
         raise ExportError(
             "what a model counts cannot be exported, and it draws with it",
-            "Export its network alone: write that with charrnn slim --without-counts.",
+            "Export its network alone, made slim without counts.",
         )

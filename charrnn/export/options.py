@@ -51,6 +51,10 @@ class ExportOptions(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.novel, str):
+            raise SettingError(
+                "novel cannot be a str, which is one text", "Give a list of texts.", "novel"
+            )
         if self.bits not in BITS:
             raise SettingError(f"bits cannot be {self.bits}", "It may be 32, 16 or 8.", "bits")
         if self.prefix is not None and not _IDENTIFIER.fullmatch(self.prefix):
