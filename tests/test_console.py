@@ -146,6 +146,7 @@ def test_mypy_lets_nothing_to_a_terminal_that_was_not_made_visible(
     file.write_text(code)
     ran = subprocess.run(  # compiled code that must not crash those who test
         [sys.executable, "-m", "mypy", "--strict", str(file)],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
