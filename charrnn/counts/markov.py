@@ -50,7 +50,7 @@ HIGHEST = 7  # order
 class Budget:
     """How many symbols of a long text are looked at, so that time and memory have a bound."""
 
-    train: int = 10_000_000
+    train: int = 1_000_000
     held_out: int = 1 << 17
     pieces: int = PIECES
 

@@ -151,18 +151,6 @@ def _target(path: str | os.PathLike[str]) -> str:
 @contextmanager
 def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
     """A new file beside the target, with its mode; gone at the end unless it was renamed."""
-    file, temporary = _create(target)
-    try:
-        _take_after(target, temporary)
-        yield file, temporary
-    finally:
-        with suppress(OSError):  # after a write that failed, a close may fail too
-            file.close()
-        with suppress(OSError):
-            os.unlink(temporary)
-
-
-def _create(target: str) -> tuple[FileIO, str]:
     folder, name = os.path.split(target)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     mode = 0o600 if os.path.exists(target) else 0o666
@@ -171,10 +159,19 @@ def _create(target: str) -> tuple[FileIO, str]:
         # in two containers that share a folder two runs can have the same number.
         unique = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         temporary = os.path.join(folder, unique)
-        file = FileIO(os.open(temporary, flags, mode), "wb")
-        if _is_ours(file.fileno()):
-            return file, temporary
-        file.close()
+        file: FileIO | None = None
+        try:  # from before it is made: a signal may come as soon as it is
+            file = FileIO(os.open(temporary, flags, mode), "wb")
+            if _is_ours(file.fileno()):
+                _take_after(target, temporary)
+                yield file, temporary
+                return
+        finally:
+            with suppress(OSError):  # after a write that failed, a close may fail too
+                if file is not None:
+                    file.close()
+            with suppress(OSError):
+                os.unlink(temporary)
 
 
 def _is_ours(file: int) -> bool:
