@@ -4,6 +4,7 @@ python -m tests.benchmarks                         everything
 python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
+python -m tests.benchmarks minutes --corpus FILE   what longer runs bring, which takes longer still
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from importlib import import_module
 from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-LONG = ("chapter",)  # only where they are asked for
+LONG = ("chapter", "minutes")  # only where they are asked for
 
 
 def main() -> None:
@@ -25,7 +26,7 @@ def main() -> None:
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
     options = parser.parse_args()
-    given = {"step": [options.against], "chapter": [options.corpus]}
+    given = {"step": [options.against], **dict.fromkeys(LONG, [options.corpus])}
     prepare()  # before numpy: BLAS gets one thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:
