@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
     options = parser.parse_args()
-    given = {"step": [options.against], **dict.fromkeys(LONG, [options.corpus])}
+    given = {"step": [options.against], **{name: [options.corpus] for name in LONG}}
     prepare()  # before numpy: BLAS gets one thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:

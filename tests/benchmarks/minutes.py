@@ -1,4 +1,4 @@
-"""What longer runs bring: `--minutes` chooses sizes for the time there is, and reads on for so long.
+"""What longer runs bring: `--minutes` chooses sizes for the time there is, and ends in time.
 
 python -m tests.benchmarks minutes
 python -m tests.benchmarks minutes --corpus tinyshakespeare.txt
