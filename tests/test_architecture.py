@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("corpus", "counts", "network", "prediction", "seeding", "scoring", "settings"),
         "vocabulary",
     },
-    "counts": {"vocabulary"},
+    "counts": {"memory", "vocabulary"},
     "scoring": {
         *("corpus", "counts", "escaping", "graphemes", "network", "prediction", "settings"),
         "vocabulary",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from charrnn.counts import growing
 from charrnn.counts import model as counts_model
 from charrnn.counts import trie as trie_module
+from charrnn.counts import windows as windows_module
 from charrnn.counts.growing import GrowingCounts
 from charrnn.counts.markov import HIGHEST, surprisals
 from charrnn.counts.model import Counts
@@ -70,7 +71,8 @@ def test_the_trie_has_each_n_gram_as_often_as_it_occurs(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trie_module, "BLOCK", block)  # nor does it matter how
-        patch.setattr(trie_module, "WORD", word)
+        patch.setattr(windows_module, "BLOCK", block)
+        patch.setattr(windows_module, "WORD", word)
         trie = trie_of(learned, SYMBOLS, highest)
     line = [END, *learned.tolist()]
     found: dict[tuple[int, ...], int] = {}

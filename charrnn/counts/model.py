@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from charrnn.counts.sequence import Ids
 from charrnn.counts.smoothing import Floats, kneser_ney, level, varieties
-from charrnn.counts.trie import NONE, Nodes, Trie, in_a_word, trie_of
+from charrnn.counts.trie import NONE, Nodes, Trie, trie_of
+from charrnn.counts.windows import in_a_word
 from charrnn.vocabulary import END
 
 HIGHEST: Final = 9  # order; counting alone does best with 7, and beside a network with more
