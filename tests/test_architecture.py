@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "filling": {"network", "prediction", "sampling", "settings", "vocabulary"},
     "analysis": {"corpus", "counts", "network", "prediction", "sampling", "scoring", "vocabulary"},
     "presets": {"corpus", "settings"},
-    "cost": {"corpus", "network", "presets", "settings", "training"},
+    "cost": {"corpus", "counts", "network", "presets", "settings", "training"},
     "model_file": {"corpus", "counts", "network", "settings", "training", "vocabulary"},
     "blas": set(),
     "display": {"analysis", "escaping", "model_file", "scoring", "training"},

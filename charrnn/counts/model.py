@@ -39,8 +39,10 @@ class Counts:
         self.left: Floats = np.concatenate([one.left for one in levels])
         # the children of context i are first[i] .. first[i + 1]
         of_each = np.bincount(trie.keys // symbols, minlength=len(self.left))
-        self.first: Nodes = np.concatenate([[1], 1 + np.cumsum(of_each)])
-        self.last: Nodes = trie.keys % symbols  # symbol of each node, from node 1 on
+        self.first = np.ones(len(of_each) + 1, np.int32)
+        self.first[1:] += np.cumsum(of_each, dtype=np.int32)
+        self.last = np.empty(len(trie.keys), np.min_scalar_type(symbols))
+        np.remainder(trie.keys, symbols, out=self.last, casting="unsafe")  # symbols, from node 1 on
         self.ready = self._length_ready()  # contexts of so many symbols have a row
         self.rows = self._rows()
 

@@ -55,7 +55,7 @@ def varieties(trie: Trie, order: int) -> Numbers:
     parents, last = np.divmod(trie.keys[longer], trie.symbols)
     shorter = last + 1
     if order > 1:
-        shorter = trie.children(trie.suffix[parents], last, order)
+        shorter = trie.children(trie.suffix[parents].astype(np.int64), last, order)
     found = np.bincount(shorter - trie.starts[order], minlength=own.stop - own.start)
     return np.where(found > 0, found, trie.occurrences[own]).astype(np.uint32)
 

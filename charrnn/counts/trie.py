@@ -37,7 +37,9 @@ class Trie:
     starts: tuple[int, ...]  # [n] is the first node of order n; one more for where the last ends
     keys: Nodes  # (N,) of the nodes from 1 on, ascending: parent K + symbol
     occurrences: Numbers  # (N,) of the same
-    suffix: Nodes  # (M,) the context without its first symbol, of each node that may be a context
+    suffix: NDArray[
+        np.int32
+    ]  # (M,) the context without its first symbol, of each node that may be a context
 
     @property
     def highest(self) -> int:
@@ -67,17 +69,21 @@ def trie_of(sequence: Ids, symbols: int, highest: int) -> Trie:
     starts = [0, 1, 1 + symbols]
     keys = [np.arange(symbols, dtype=np.int64)]
     occurrences = [np.bincount(counted, minlength=symbols).astype(np.uint32)]
-    suffix = [np.zeros(1, np.int64), np.zeros(symbols, np.int64)]
-    node, before = windows.first(), 1  # at each window that of the order below, and what to add
+    suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
+    node = number = windows.first()  # at each window that of the order below
+    before = 1  # and what to add
     for order in range(2, highest + 1):
         begins, last, count, number = windows.of_order(order)
         parent = node[begins].astype(np.int64) + before
         keys.append(parent * symbols + last)
         occurrences.append(count)
-        shorter = suffix[-1][parent - starts[-2]]
-        suffix.append(_found(keys[-2], shorter * symbols + last, starts[-2]))
+        if order < highest:
+            shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
+            found = _found(keys[-2], shorter * symbols + last, starts[-2])
+            suffix.append(found.astype(np.int32))
         node, before = number, starts[-1] - 1
         starts.append(starts[-1] + len(begins))
+    del windows, node, number  # memory, before more is needed
     return Trie(
         symbols,
         tuple(starts),
