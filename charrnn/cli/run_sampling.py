@@ -40,6 +40,7 @@ class Tally:
     written: int = 0
     limited: int = 0  # of those
     temperature: float = 1.0
+    is_certain: bool = True  # nothing was left to chance
     lengths: dict[float, list[int]] | None = None  # by temperature, where asked for
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -94,6 +95,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         tally.temperature = temperature
+        tally.is_certain &= sampler.always_the_same
         samples = None if wishes is None else wishes.samples(sampler)
         if options.as_json:
             drawn = sampler.samples(range(options.count)) if samples is None else samples
@@ -297,8 +299,13 @@ def check_all_are_there(tally: Tally, options: Options, times: int) -> None:
         f"of {options.longest} characters or less": options.longest,
     }
     wished = " and ".join(wish for wish, is_so in wishes.items() if is_so)
+    given_up = f"gave up {asked - tally.written:,} of {asked:,} samples"
+    if tally.is_certain:
+        raise CharrnnError(
+            f"{given_up}: each draw is the same, and no other is {wished}",
+            "Leave --top-k 1 out, or -t 0.",
+        )
     raise CharrnnError(
-        f"gave up {asked - tally.written:,} of {asked:,} samples: {ATTEMPTS} draws brought nothing"
-        f" {wished}",
+        f"{given_up}: {ATTEMPTS} draws brought nothing {wished}",
         "Ask for fewer, or raise the temperature with -t.",
     )
