@@ -20,12 +20,12 @@ def check_known(
             f"{kind} cannot end texts by {head}", f"It can end them by {names(heads)}."
         )
     size = architecture.symbols, architecture.hidden, architecture.layers
-    known = Architecture(*size, cell, head).shapes
-    others = [name for name in architecture.shapes if name not in known]
-    if architecture.shapes != known:
+    known = Architecture(*size, cell, head)
+    if architecture.shapes != known.shapes:
+        others = [name for name in architecture.inputs if name not in known.inputs]
         raise ExportError(
-            f"{kind} cannot hold a network with {', '.join(others) or 'more inputs'}",
-            "Train one without extra inputs.",
+            f"{kind} cannot hold a network that reads more than characters: {', '.join(others)}",
+            "Train one without that.",
         )
 
 
