@@ -217,7 +217,12 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     Path("numbers.txt").write_text("".join(f"{n}\n" for n in range(99)))
     program.train("numbers.txt", "-m", "numbers.npz")
     line = ("-m", "model.npz", "-m", "numbers.npz")
-    program.refuses("sample", *line, what="not the same vocabulary", hint="one vocabulary")
+    program.refuses(
+        "sample",
+        *line,
+        what="numbers.npz has not the vocabulary of model.npz",
+        hint="one vocabulary",
+    )
     ran = program.run("eval", "names.txt", *line)
     assert ran.status == 0
     assert "they are set side by side, and not mixed" in ran.err

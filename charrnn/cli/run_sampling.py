@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,10 +14,10 @@ from charrnn.cli import thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.sample_output import Frame, Samples, style_for
 from charrnn.corpus.reading import Reading, blocks
-from charrnn.errors import CharrnnError, SettingError
+from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.escaping import Visible, encodable
 from charrnn.model import Model
-from charrnn.prediction.predictor import Predictor, together
+from charrnn.prediction.predictor import OTHER_VOCABULARY, Predictor, together
 from charrnn.runs import load
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
@@ -77,6 +77,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
         file.check(*(os.path.join(os.curdir, path) for path in options.models), *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
+    check_same_vocabulary(options, models)
     predictor = together([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
@@ -110,6 +111,14 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_all_are_there(tally, options, len(temperatures))
+
+
+def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
+    """Raise ModelFileError, with its name, where a model knows other characters than the first."""
+    first = options.models[0]
+    for path, model in zip(options.models, models, strict=True):
+        if model.vocabulary.characters != models[0].vocabulary.characters:
+            raise ModelFileError(f"{path} has not the vocabulary of {first}", OTHER_VOCABULARY)
 
 
 def no_longer_than(longest: int | None, prime: str, config: SampleConfig) -> SampleConfig:
