@@ -22,11 +22,12 @@ def check_known(
     size = architecture.symbols, architecture.hidden, architecture.layers
     known = Architecture(*size, cell, head)
     if architecture.shapes != known.shapes:
-        others = [name for name in architecture.inputs if name not in known.inputs]
-        raise ExportError(
-            f"{kind} cannot hold a network that reads more than characters: {', '.join(others)}",
-            "Train one without that.",
-        )
+        inputs = [name for name in architecture.inputs if name not in known.inputs]
+        others = [name for name in architecture.shapes if name not in known.shapes]
+        what = f"that reads more than characters: {', '.join(inputs)}"
+        if not inputs:
+            what = f"with {', '.join(others) or 'arrays of other shapes'}"
+        raise ExportError(f"{kind} cannot hold a network {what}", "Train one without that.")
 
 
 def names(known: Collection[str]) -> str:
