@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from charrnn.corpus.corpus import Corpus
+from charrnn.counts.model import READY
 from charrnn.errors import CorpusError, DivergedError
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings.training import Fitted
@@ -21,7 +22,7 @@ from charrnn.training.optimizers import MOMENTS
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in
-COUNTING = 50  # bytes for each symbol that is counted: its n-grams, and rows made of them
+COUNTING = 50  # bytes for each symbol that is counted, or its n-grams
 TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
 
 
@@ -64,8 +65,14 @@ def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     if architecture.cell.feedback is not None:  # the plain network alike to it, and its gradient
         own += 2 * architecture.plain.parameter_count * config.workers
     numbers += config.members * own
-    counted = COUNTING * min(len(corpus.train.ids), COUNTED) if config.counts else 0
-    return int(ALONE + 4 * numbers + text_bytes(corpus) + counted)
+    counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
+    return int(ALONE + 4 * numbers + text_bytes(corpus) + counting)
+
+
+def counting_bytes(size: int, symbols: int) -> int:
+    """About as much memory as the counts of a text take: its n-grams, and rows made of them."""
+    size = min(size, COUNTED)
+    return COUNTING * size + 2 * 8 * min(READY, size * symbols)
 
 
 def text_bytes(corpus: Corpus) -> int:

@@ -98,8 +98,8 @@ class Model:
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
 
     def __repr__(self) -> str:
-        size, best = self.parameters.architecture, self.trained.best_nats_per_character
-        loss = "" if best is None else f", {best:.3f} nats per character"
+        size, best = self.parameters.architecture, self.trained.best
+        loss = "" if best is None else f", {best[1]:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
         several = 1 + len(self.trained.others_learned)
         networks = f"{several} of {layers}" if several > 1 else layers

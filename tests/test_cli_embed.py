@@ -92,3 +92,16 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
 def test_what_cannot_be_is_refused(trained: Program, args: list[str], what: str, hint: str) -> None:
     status = 2 if what.startswith("--") else 1
     trained.refuses("embed", *args, what=what, hint=hint, status=status, stdin=b"")
+
+
+def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
+    names = (well_trained / "names.txt").read_bytes()
+    named = well_trained.run("embed", "names.txt").out
+    assert well_trained.run("embed", child=True, stdin=names).out == named
+    held_out = well_trained.run("embed").out
+    assert well_trained.run("embed", "--held-out", child=True, stdin=names).out == held_out
+    empty = well_trained.run("embed", child=True, stdin=b"")
+    assert empty.out == held_out
+    empty.says("standard input is empty: what was held out in training is read")
+    what, hint = "--held-out and names.txt exclude each other", "Leave one of them out."
+    well_trained.refuses("embed", "names.txt", "--held-out", what=what, hint=hint, status=2)

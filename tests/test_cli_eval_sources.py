@@ -38,7 +38,7 @@ def test_a_file_at_standard_input_is_read(well_trained: Program) -> None:
         assert (ran.json["text"], ran.json["characters"]) == ("standard input", 4)
         again = well_trained.run("eval", "--json", stdin=file, child=True)  # it is at its end
     assert again.json["text"] == HELD_OUT
-    assert "standard input is empty: what was held out in training is scored" in again.err
+    assert "standard input is empty: what was held out in training is read" in again.err
 
 
 @posix
@@ -120,11 +120,35 @@ def test_models_of_other_corpora_are_warned_of(two: Program) -> None:
     assert "more.npz may have learned some of what model.npz did not see" in ran.err
 
 
+@pytest.mark.parametrize("option", ["--per-example", "--per-char", "--top=9"])
+def test_rows_of_two_models_are_of_both_together(two: Program, option: str) -> None:
+    names = "".join(f"{name}\n" for name in ("anna", "bob", "clara"))
+    write(names, "three.txt")
+    ran = two.run("eval", "three.txt", *TWO, option, "--json")
+    assert ran.status == 0
+    assert "together" in ran.err
+    nats = sum(row["nats"] for row in ran.rows)
+    assert nats == pytest.approx(scored(two, "three.txt", *TWO)["nats"])
+    assert nats != pytest.approx(scored(two, "three.txt")["nats"])
+
+
+def test_a_page_and_an_alarm_of_two_models_are_of_both_together(two: Program) -> None:
+    assert two.run("eval", "names.txt", *TWO, "--html", "x.html").status == 0
+    assert "together" in Path("x.html").read_text()
+    rows = two.run("eval", "names.txt", *TWO, "--per-example", "--json").rows
+    most = max(row["bits_per_character"] for row in rows)
+    assert two.run("eval", "names.txt", *TWO, "--above", str(most - 0.01)).status == 3
+    assert two.run("eval", "names.txt", *TWO, "--above", str(most + 0.01)).status == 0
+
+
 @pytest.mark.parametrize("option", ["--per-example", "--per-char", "--html=x", "--above=1"])
-def test_rows_are_of_one_model(well_trained: Program, option: str) -> None:
-    what, hint = f"{option.partition('=')[0]} is for one model", "Name it alone with -m."
-    line = ("eval", "names.txt", *TWO, option)
-    well_trained.refuses(*line, what=what, hint=hint, status=2)
+def test_there_are_no_rows_of_what_cannot_be_mixed(two: Program, option: str) -> None:
+    write("".join(f"{n}\n" for n in range(99)), "numbers.txt")
+    two.train("numbers.txt", "-m", "numbers.npz").says()
+    name = option.partition("=")[0]
+    what = f"{name} is for models that can be mixed, and numbers.npz has not the vocabulary of"
+    line = ("eval", "names.txt", "-m", "model.npz", "-m", "numbers.npz", option)
+    two.refuses(*line, what=what, hint="Name one alone with -m.")
 
 
 def test_the_variable_names_one_model_whatever_is_in_its_name(well_trained: Program) -> None:

@@ -101,6 +101,25 @@ def test_what_makes_no_sense_is_wrong_usage(
     trained.refuses("export", *line, what=what, hint=hint, status=2)
 
 
+CALLED = {
+    "h": "a C header",
+    "html": "a page",
+    "mjs": "a JavaScript module",
+    "onnx": "an ONNX graph",
+    "safetensors": "a safetensors file",
+}
+
+
+@pytest.mark.parametrize("suffix", CALLED)
+def test_what_a_kind_cannot_hold_is_said_of_that_kind(program: Program, suffix: str) -> None:
+    program.train("names.txt", "--clock").says()
+    program.refuses(
+        *("export", f"names.{suffix}"),
+        what=f"{CALLED[suffix]} cannot hold a network that reads more than characters: clock",
+        hint="Train one without that.",
+    )
+
+
 def test_nothing_is_replaced_but_by_force(trained: Program) -> None:
     Path("names.html").write_text("a page of somebody else")
     hint = "Name another file, or add --force to replace it."

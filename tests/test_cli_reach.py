@@ -115,3 +115,16 @@ def test_what_cannot_be_is_refused(
     trained: Program, args: list[str], what: str, hint: str, status: int
 ) -> None:
     trained.refuses("reach", *args, what=what, hint=hint, status=status, stdin=b"")
+
+
+def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
+    names = (well_trained / "names.txt").read_bytes()
+    named = well_trained.run("reach", "names.txt", "--json").json
+    assert well_trained.run("reach", "--json", child=True, stdin=names).json == named
+    held_out = well_trained.run("reach", "--json").json
+    ran = well_trained.run("reach", "--json", "--held-out", child=True, stdin=names)
+    assert ran.json == held_out
+    two = ("reach", "-m", "model.npz", "-m", "model.npz")
+    what = "standard input can be read only once"
+    hint = "Name a file as the text, or take what was --held-out."
+    well_trained.refuses(*two, child=True, stdin=names, what=what, hint=hint, status=2)

@@ -261,6 +261,16 @@ def test_what_cannot_be_drawn_is_given_up_and_said(
     assert "gave up 2 of 3 samples: 101 draws brought nothing unique" in done.err
 
 
+def test_where_each_draw_is_the_same_that_is_said(tmp_path: Path, program: Program) -> None:
+    model = saved(independent({"a": 0.6, "b": 0.3, END: 0.1}), tmp_path / "m.npz")
+    for how in (("--top-k", "1"), ("-t", "0")):
+        done = sampled(program, model, *how, "--unique", "-n", "50", "--max-chars", "300")
+        assert (done.status, done.out) == (1, "a" * 300 + "\n")
+        assert "gave up 49 of 50 samples: each draw is the same, and no other is unique" in done.err
+    done = sampled(program, model, "--unique", "-n", "50", "-t", "0,1", "--max-chars", "9")
+    assert "gave up 49 of 100 samples: 101 draws brought nothing unique" in done.err
+
+
 def test_a_pipe_gets_the_exact_characters(tmp_path: Path, program: Program) -> None:
     for text in ("\x1b[31m", "[/b]", ":smile", "a\u202eb", "e\u0301👩\u200d👧", "\r\x00\x9b"):
         model = saved(speller(text), tmp_path / f"{len(text)}{ord(text[0])}.npz")

@@ -11,6 +11,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import DamagedModelError
+from charrnn.model_file import checkpoint
 from charrnn.scoring.score import NATS_IN_A_BIT
 from tests.evaluating import scored
 from tests.faults import forging
@@ -165,6 +166,30 @@ def test_check_ups_say_what_both_make_of_it(program: Program) -> None:
     assert "both" in ran.err.split("to beat")[1]
 
 
+def test_the_best_of_several_is_one_figure_wherever_it_is_told(program: Program) -> None:
+    line = ("train", "names.txt", "--members", "3", "--hidden", "6", "--layers", "1", "--lr", "0.3")
+    summary = program.run(*line, "--epochs", "5", "--check-every", "5", "--json").json
+    bests = [one.best for one in checkpoint.load(Path("model.npz")).states]
+    losses = [best.nats_per_character for best in bests if best is not None]
+    assert len(set(losses)) == 3
+    mean, step = sum(losses) / 3, max(best.step for best in bests if best is not None)
+    told = program.run("info", "--json").json["best"]
+    assert {key: summary["best"][key] for key in told} == told
+    assert told["nats_per_character"] == mean
+    assert told["step"] == step
+    words = f"{mean:.3f} nats or"
+    assert f"best       {words}" in program.run("info").out
+    said = program.run(*line, "--epochs", "5", "--check-every", "5", "--force").out
+    assert f"best       {words}" in said
+    assert "each of 3 alone, in the mean" in " ".join(said.split())
+    assert f"{mean:.3f} nats per character" in repr(charrnn.load("model.npz"))
+    together = program.run("eval", "--json").json["nats_per_character"]
+    assert summary["parts"]["network"]["nats_per_character"] == pytest.approx(together)
+    assert f"together   {together:.3f} nats" in said
+    program.run("slim", "slim.npz").says()
+    assert program.run("info", "-m", "slim.npz", "--json").json["best"] == told
+
+
 def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None:
     def spoil(facts: forging.Facts, arrays: forging.Arrays) -> None:
         arrays["counted"][...] = 0xFF
@@ -192,7 +217,12 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     Path("numbers.txt").write_text("".join(f"{n}\n" for n in range(99)))
     program.train("numbers.txt", "-m", "numbers.npz")
     line = ("-m", "model.npz", "-m", "numbers.npz")
-    program.refuses("sample", *line, what="not the same vocabulary", hint="one vocabulary")
+    program.refuses(
+        "sample",
+        *line,
+        what="numbers.npz has not the vocabulary of model.npz",
+        hint="one vocabulary",
+    )
     ran = program.run("eval", "names.txt", *line)
     assert ran.status == 0
     assert "they are set side by side, and not mixed" in ran.err

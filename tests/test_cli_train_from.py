@@ -72,6 +72,19 @@ def test_what_contradicts_the_model_is_refused_with_both_values(program: Program
         status=2,
     )
     program.refuses(
+        *("train", "others.txt", "--from", "old.npz", "--clock"),
+        what="--clock contradicts the model to start from, which was trained without it",
+        hint="Leave it out",
+        status=2,
+    )
+    program.train("others.txt", "-m", "output.npz", "--cell", "output")
+    program.refuses(
+        *("train", "others.txt", "--from", "output.npz", "--teacher-forcing"),
+        what="--teacher-forcing contradicts the model to start from, which was trained without it",
+        hint="Leave it out",
+        status=2,
+    )
+    program.refuses(
         *("train", "--resume", "--from", "old.npz"),
         what="--resume and --from exclude each other",
         hint="Leave one",

@@ -150,7 +150,11 @@ HINTS = {
         ("--threads 2", "--threads 2 contradicts model.npz, which has 1"),
         ("--batch 3", "--batch 3 contradicts model.npz, which has 4"),
         ("--bptt 0", "--bptt 7 contradicts model.npz, which has 6"),
-        ("--carry", "--carry True contradicts model.npz, which has False"),
+        ("--carry", "--carry contradicts model.npz, which was trained without it"),
+        ("--clock", "--clock contradicts model.npz, which was trained without it"),
+        ("--counts", "--counts contradicts model.npz, which was trained without it"),
+        ("--stride 2", "--stride 2 contradicts model.npz, which has none"),
+        ("--own-inputs 0.5", "--own-inputs 0.5 contradicts model.npz, which has 0"),
         ("--optimizer sgd", "--optimizer sgd contradicts model.npz, which has adam"),
         ("--check-every 9", "--check-every 9 contradicts model.npz, which has 20"),
         ("--epochs 2", "--epochs 2 contradicts model.npz, which has 3"),
@@ -174,6 +178,12 @@ def test_what_contradicts_the_run_is_refused_with_both_values(
     assert error == f"charrnn: error: {what}"
     assert hint == HINTS.get(options, ANEW)
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_what_was_trained_with_an_option_is_not_gone_on_with_without_it(program: Program) -> None:
+    assert program.run(*BRIEF, "--carry").status == 0
+    what = "--reset contradicts model.npz, which was trained with --carry"
+    program.refuses("train", "--resume", "--reset", what=what, hint=ANEW)
 
 
 def test_a_corpus_that_has_moved_is_found_where_it_is_named(program: Program) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from charrnn.cost import counting_bytes
 from charrnn.counts import growing
 from charrnn.counts import model as counts_model
 from charrnn.counts import trie as trie_module
+from charrnn.counts import windows as windows_module
 from charrnn.counts.growing import GrowingCounts
 from charrnn.counts.markov import HIGHEST, surprisals
 from charrnn.counts.model import Counts
@@ -18,6 +23,7 @@ from charrnn.counts.sequence import break_of, sequence_of
 from charrnn.counts.smoothing import Floats, Rule
 from charrnn.counts.trie import NONE, trie_of
 from charrnn.vocabulary import END, Ids
+from tests.child import answer
 
 SYMBOLS = 5
 texts = st.lists(st.integers(0, SYMBOLS - 1), max_size=60).map(lambda ids: np.array(ids, np.uint8))
@@ -70,7 +76,8 @@ def test_the_trie_has_each_n_gram_as_often_as_it_occurs(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trie_module, "BLOCK", block)  # nor does it matter how
-        patch.setattr(trie_module, "WORD", word)
+        patch.setattr(windows_module, "BLOCK", block)
+        patch.setattr(windows_module, "WORD", word)
         trie = trie_of(learned, SYMBOLS, highest)
     line = [END, *learned.tolist()]
     found: dict[tuple[int, ...], int] = {}
@@ -87,6 +94,33 @@ def test_the_trie_has_each_n_gram_as_often_as_it_occurs(
         assert node[0] != NONE
         assert trie.occurrences[node[0] - 1] == times
     assert np.count_nonzero(trie.occurrences) == len(found)
+
+
+PEAK = """
+import json, re, sys, sysconfig
+from pathlib import Path
+import numpy as np
+from charrnn.counts.model import Counts
+
+def peak():
+    return 1024 * int(re.search("VmHWM:(.*) kB", Path("/proc/self/status").read_text())[1])
+
+sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+text = b"".join(source.read_bytes() for source in sources)[:int(sys.argv[1])]
+used, ids = np.unique(np.frombuffer(text, np.uint8), return_inverse=True)
+ids = ids.astype(np.uint8)
+before = peak()
+Counts(ids, len(used))
+print(json.dumps([peak() - before, len(ids), len(used)]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize("size", [50_000, 2_000_000])
+def test_counts_take_about_the_memory_that_a_plan_says(size: int) -> None:
+    taken, learned, symbols = json.loads(answer(PEAK, str(size)))
+    assert learned == size
+    assert taken < counting_bytes(size, symbols) < 2 * taken
 
 
 def test_no_context_reaches_across_a_break() -> None:

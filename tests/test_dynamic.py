@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,13 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from charrnn.counts.growing import GrowingCounts
+from charrnn.counts.model import Counts
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import initial
+from charrnn.network.parameters import Array, Parameters, initial
 from charrnn.network.unfolded import Unfolded, Window
+from charrnn.prediction.predictor import Predictor, Use
 from charrnn.scoring import dynamic
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
+from charrnn.scoring.mixed_scorer import MixedScorer
+from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, Ids, Vocabulary
 
@@ -127,3 +133,89 @@ def test_numbers_are_pulled_back_to_where_they_began(monkeypatch: pytest.MonkeyP
     windows = len(REFRAIN) // STEPS
     assert farthest(1.0) <= 0.001 * math.sqrt(windows)  # no farther than one step goes
     assert farthest(1.0) < 0.5 * farthest(0.0)
+
+
+# Causality: who reads on does not know what is to come
+
+
+TEXT = encode("abcabbccabacabcc" * 8)
+COUNTED = encode("abcacbbacabc" * 20)
+
+
+def mixture(use: Use) -> MixedScorer:
+    """A network that learns and counts that grow while they read, or one of both."""
+    counts = Counts(COUNTED, ABC.symbols)
+    return MixedScorer(Predictor((model(),), counts, use), rate=0.01, ranking=True)
+
+
+READERS: dict[str, Callable[[], DynamicScorer | MixedScorer]] = {
+    "a network alone": lambda: DynamicScorer(model(), 0.01, ranking=True),
+    "network": lambda: mixture("network"),
+    "counts": lambda: mixture("counts"),
+    "both": lambda: mixture("both"),
+    "several": lambda: MixedScorer(Predictor((model(), model(2))), rate=0.01, ranking=True),
+}
+
+
+def knows_nothing_of_what_is_to_come(scorer: DynamicScorer | MixedScorer, place: int) -> bool:
+    """Whether another symbol at that place leaves all that was said before it as it was."""
+    changed = TEXT.copy()
+    changed[place] = 2 + (changed[place] - 1) % 3
+    assert changed[place] != TEXT[place]
+    said = []
+    for ids in (TEXT, changed):
+        scorer.begin()
+        nats, ranks = scorer.read(ids)
+        assert ranks is not None
+        said.append((nats, ranks))
+    (nats, ranks), (others, other_ranks) = said
+    assert (nats[place:] != others[place:]).any()
+    is_same = (nats == others) & (ranks == other_ranks)
+    return bool(is_same[:place].all())
+
+
+@pytest.mark.parametrize("who", READERS)
+@pytest.mark.parametrize("place", [1, STEPS - 1, STEPS, STEPS + 1, 3 * STEPS + 7, 126])
+def test_a_later_character_changes_no_earlier_nat(who: str, place: int) -> None:
+    assert knows_nothing_of_what_is_to_come(READERS[who](), place)
+
+
+def learning_first(scorer: DynamicScorer) -> None:
+    """Let it learn from a window before it says what the window cost: the order that is wrong."""
+    right = scorer._seen.nats
+
+    def wrong(p: Parameters, window: Window) -> Array:
+        if len(window.x) == STEPS:
+            scorer._learned.nats_and_gradient(p, window, scorer._gradient, 1 / STEPS)
+            p.flat[...] -= 0.01 * scorer._gradient.flat
+        return right(p, window)
+
+    scorer._seen.nats = wrong  # type: ignore[method-assign]
+
+
+def test_a_network_that_learns_before_it_speaks_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin = DynamicScorer.begin
+
+    def beginning_wrongly(scorer: DynamicScorer) -> None:
+        begin(scorer)
+        learning_first(scorer)
+
+    monkeypatch.setattr(DynamicScorer, "begin", beginning_wrongly)
+    for who in ("a network alone", "network", "both", "several"):
+        assert not knows_nothing_of_what_is_to_come(READERS[who](), STEPS + 9)
+
+
+def test_counts_that_count_before_they_speak_are_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = GrowingCounts.read
+
+    def counting_first(counts: GrowingCounts, ids: Ids) -> Floats:
+        read(counts, ids)
+        return read(counts, ids)
+
+    monkeypatch.setattr(GrowingCounts, "read", counting_first)
+    for who in ("counts", "both"):
+        assert not knows_nothing_of_what_is_to_come(READERS[who](), STEPS + 9)

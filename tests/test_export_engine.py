@@ -124,14 +124,14 @@ def test_a_cell_or_a_head_that_it_does_not_know_is_refused_by_name(
         check_known(Architecture(5, 4, 1, "tanh", "bell"), "a page", CELLS, HEADS)
 
 
-def test_a_network_with_other_inputs_is_refused_by_their_name() -> None:
-    class WithClock(Architecture):
+def test_a_network_with_other_arrays_is_refused_by_their_name() -> None:
+    class WithMore(Architecture):
         @property
         def shapes(self) -> dict[str, tuple[int, ...]]:
             return {**super().shapes, "T1": (1, self.hidden)}
 
     with pytest.raises(ExportError, match="a network with T1"):
-        check_known(WithClock(5, 4, 1), "a page", CELLS, HEADS)
+        check_known(WithMore(5, 4, 1), "a page", CELLS, HEADS)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import exp, log
 from typing import Literal
 
@@ -13,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from charrnn.counts import tallies, windows
 from charrnn.counts.markov import Baseline, Budget, baselines, surprisals
+from charrnn.counts.model import Counts, CountsReader
+from charrnn.counts.sequence import break_of, sequence_of
 
 Example = tuple[int, ...]  # without its END
 Smoothing = Literal["kneser-ney", "witten-bell"]
@@ -78,6 +82,18 @@ def discounts(n: Counter[int]) -> tuple[float, ...]:
     return tuple(discount(j) for j in (1, 2, 3))
 
 
+@contextmanager
+def counted_in_small_shares() -> Iterator[None]:
+    """As a text is of which there are many: windows in blocks, shares, and several words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tallies, "SHARE", 16)
+        patch.setattr(tallies, "MOST", 5)
+        patch.setattr(tallies, "BLOCK", 7)
+        patch.setattr(windows, "BLOCK", 3)
+        patch.setattr(windows, "WORD", 9)
+        yield
+
+
 def assert_agrees(train: Sequence[Example], text: Sequence[Example], symbols: int) -> None:
     ladder = list(surprisals(encode(train), encode(text), symbols))
     assert [level.order for level in ladder] == [1, 2, 3, 4, 5, 6, 7]
@@ -111,10 +127,40 @@ def test_every_order_agrees_with_dictionaries(train: list[Example], text: list[E
     assert_agrees(train, text, SYMBOLS)
 
 
+@given(examples_of(A, B, C, most=20), examples_of(UNKNOWN, A, B, C))
+@settings(max_examples=30, deadline=None)
+def test_it_makes_no_difference_in_how_many_shares_a_text_is_counted(
+    train: list[Example], text: list[Example]
+) -> None:
+    with counted_in_small_shares():
+        assert_agrees(train, text, SYMBOLS)
+
+
 @pytest.mark.parametrize("length", [4, 15, 400])
 def test_it_agrees_too_where_the_discounts_come_from_the_text(length: int) -> None:
     text = a_text_with_habits(seed=length, lines=2400 // length, length=length)
     assert_agrees(text[: -len(text) // 5], text[-len(text) // 5 :], symbols=12)
+
+
+@pytest.mark.parametrize(("symbols", "most"), [(511, 900), (512, 225), (1_112_066, 100)])
+def test_fewer_are_counted_where_a_window_takes_more_words(symbols: int, most: int) -> None:
+    assert Budget(train=900).to_learn(symbols) == most
+
+
+def test_of_a_torn_text_it_knows_what_a_table_of_all_n_grams_knows() -> None:
+    whole = encode([sum(a_text_with_habits(seed=5, lines=60, length=30), ())])
+    text = encode([sum(a_text_with_habits(seed=6, lines=9, length=30), ())])
+    torn = sequence_of(whole, 12, 400, 4)
+    assert np.count_nonzero(torn == break_of(12)) == 3
+    table = Counts(torn, 12, 7)
+    p = CountsReader(table).read(text)[np.arange(len(text)), text]
+    budget = Budget(train=400, pieces=4)
+    found = [list(surprisals(whole, text, 12, budget=budget))[-1].kneser_ney]
+    with counted_in_small_shares():  # with four words a window, of which fewer are counted
+        budget = Budget(train=400 * 16, pieces=4)
+        found += [list(surprisals(whole, text, 12, budget=budget))[-1].kneser_ney]
+    for nats in found:
+        np.testing.assert_allclose(nats, -np.log(p), rtol=1e-9)
 
 
 @given(examples_of(A, B, C), st.lists(st.sampled_from([UNKNOWN, A, B, C]), max_size=8).map(tuple))

@@ -16,7 +16,7 @@ Numbers = NDArray[np.float64]
 
 
 def table(seed: int = 0, attempt: int = 0) -> Numbers:
-    return uniform(keys(seed, range(SAMPLES), attempt), 0, STEPS)
+    return uniform(keys(seed, range(SAMPLES), [attempt]), 0, STEPS)
 
 
 def chi_square(counts: NDArray[Any]) -> float:

@@ -3,11 +3,22 @@
 import random
 import tracemalloc
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
 from charrnn.corpus.segmentation import Cut, cut
-from charrnn.sampling.redrawing import ATTEMPTS, IN_VAIN, Known, growing_groups, mark_of, redrawn
+from charrnn.network.grid import Array64
+from charrnn.prediction.predictor import Steps
+from charrnn.sampling.redrawing import (
+    ATTEMPTS,
+    IN_VAIN,
+    Known,
+    doubling,
+    growing_groups,
+    mark_of,
+    redrawn,
+)
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
 from tests.speaking import END, babbler, independent, speller
 
@@ -116,6 +127,37 @@ def test_a_hopeless_case_is_given_up() -> None:
     assert drawn(sampler, 1_000_000, unique=True) == ["abc"] + [None] * IN_VAIN
 
 
+class Counting:
+    """What makes steps, and counts them."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps, self.count = steps, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._steps, name)
+
+    def step(self, *args: Any) -> Array64:
+        self.count += 1
+        return self._steps.step(*args)
+
+
+@pytest.mark.parametrize(("how", "passes"), [({"top_k": 1}, 2), ({"temperature": 1e-6}, 80)])
+def test_a_hopeless_case_is_soon_known(how: dict[str, Any], passes: int) -> None:
+    config = SampleConfig(seed=1, max_characters=200, **how)
+    sampler = Sampler(independent({"a": 0.6, "b": 0.4}), config)
+    sampler._stepper = counting = Counting(sampler._stepper)
+    assert drawn(sampler, 50, unique=True) == ["a" * 200] + [None] * IN_VAIN
+    assert counting.count <= passes * 200
+
+
+def test_attempts_are_the_same_one_by_one_and_side_by_side() -> None:
+    sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=9))
+    sampler.group = 5
+    apart = [sample for attempt in range(3, 20) for sample in sampler.samples([7], attempt)]
+    assert list(sampler.attempts(7, range(3, 20))) == apart
+    assert [list(one) for one in doubling(3, 12)] == [[3], [4, 5], [6, 7, 8, 9], [10, 11]]
+
+
 def test_a_rare_text_is_found_within_the_attempts() -> None:
     odds = {"a": 0.1, "b": 0.9}
     sampler = Sampler(independent(odds), SampleConfig(seed=1, max_characters=1))
@@ -131,5 +173,5 @@ def test_most_redraws_of_a_thousand_are_made_side_by_side() -> None:
 
 def test_groups_grow() -> None:
     groups: Iterable[range] = growing_groups(100, 40)
-    assert [len(group) for group in groups] == [10, 20, 40, 30]
+    assert [len(group) for group in groups] == [11, 22, 40, 27]
     assert [n for group in growing_groups(100, 40) for n in group] == list(range(100))

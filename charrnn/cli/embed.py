@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options, standard_input, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, check_read_once, flag, group, like
 from charrnn.errors import SettingError
+from charrnn.settings.common import CORPUS
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import File, setting
 
@@ -22,7 +23,7 @@ charrnn embed names.txt | head -n 2
 charrnn embed names.txt -o names.npy
 
 # one text alone
-echo Tyrannosaurus | charrnn embed - | jq -c .vector
+echo Tyrannosaurus | charrnn embed | jq -c .vector
 """
 
 
@@ -32,9 +33,10 @@ class Options:
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
-        "What to read: files, or - for standard input. Without any, the part of the corpus that"
-        " was held out in training.",
+        "What to read: files, or - for standard input, which is read as well where it is a pipe or"
+        " a file and no TEXT is named. Else it is what was held out in training.",
     )
+    held_out: bool = flag("Read what was held out in training, whatever is piped.", panel=CORPUS)
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
@@ -50,6 +52,10 @@ class Options:
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other, or lead nowhere."""
+        if self.held_out and self.sources:
+            raise SettingError(
+                f"--held-out and {self.sources[0]} exclude each other", "Leave one of them out."
+            )
         given = [*(["examples"] if self.examples else []), *self.reading]
         if given and not self.sources:
             raise SettingError(
@@ -84,9 +90,12 @@ def embed(options: Options) -> None:
     There is a line of JSON for each example, with its text and its vector; with -o there is an
     array (examples, units) of 32-bit numbers instead. Blank lines are no examples.
     """
+    console = Console(options.quiet)
+    if not options.sources and not options.held_out and standard_input.has_text(console):
+        options = replace(options, sources=("-",))
     options.check()
     thread_count.prepare(1)
 
     from charrnn.cli.run_embedding import run  # numpy comes with it, and must find the threads set
 
-    run(options, Console(options.quiet))
+    run(options, console)

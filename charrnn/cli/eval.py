@@ -124,6 +124,18 @@ class Options:
         return self.per_example or self.top is not None
 
     @property
+    def of_one(self) -> str:
+        """The option that shows what one distribution says, if there is one."""
+        asked = {
+            "--per-example": self.per_example,
+            "--top": self.top is not None,
+            "--per-char": self.per_char,
+            "--above": self.above is not None,
+            "--html": self.html is not None,
+        }
+        return next((option for option, is_so in asked.items() if is_so), "")
+
+    @property
     def shows_rows(self) -> bool:
         """Whether stdout is taken by more than the sums."""
         return self.shows_examples or self.per_char
@@ -147,7 +159,6 @@ class Options:
         if self.top is not None and self.sort == "input":
             raise SettingError("--top is for sorted rows", "Leave --sort input out.")
         self.check_text()
-        self.check_models()
         for model in self.models:
             self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
         self.check_page(*self.sources)
@@ -166,19 +177,6 @@ class Options:
             )
         check_read_once(self.sources)
 
-    def check_models(self) -> None:
-        """Raise SettingError where several are asked for what one alone can show."""
-        alone = {
-            "--per-example": self.per_example,
-            "--top": self.top,
-            "--per-char": self.per_char,
-            "--above": self.above is not None,
-            "--html": self.html,
-        }
-        for option, value in alone.items():
-            if value and len(self.models) > 1:
-                raise SettingError(f"{option} is for one model", "Name it alone with -m.")
-
     def check_page(self, *sources: str) -> None:
         """Raise SettingError where the page would take the place of one of these."""
         if self.html is not None and any(would_replace(self.html, source) for source in sources):
@@ -191,7 +189,9 @@ def evaluate(options: Options) -> None:
     Each example costs the nats of its characters and of its end, and the mean over both is the
     loss. A character that the model has never seen costs what naming it among all of Unicode
     costs, so no text is impossible. The result is the same to the last bit whatever the threads
-    are and however the text arrives, but with --fast.
+    are and however the text arrives, but with --fast. A model of train --carry reads the examples
+    as one stream, each going on from the one before: what it costs is not what charrnn sample says
+    of the same text, which begins anew.
 
     With --json there is one object; with --per-example or --per-char one a line. There the number
     of an example is the line of its file on which it begins (lines that --errors skipped are not

@@ -64,8 +64,10 @@ def of_bits(nats: float) -> str:
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
 
 
-def of_held_out(nats: float, step: int | None) -> str:
-    """The loss of the best check-up in all units, and when it was."""
+def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
+    """The loss of the best check-up in all units, and when it was; a mean for several networks."""
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
+    if networks > 1:
+        where = f"each of {networks} alone, in the mean, by step {step or 0:,}"
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"

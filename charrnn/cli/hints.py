@@ -87,10 +87,11 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
     return what, hint
 
 
-def option_for(name: str) -> str:
-    """What is typed for a setting: --threads for workers."""
+def option_for(name: str, *, denied: bool = False) -> str:
+    """What is typed for a setting, or to have it not: --threads for workers, --reset for carry."""
     for config in (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions):
         one = settings_of(config).get(name)
         if one is not None and one.names != ():
-            return one.options(name)[-1].partition("/")[0]
+            yes, _, no = one.options(name)[-1].partition("/")
+            return no if denied and no else yes
     return name

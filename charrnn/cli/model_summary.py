@@ -159,7 +159,8 @@ def best_in_words(model: Model) -> list[Entry]:
     best, baselines = best_of_run(model), model.corpus.baselines
     if best is None:
         return []
-    rows = [("best", of_held_out(best.nats_per_character, model.trained.best_step))]
+    step, networks = step_of_best(model), model.config.members
+    rows = [("best", of_held_out(best.nats_per_character, step, networks))]
     if baselines:
         name = best_of(baselines)
         rows.append(("", f"{name}, the best by counting: {of_bits(baselines[name])}"))
@@ -168,8 +169,13 @@ def best_in_words(model: Model) -> list[Entry]:
 
 def best_of_run(model: Model) -> Mean | None:
     """The best held-out loss, if anything was held out."""
-    nats = model.trained.best_nats_per_character
-    return Mean(nats, 1) if nats is not None and model.corpus.held_out_characters else None
+    best = model.trained.best
+    return Mean(best[1], 1) if best is not None and model.corpus.held_out_characters else None
+
+
+def step_of_best(model: Model) -> int | None:
+    """When that was."""
+    return None if model.trained.best is None else model.trained.best[0]
 
 
 def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
@@ -203,7 +209,7 @@ def best_described(model: Model) -> dict[str, Any] | None:
     if best is None:
         return None
     figures = {**best.per_character(), "perplexity": best.perplexity}
-    return {"step": model.trained.best_step, **figures}
+    return {"step": step_of_best(model), **figures}
 
 
 def characters_in_words(characters: str) -> str:

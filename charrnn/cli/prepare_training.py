@@ -31,7 +31,7 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.training.inheritance import sized_like
+from charrnn.training.inheritance import sized_like, sizes_of
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count
 
 if TYPE_CHECKING:
@@ -116,8 +116,9 @@ def check_history(run: PreparedRun) -> None:
 
 def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     """A new run."""
-    config = TrainConfig(**{"workers": workers, **options.learning})
     model = model_to_start_from(options, console)
+    sizes = {} if model is None else sizes_of(model)
+    config = TrainConfig(**{"workers": workers, **sizes, **options.learning})
     known = ""
     if model is not None:
         config = sized_like(config, model, options.learning)

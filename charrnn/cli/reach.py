@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options, standard_input, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.figure_file import FigureFile
 from charrnn.cli.options import check_read_once, flag, group, like
 from charrnn.errors import SettingError
+from charrnn.settings.common import CORPUS
 from charrnn.settings.corpus import CorpusConfig, Reading
 
 EXAMPLES = """
@@ -33,9 +34,10 @@ class Options:
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
-        "What to read: files, or - for standard input. Without any, the part of the corpus that"
-        " was held out in training.",
+        "What to read: files, or - for standard input, which is read as well where it is a pipe or"
+        " a file and no TEXT is named. Else it is what was held out in training.",
     )
+    held_out: bool = flag("Read what was held out in training, whatever is piped.", panel=CORPUS)
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     models: tuple[Path, ...] = options.models()
@@ -46,6 +48,10 @@ class Options:
 
     def check(self) -> None:
         """Raise SettingError where the options lead nowhere."""
+        if self.held_out and self.sources:
+            raise SettingError(
+                f"--held-out and {self.sources[0]} exclude each other", "Leave one of them out."
+            )
         given = [*(["examples"] if self.examples else []), *self.reading]
         if given and not self.sources:
             raise SettingError(
@@ -58,7 +64,7 @@ class Options:
         if "-" in self.sources and len(self.models) > 1:
             raise SettingError(
                 "standard input can be read only once, and there are several models",
-                "Name a file as the text.",
+                "Name a file as the text, or take what was --held-out.",
             )
 
 
@@ -74,10 +80,13 @@ def reach(options: Options) -> None:
 
     With --json there is an object a line for each model.
     """
+    console = Console(options.quiet)
+    if not options.sources and not options.held_out and standard_input.has_text(console):
+        options = replace(options, sources=("-",))
     options.check()
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     thread_count.prepare(1)
 
     from charrnn.cli.run_reach import run  # numpy comes with it, and must find the threads set
 
-    run(options, file, Console(options.quiet))
+    run(options, file, console)

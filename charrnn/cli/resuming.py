@@ -20,6 +20,7 @@ from charrnn.errors import CorpusError, ResumeError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.presets import FOREVER, fitted
+from charrnn.settings.common import had_in_words
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.loop import check_patience
 
@@ -108,9 +109,15 @@ def settings(had: Fitted, options: Options, corpus: Corpus) -> Fitted:
 def check_equal(name: str, had: object, wanted: object, options: Options) -> None:
     """Raise ResumeError unless both are the same."""
     if had != wanted:
+        typed = option_for(name) if wanted is True else f"{option_for(name)} {shown(wanted)}"
+        if wanted is False:
+            typed = option_for(name, denied=True)
+        if had is True:
+            had_it = f"was trained with {option_for(name)}"
+        else:
+            had_it = had_in_words(had if had is None or had is False else shown(had))
         raise ResumeError(
-            f"{option_for(name)} {shown(wanted)} contradicts {options.model},"
-            f" which has {shown(had)}",
+            f"{typed} contradicts {options.model}, which {had_it}",
             "Leave it out to go on, or train anew into another file with -m.",
         )
 

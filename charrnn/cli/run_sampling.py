@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,10 +14,10 @@ from charrnn.cli import thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.sample_output import Frame, Samples, style_for
 from charrnn.corpus.reading import Reading, blocks
-from charrnn.errors import CharrnnError, SettingError
+from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.escaping import Visible, encodable
 from charrnn.model import Model
-from charrnn.prediction.predictor import Predictor, together
+from charrnn.prediction.predictor import OTHER_VOCABULARY, Predictor, together
 from charrnn.runs import load
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
@@ -40,6 +40,7 @@ class Tally:
     written: int = 0
     limited: int = 0  # of those
     temperature: float = 1.0
+    is_certain: bool = True  # nothing was left to chance
     lengths: dict[float, list[int]] | None = None  # by temperature, where asked for
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -76,6 +77,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
         file.check(*(os.path.join(os.curdir, path) for path in options.models), *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
+    check_same_vocabulary(options, models)
     predictor = together([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
@@ -94,6 +96,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
         if len(temperatures) > 1:
             console.note(f"temperature {temperature:g}")
         tally.temperature = temperature
+        tally.is_certain &= sampler.always_the_same
         samples = None if wishes is None else wishes.samples(sampler)
         if options.as_json:
             drawn = sampler.samples(range(options.count)) if samples is None else samples
@@ -108,6 +111,14 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_all_are_there(tally, options, len(temperatures))
+
+
+def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
+    """Raise ModelFileError, with its name, where a model knows other characters than the first."""
+    first = options.models[0]
+    for path, model in zip(options.models, models, strict=True):
+        if model.vocabulary.characters != models[0].vocabulary.characters:
+            raise ModelFileError(f"{path} has not the vocabulary of {first}", OTHER_VOCABULARY)
 
 
 def no_longer_than(longest: int | None, prime: str, config: SampleConfig) -> SampleConfig:
@@ -297,8 +308,13 @@ def check_all_are_there(tally: Tally, options: Options, times: int) -> None:
         f"of {options.longest} characters or less": options.longest,
     }
     wished = " and ".join(wish for wish, is_so in wishes.items() if is_so)
+    given_up = f"gave up {asked - tally.written:,} of {asked:,} samples"
+    if tally.is_certain:
+        raise CharrnnError(
+            f"{given_up}: each draw is the same, and no other is {wished}",
+            "Leave --top-k 1 out, or -t 0.",
+        )
     raise CharrnnError(
-        f"gave up {asked - tally.written:,} of {asked:,} samples: {ATTEMPTS} draws brought nothing"
-        f" {wished}",
+        f"{given_up}: {ATTEMPTS} draws brought nothing {wished}",
         "Ask for fewer, or raise the temperature with -t.",
     )

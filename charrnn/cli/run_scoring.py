@@ -22,7 +22,7 @@ from charrnn.cli.per_example import ExampleRows
 from charrnn.cli.score_summary import TOGETHER, Summary, show
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.sources import name_of
-from charrnn.errors import CorpusError, SaveError
+from charrnn.errors import CorpusError, ModelFileError, SaveError
 from charrnn.model import Model
 from charrnn.model_file import container
 from charrnn.model_file.replacement import replace
@@ -207,14 +207,20 @@ def predictors(
     known = models[0].vocabulary.characters
     others = [path for path, one in each if one.vocabulary.characters != known]
     unmixable = [path for path, one in each if one.ends not in HEADS]
-    apart = "they are set side by side, and not mixed"
+    why = ""
     if others:
-        console.warn(f"{others[0]} has not the vocabulary of {options.models[0]}: {apart}")
-        return each
-    if unmixable:
-        console.warn(f"{unmixable[0]} draws the length before the text: {apart}")
-        return each
-    return [(TOGETHER, together([one for _, one in each])), *each]
+        why = f"{others[0]} has not the vocabulary of {options.models[0]}"
+    elif unmixable:
+        why = f"{unmixable[0]} draws the length before the text"
+    if not why:
+        return [(TOGETHER, together([one for _, one in each])), *each]
+    if options.of_one:
+        raise ModelFileError(
+            f"{options.of_one} is for models that can be mixed, and {why}",
+            "Name one alone with -m.",
+        )
+    console.warn(f"{why}: they are set side by side, and not mixed")
+    return each
 
 
 def the_reader(options: Options, predictor: Predictor, workers: int) -> Reader:

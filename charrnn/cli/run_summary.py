@@ -23,6 +23,7 @@ from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending
 from charrnn.training.loop import Best
+from charrnn.training.members import best_of_all
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -47,12 +48,25 @@ class Outcome:
     @property
     def best(self) -> Mean | None:
         """The best held-out loss, if there is one."""
-        best = self.run.state.best
+        best = best_of_all(self.run.states)
         if best is None or not self.run.corpus.held_out_characters:
             return None
-        if "network" in self.scores:
+        if "network" in self.scores and len(self.run.states) == 1:
             return self.scores["network"].overall
-        return Mean(best.nats_per_character, 1)
+        return Mean(best[1], 1)
+
+    @property
+    def best_step(self) -> int | None:
+        """When that was; of several networks, by when each had its own."""
+        best = best_of_all(self.run.states)
+        return None if best is None else best[0]
+
+    @property
+    def mixtures(self) -> Mapping[str, Mean]:
+        """What is asked from now on, where that is more than a network alone."""
+        several = {"together": "network"} if len(self.run.states) > 1 else {}
+        named = {**several, "both": "both"}
+        return {name: self.scores[p].overall for name, p in named.items() if p in self.scores}
 
 
 def show(outcome: Outcome, options: Options, console: Console) -> None:
@@ -70,14 +84,16 @@ def in_words(outcome: Outcome, options: Options) -> list[Entry]:
     """The short table."""
     run, pace, state = outcome.run, outcome.pace, outcome.run.state
     found = [("model", str(options.model))]
-    if outcome.best is not None and state.best is not None:
-        found.append(("best", of_held_out(outcome.best.nats_per_character, state.best.step)))
+    if outcome.best is not None:
+        nats, step = outcome.best.nats_per_character, outcome.best_step
+        found.append(("best", of_held_out(nats, step, len(run.states))))
         if run.corpus.baselines:
-            found.append(("", compared(run.corpus.baselines, outcome.best.nats_per_character)))
-        if "both" in outcome.scores:
-            both = outcome.scores["both"].overall
-            found.append(("both", f"{of_bits(both.nats_per_character)} per held-out character"))
-            found.append(("", compared(run.corpus.baselines, both.nats_per_character)))
+            found.append(("", compared(run.corpus.baselines, nats)))
+        for name, mean in outcome.mixtures.items():
+            nats = mean.nats_per_character
+            found.append((name, f"{of_bits(nats)} per held-out character"))
+            if run.corpus.baselines:
+                found.append(("", compared(run.corpus.baselines, nats)))
     elif state.history:
         found.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
     took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
@@ -126,12 +142,12 @@ def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
         "seconds": outcome.pace.seconds,
         "characters_per_second": outcome.pace.average,
         "best": {
-            "step": state.best and state.best.step,
+            "step": outcome.best_step,
             "nats_per_character": best and best.nats_per_character,
             "bits_per_character": best and best.bits_per_character,
             "perplexity": best and best.perplexity,
         },
-        **({"parts": parts_json(outcome)} if len(outcome.scores) > 1 else {}),
+        **({"parts": parts_json(outcome)} if outcome.mixtures else {}),
         "baselines": in_order(run.corpus.baselines),
         "stopped": outcome.stopped,
         "warnings": warnings_json(outcome.warnings),

@@ -176,7 +176,9 @@ def sample(options: Options) -> None:
     With --json there is a line for each sample. Its characters and nats are those of its text, the
     prime included unless that is hidden. Nats are what the model itself would say of the text,
     whatever the temperature and the filters, and cover the end of the text where it was drawn: they
-    are those of charrnn eval. Where fewer samples are found than were asked for, the status is 1.
+    are those of charrnn eval. (A model of train --carry evaluates many texts as one stream, each
+    going on from the one before; a sample begins anew, so there the nats are those of eval where
+    it reads that text alone.) Where fewer samples are found than were asked for, the status is 1.
     """
     options.check()
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)

@@ -165,7 +165,9 @@ def show(
     """
     first = summaries[0]
     if is_aside:
-        console.note(first.in_a_line())
+        for summary in summaries:
+            whose = f"{summary.model}: " if len(summaries) > 1 else ""
+            console.note(f"{whose}{summary.in_a_line()}")
     elif as_json:
         several = {
             summary.model: {

@@ -63,6 +63,8 @@ def slim(options: Options) -> None:
     console = Console(options.quiet)
     if slim.trained.counted is not None:
         console.note(f"{options.out} holds the text that it learned from (--without-counts)")
+    if options.without_counts and model.trained.counted is None:
+        console.note(f"{options.model} has no counts that could be left out")
     show(options, before, console)
 
 

@@ -33,5 +33,5 @@ def has_text(console: Console) -> bool:
             return True
     except (AttributeError, OSError, ValueError):  # closed, not for reading, or a stand-in
         return False
-    console.note("standard input is empty: what was held out in training is scored")
+    console.note("standard input is empty: what was held out in training is read")
     return False

@@ -22,24 +22,18 @@ in front keeps its occurrences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from charrnn.counts.sequence import PIECES, Ids, is_counted, sequence_of
-from charrnn.counts.smoothing import (
-    WITTEN_BELL,
-    Floats,
-    kneser_ney,
-    level,
-    probability,
-    varieties,
-)
-from charrnn.counts.trie import NONE, Nodes, Trie, trie_of
-from charrnn.vocabulary import END
+from charrnn.counts.sequence import PIECES, Ids, is_counted, parts_of, sequence_of
+from charrnn.counts.smoothing import WITTEN_BELL, Floats, kneser_ney_by, probability
+from charrnn.counts.tallies import tallies
+from charrnn.counts.windows import Layout
+from charrnn.memory import give_back
 
 Smoothing = Literal["none", "kneser-ney", "witten-bell"]
 
@@ -50,9 +44,13 @@ HIGHEST = 7  # order
 class Budget:
     """How many symbols of a long text are looked at, so that time and memory have a bound."""
 
-    train: int = 1_000_000
+    train: int = 10_000_000  # where a window is one word; sorting takes longer where it is more
     held_out: int = 1 << 17
     pieces: int = PIECES
+
+    def to_learn(self, symbols: int) -> int:
+        """How many are counted, of so many different ones: 10, 2.5 or 1.1 million."""
+        return self.train // len(Layout(symbols, HIGHEST).sizes) ** 2
 
 
 BUDGET = Budget()
@@ -81,9 +79,12 @@ def baselines(
     train: Ids, held_out: Ids, symbols: int, budget: Budget = BUDGET
 ) -> Iterator[Baseline]:
     """Uniform, unigram and each order in turn, smoothed the way that does better on this text."""
-    learned = sequence_of(train, symbols, budget.train, budget.pieces)
+    learned = parts_of(train, symbols, budget.to_learn(symbols), budget.pieces)
     text = sequence_of(held_out, symbols, budget.held_out, budget.pieces)
-    sizes = [int(np.count_nonzero(is_counted(part, symbols))) for part in (learned, text)]
+    sizes = [
+        sum(int(np.count_nonzero(is_counted(part, symbols))) for part in parts)
+        for parts in (learned, [text])
+    ]
     if not sizes[1]:
         return
     yield Baseline("uniform", log(symbols), "none", *sizes)
@@ -95,54 +96,27 @@ def baselines(
             (float(found.witten_bell.mean()), "witten-bell"),
         ]
         yield Baseline(name, *min(choices), *sizes)
+    give_back()
 
 
 def surprisals(
     train: Ids, text: Ids, symbols: int, highest: int = HIGHEST, budget: Budget = BUDGET
 ) -> Iterator[Surprisals]:
     """What the symbols of a text (or of its pieces) cost under order 1, 2 .. highest."""
-    learned = sequence_of(train, symbols, budget.train, budget.pieces)
+    learned = parts_of(train, symbols, budget.to_learn(symbols), budget.pieces)
     scored = sequence_of(text, symbols, budget.held_out, budget.pieces)
     return _climb(learned, scored, symbols, highest)
 
 
-def _climb(learned: Ids, text: Ids, symbols: int, highest: int) -> Iterator[Surprisals]:
+def _climb(learned: Sequence[Ids], text: Ids, symbols: int, highest: int) -> Iterator[Surprisals]:
     """From the unigrams upwards."""
-    trie = trie_of(learned, symbols, highest)
-    counted = np.flatnonzero(is_counted(text, symbols))
-    varied = plain = np.full(len(counted), 1 / symbols)  # P(w | h'), one way and the other
-    here = np.zeros(len(text), np.int64)  # the context of each symbol: of the unigrams, nothing
-    for order in range(1, highest + 1):
-        there = _grams(trie, here, text, order)
-        h, hw = here[counted], there[counted]
-        counts = trie.occurrences[trie.nodes_of(order)]
-        top = level(trie, order, counts, kneser_ney(counts))
-        lower = level(trie, order, counts, WITTEN_BELL)
-        kneser_ney_p = probability(top, trie, order, h, hw, varied)
-        plain = probability(lower, trie, order, h, hw, plain)
+    size = int(np.count_nonzero(is_counted(text, symbols)))
+    varied = plain = np.full(size, 1 / symbols)  # P(w | h'), one way and the other
+    for order, one in enumerate(tallies(learned, text, symbols, highest), 1):
+        h, hw, occurrences = one.contexts, one.grams, one.occurrences
+        highest_rule = kneser_ney_by(occurrences.of_counts.tolist())
+        plain = probability(occurrences, WITTEN_BELL, h, hw, plain)
+        kneser_ney_p = probability(occurrences, highest_rule, h, hw, varied)
         yield Surprisals(order, -np.log(kneser_ney_p), -np.log(plain))
-        if order < highest:
-            counts = varieties(trie, order)
-            below = level(trie, order, counts, kneser_ney(counts))
-            varied = probability(below, trie, order, h, hw, varied)
-            here = _contexts(trie, there, order)
-
-
-def _grams(trie: Trie, here: Nodes, text: Ids, order: int) -> Nodes:
-    """The n-gram that ends at each place, or NONE."""
-    if order == 1:
-        return np.where(is_counted(text, trie.symbols), text.astype(np.int64) + 1, NONE)
-    found = trie.children(here, text, order)
-    found[~is_counted(text, trie.symbols)] = NONE
-    return found
-
-
-def _contexts(trie: Trie, there: Nodes, order: int) -> Nodes:
-    """What each symbol can look back upon: the n-gram that ended before it. Before the first of all
-    stands an END.
-    """
-    here = np.full(len(there), NONE, np.int64)
-    here[1:] = there[:-1]
-    if order == 1 and len(here):
-        here[0] = 1 + END
-    return here
+        below = kneser_ney_by(one.varieties.of_counts.tolist())
+        varied = probability(one.varieties, below, h, hw, varied)

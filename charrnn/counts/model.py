@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from charrnn.counts.sequence import Ids
 from charrnn.counts.smoothing import Floats, kneser_ney, level, varieties
-from charrnn.counts.trie import NONE, Nodes, Trie, in_a_word, trie_of
+from charrnn.counts.trie import NONE, Nodes, Trie, trie_of
+from charrnn.counts.windows import in_a_word
 from charrnn.vocabulary import END
 
 HIGHEST: Final = 9  # order; counting alone does best with 7, and beside a network with more
@@ -38,8 +39,10 @@ class Counts:
         self.left: Floats = np.concatenate([one.left for one in levels])
         # the children of context i are first[i] .. first[i + 1]
         of_each = np.bincount(trie.keys // symbols, minlength=len(self.left))
-        self.first: Nodes = np.concatenate([[1], 1 + np.cumsum(of_each)])
-        self.last: Nodes = trie.keys % symbols  # symbol of each node, from node 1 on
+        self.first = np.ones(len(of_each) + 1, np.int32)
+        self.first[1:] += np.cumsum(of_each, dtype=np.int32)
+        self.last = np.empty(len(trie.keys), np.min_scalar_type(symbols))
+        np.remainder(trie.keys, symbols, out=self.last, casting="unsafe")  # symbols, from node 1 on
         self.ready = self._length_ready()  # contexts of so many symbols have a row
         self.rows = self._rows()
 

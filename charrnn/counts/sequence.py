@@ -25,25 +25,33 @@ def break_of(symbols: int) -> int:
     return symbols
 
 
-def sequence_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> Ids:
+def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Ids]:
     """The text itself, or about so many symbols of it in pieces, whole examples where there are
-    any: the ids, of a type that has room for a break.
+    any: views of the ids, one after the other, and breaks between them.
     """
-    dtype = np.min_scalar_type(break_of(symbols))
     if ids.size <= most:
-        return ids.astype(dtype, copy=False)
+        return [ids]
     parts: list[Ids] = []
-    mark = np.array([break_of(symbols)], dtype)
     for i in range(pieces):
         start = i * ids.size // pieces
         cut = ids[start : start + most // pieces]
         ends = np.flatnonzero(cut == END)
         whole = cut[ends[0] + 1 : ends[-1] + 1] if ends.size > 1 else cut
-        if parts and whole.size and parts[-1][-1] != END:
-            parts.append(mark)
+        if not whole.size:
+            continue
+        if parts and parts[-1][-1] != END:
+            parts.append(np.array([break_of(symbols)], np.min_scalar_type(break_of(symbols))))
         parts.append(whole)
-        parts = [part for part in parts if part.size]
-    return np.concatenate(parts).astype(dtype, copy=False)
+    return parts
+
+
+def sequence_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> Ids:
+    """The parts as one, of a type that has room for a break."""
+    dtype = np.min_scalar_type(break_of(symbols))
+    parts = parts_of(ids, symbols, most, pieces)
+    if len(parts) == 1:
+        return parts[0].astype(dtype, copy=False)
+    return np.concatenate([np.zeros(0, dtype), *parts], dtype=dtype)
 
 
 def is_counted(sequence: Ids, symbols: int) -> NDArray[np.bool_]:

@@ -5,12 +5,14 @@ P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.trie import NONE, Nodes, Numbers, Trie
+from charrnn.counts.tallies import NONE, Integers, Tally
+from charrnn.counts.trie import Numbers, Trie
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +29,14 @@ USUAL_DISCOUNTS = np.array([0.0, 0.5, 1.0, 1.5])  # in place of those that a sma
 
 
 def kneser_ney(counts: Numbers) -> Rule:
-    """The three discounts: lost by the n-grams and freed for the order below."""
-    n = [int(np.count_nonzero(counts == j)) for j in range(5)]
+    """The three discounts of n-grams that are counted so often each."""
+    return kneser_ney_by([int(np.count_nonzero(counts == j)) for j in range(5)])
+
+
+def kneser_ney_by(n: Sequence[int]) -> Rule:
+    """The three discounts where n[j] n-grams are counted j times, j up to 4: lost by the n-grams,
+    and freed for the order below.
+    """
     discounts = USUAL_DISCOUNTS.copy()
     for j in (1, 2, 3):
         if n[1] and n[2] and n[j] and n[j + 1]:
@@ -47,7 +55,7 @@ def varieties(trie: Trie, order: int) -> Numbers:
     parents, last = np.divmod(trie.keys[longer], trie.symbols)
     shorter = last + 1
     if order > 1:
-        shorter = trie.children(trie.suffix[parents], last, order)
+        shorter = trie.children(trie.suffix[parents].astype(np.int64), last, order)
     found = np.bincount(shorter - trie.starts[order], minlength=own.stop - own.start)
     return np.where(found > 0, found, trie.occurrences[own]).astype(np.uint32)
 
@@ -75,11 +83,16 @@ def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> Level:
     return Level(kept, left)
 
 
-def probability(one: Level, trie: Trie, order: int, here: Nodes, there: Nodes, p: Floats) -> Floats:
-    """P(w | h) from P(w | h'): ``here`` are the nodes of h, and ``there`` those of hw."""
-    known = np.flatnonzero(here != NONE)
+def probability(one: Tally, rule: Rule, here: Integers, there: Integers, p: Floats) -> Floats:
+    """P(w | h) from P(w | h'): ``here`` are the numbers of h, and ``there`` those of hw."""
+    freed = one.kinds @ rule.freed[1:]
+    total = one.total - one.kinds @ rule.lost[1:] + freed
+    left = np.divide(freed, total, out=np.ones_like(freed), where=total > 0)
     mixed = p.copy()
-    mixed[known] *= one.left[here[known] - trie.starts[order - 1]]
-    seen = np.flatnonzero(there != NONE)
-    mixed[seen] += one.kept[there[seen] - trie.starts[order]]
+    known = np.flatnonzero(here != NONE)
+    mixed[known] *= left[here[known]]
+    asked = np.flatnonzero(there != NONE)
+    c = one.counts[there[asked]]
+    asked, c = asked[c > 0], c[c > 0]
+    mixed[asked] += (c - rule.lost[np.minimum(c, 3)]) / total[here[asked]]
     return mixed

@@ -39,8 +39,8 @@ def model_card(trained: Trained) -> str:
     if trained.counted is not None:
         rows.append(("counts", "it holds the text that it learned from"))
     curve = curve_of(trained)
-    if trained.best_nats_per_character is not None and corpus.held_out_characters:
-        rows.append(("held out", of_nats(trained.best_nats_per_character)))
+    if trained.best is not None and corpus.held_out_characters:
+        rows.append(("held out", of_nats(trained.best[1])))
     if curve is not None and curve.baseline is not None:
         name, nats = curve.baseline
         rows.append((name, of_nats(nats)))

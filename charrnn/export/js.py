@@ -32,15 +32,15 @@ export default model;
 
 def exported(trained: Trained, options: ExportOptions) -> bytes:
     """The module."""
-    facts = facts_of(trained, options)
+    facts = facts_of(trained, options, "a JavaScript module")
     numbers = in_base64(baked(trained.model.parameters, options.bits))
     return MODULE.format(engine=engine(), facts=plain_json(facts), numbers=numbers).encode()
 
 
-def facts_of(trained: Trained, options: ExportOptions) -> dict[str, object]:
+def facts_of(trained: Trained, options: ExportOptions, kind: str = "a page") -> dict[str, object]:
     """What the engine needs beside the numbers; ExportError where it does not know such a model."""
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
-    check_known(architecture, "a page", CELLS, HEADS)
+    check_known(architecture, kind, CELLS, HEADS)
     return {
         "symbols": architecture.symbols,
         "hidden": architecture.hidden,

@@ -20,13 +20,14 @@ def check_known(
             f"{kind} cannot end texts by {head}", f"It can end them by {names(heads)}."
         )
     size = architecture.symbols, architecture.hidden, architecture.layers
-    known = Architecture(*size, cell, head).shapes
-    others = [name for name in architecture.shapes if name not in known]
-    if architecture.shapes != known:
-        raise ExportError(
-            f"{kind} cannot hold a network with {', '.join(others) or 'more inputs'}",
-            "Train one without extra inputs.",
-        )
+    known = Architecture(*size, cell, head)
+    if architecture.shapes != known.shapes:
+        inputs = [name for name in architecture.inputs if name not in known.inputs]
+        others = [name for name in architecture.shapes if name not in known.shapes]
+        what = f"that reads more than characters: {', '.join(inputs)}"
+        if not inputs:
+            what = f"with {', '.join(others) or 'arrays of other shapes'}"
+        raise ExportError(f"{kind} cannot hold a network {what}", "Train one without that.")
 
 
 def names(known: Collection[str]) -> str:

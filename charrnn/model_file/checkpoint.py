@@ -32,6 +32,7 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.settings.training import Ending, Fitted, ending
 from charrnn.training.loop import TrainState, architecture_of
+from charrnn.training.members import mean_of_bests
 from charrnn.vocabulary import Ids, Vocabulary
 
 Path = str | PathLike[str]
@@ -77,6 +78,14 @@ class Trained:
     others: tuple[LanguageModel, ...] = ()  # the networks beside the first
     others_learned: tuple[Learned, ...] = ()  # and what the file says of their runs
     counted: Ids | None = None  # the text that is counted, where it is kept
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """The step of the best check-up and its nats per character; of several, see members."""
+        first = None
+        if self.best_step is not None and self.best_nats_per_character is not None:
+            first = self.best_step, self.best_nats_per_character
+        return mean_of_bests([first, *(one.best for one in self.others_learned)])
 
     @property
     def ended(self) -> Ending | None:

@@ -23,10 +23,10 @@ GAMMA = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread e
 BITS = 52  # see uniform
 
 
-def keys(seed: int, samples: Sequence[int], attempt: int = 0) -> Words:
-    """Where the stream of each sample begins, (S,)."""
+def keys(seed: int, samples: Sequence[int], attempts: Sequence[int] = (0,)) -> Words:
+    """Where the stream of each sample begins, (S,): an attempt for each of them, or for all."""
     word = _words([seed])
-    for part in (samples, [attempt]):  # one after the other, so that (1, 2) is not (2, 1)
+    for part in (samples, attempts):  # one after the other, so that (1, 2) is not (2, 1)
         word = _mix(word + _words([GAMMA])) ^ _words(part)
     return _mix(word + _words([GAMMA]))
 

@@ -115,19 +115,20 @@ def redrawn(
 
     ``whole`` is the text that a sample stands for, its prime included. Where there is a set of what
     was ``said``, by ``mark_of``, a sample may not be that, and is added to it. After IN_VAIN
-    samples given up in a row there is no next.
+    samples given up in a row there is no next. Where nothing is left to chance, one attempt tells.
     """
     in_vain = 0
+    most = 1 if sampler.always_the_same else ATTEMPTS
 
     def is_refused(sample: Sample) -> bool:
         return is_unwanted(sample) or (said is not None and mark_of(whole(sample)) in said)
 
     for numbers in growing_groups(count, sampler.group):
-        for number, attempts in _tried_at_once(sampler, numbers, is_refused).items():
+        for number, attempts in _tried_at_once(sampler, numbers, most, is_refused).items():
             later = (
                 sample
-                for attempt in range(len(attempts), ATTEMPTS)
-                for sample in sampler.samples([number], attempt)
+                for tried in doubling(len(attempts), most)
+                for sample in sampler.attempts(number, tried)
             )
             wanted = (sample for sample in chain(attempts, later) if not is_refused(sample))
             sample = next(wanted, None)
@@ -141,14 +142,22 @@ def redrawn(
 
 def growing_groups(count: int, most: int) -> Iterator[range]:
     """The numbers below count, few at first, so that a hopeless case is soon known as one."""
-    at, size = 0, IN_VAIN
+    at, size = 0, IN_VAIN + 1  # one that is wanted, and all that is given up
     while at < count:
         yield range(at, min(at + size, count))
         at, size = at + size, min(2 * size, most)
 
 
+def doubling(at: int, stop: int) -> Iterator[range]:
+    """The numbers from one to another, one, two, four, .. at a time."""
+    size = 1
+    while at < stop:
+        yield range(at, min(at + size, stop))
+        at, size = at + size, 2 * size
+
+
 def _tried_at_once(
-    sampler: Sampler, numbers: range, is_refused: Callable[[Sample], bool]
+    sampler: Sampler, numbers: range, most: int, is_refused: Callable[[Sample], bool]
 ) -> dict[int, list[Sample]]:
     """The attempts of each sample up to one that is wanted, as far as can be told beforehand.
 
@@ -156,7 +165,7 @@ def _tried_at_once(
     """
     tried: dict[int, list[Sample]] = {number: [] for number in numbers}
     refused = list(numbers)
-    for attempt in range(ATTEMPTS):
+    for attempt in range(most):
         drawn = list(sampler.samples(refused, attempt))
         for sample in drawn:
             tried[sample.number].append(sample)

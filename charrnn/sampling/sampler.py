@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
@@ -113,10 +113,16 @@ class Sampler:
         for index in range(max(0, len(read) - REACH), self._read):
             self._stepper.read(read[index : index + 1].astype(np.intp), self._state, index)
 
+    @property
+    def always_the_same(self) -> bool:
+        """Whether nothing is left to chance: all samples are alike."""
+        takes_likeliest = self.config.temperature == 0 or self.config.top_k == 1
+        return takes_likeliest and self._lengths is None
+
     def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Piece]:
         """One sample, a character at a time."""
         stepper, choice, characters = self._stepper, self._choice, self._characters
-        keys = random_stream.keys(self._seed, [number], attempt)
+        keys = random_stream.keys(self._seed, [number], [attempt])
         state, _, to_come, cost = self._beginning(keys)
         x = self._x
         left, index = self.config.max_characters, self._read
@@ -149,12 +155,21 @@ class Sampler:
             yield from self.stream(numbers[0], attempt)
             return
         for at in range(0, len(numbers), self.group):
-            yield from self._abreast(numbers[at : at + self.group], attempt)
+            yield from self._abreast(numbers[at : at + self.group], [attempt])
 
     def samples(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Sample]:
         """The same samples, whole."""
+        return self._whole(self.pieces(numbers, attempt))
+
+    def attempts(self, number: int, tried: range) -> Iterator[Sample]:
+        """One sample in several attempts, drawn side by side."""
+        for at in range(0, len(tried), self.group):
+            some = tried[at : at + self.group]
+            yield from self._whole(self._abreast([number] * len(some), some))
+
+    def _whole(self, pieces: Iterable[Piece]) -> Iterator[Sample]:
         held: list[Piece] = []
-        for piece in self.pieces(numbers, attempt):
+        for piece in pieces:
             held.append(piece)
             if piece.ended:
                 text = "".join([piece.text for piece in held])
@@ -162,8 +177,8 @@ class Sampler:
                 yield Sample(piece.number, text, nats, piece.ended)
                 held = []
 
-    def _abreast(self, numbers: Sequence[int], attempt: int) -> Iterator[Piece]:
-        keys = random_stream.keys(self._seed, numbers, attempt)
+    def _abreast(self, numbers: Sequence[int], attempts: Sequence[int]) -> Iterator[Piece]:
+        keys = random_stream.keys(self._seed, numbers, attempts)
         sheet = Sheet(numbers, self._characters)
         state, lane, to_come, cost = self._beginning(keys)
         x = np.repeat(self._x, len(state[0]))

@@ -23,6 +23,13 @@ SEED = Whole(0, (1 << 64) - 1)
 DYNAMIC_RATE = Real(0, 1e6, above=True)
 
 
+def had_in_words(had: object) -> str:
+    """What a model has that contradicts what is wanted of it, after its name and "which"."""
+    if isinstance(had, bool):
+        return "was trained with it" if had else "was trained without it"
+    return f"has {'none' if had is None else had}"
+
+
 def configured(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
     """A configuration of what was given by name; TypeError names what there is where it has no such
     setting. What may be given ``besides`` is named as well.

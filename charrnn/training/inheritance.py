@@ -15,6 +15,7 @@ import numpy as np
 from charrnn.errors import SettingError
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters
+from charrnn.settings.common import had_in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
@@ -47,8 +48,9 @@ def sized_like(
         wanted = getattr(config, name)
         is_given = name in given if given is not None else wanted != defaults[name]
         if is_given and wanted != have:
+            shown = name if wanted is True else f"{name} {wanted}"
             raise SettingError(
-                f"{name} {wanted} contradicts the model to start from, which has {have}",
+                f"{shown} contradicts the model to start from, which {had_in_words(have)}",
                 "Leave it out, or train without that model.",
                 setting=name,
             )

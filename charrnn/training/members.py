@@ -135,6 +135,24 @@ def mean_checkup(checkups: Sequence[Checkup], lowest: float) -> Checkup:
     )
 
 
+def mean_of_bests(bests: Sequence[tuple[int, float] | None]) -> tuple[int, float] | None:
+    """The step by which each of several networks had its best check-up, and the mean of what they
+    lost there: the figure of a network alone, which is what their parameters are kept for.
+    """
+    found = [best for best in bests if best is not None]
+    if len(found) < len(bests):
+        return None
+    return max(step for step, _ in found), sum(nats for _, nats in found) / len(found)
+
+
+def best_of_all(states: Sequence[TrainState]) -> tuple[int, float] | None:
+    """The same of runs that are at hand."""
+    bests = [one.best for one in states if one.best is not None]
+    if len(bests) < len(states):
+        return None
+    return mean_of_bests([(best.step, best.nats_per_character) for best in bests])
+
+
 def lowest_so_far(states: Sequence[TrainState]) -> float:
     """The lowest mean of the held-out losses at a check-up that has been."""
     losses = [[row["held_out"] for row in s.history if "held_out" in row] for s in states]
