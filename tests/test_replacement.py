@@ -321,3 +321,22 @@ def test_only_our_own_leftovers_of_this_very_file_are_swept(path: Path) -> None:
         path.with_name(name).write_bytes(b"")
     check_writable(path, 3)
     assert names(path) == sorted(["model.npz", *others])
+
+
+STOPPED_WHILE_CLOSING = """
+import sys
+from charrnn.model_file import replacement
+class File(replacement.FileIO):
+    def close(self):
+        raise KeyboardInterrupt
+replacement.FileIO = File
+try:
+    replacement.replace(sys.argv[1], 8, (1 / 0 for _ in "x"))
+except KeyboardInterrupt:
+    sys.exit(0)
+"""
+
+
+def test_who_is_stopped_while_tidying_up_leaves_nothing(path: Path) -> None:
+    answer(STOPPED_WHILE_CLOSING, path)
+    assert names(path) == ["model.npz"]

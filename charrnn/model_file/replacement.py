@@ -11,6 +11,7 @@ like the others.)
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import re
@@ -24,6 +25,7 @@ from io import FileIO
 from charrnn.errors import SaveError
 from charrnn.model_file import lock
 
+_made: set[str] = set()  # temporary files of this process, until they are gone
 _SLICE = 1 << 20  # bytes a write, so that a signal is heard between two of them
 
 _HINTS = {
@@ -160,7 +162,8 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
         unique = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         temporary = os.path.join(folder, unique)
         file: FileIO | None = None
-        try:  # from before it is made: a signal may come as soon as it is
+        _made.add(temporary)  # from before it is: a signal may come as soon as it is
+        try:
             file = FileIO(os.open(temporary, flags, mode), "wb")
             if _is_ours(file.fileno()):
                 _take_after(target, temporary)
@@ -170,8 +173,20 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
             with suppress(OSError):  # after a write that failed, a close may fail too
                 if file is not None:
                     file.close()
-            with suppress(OSError):
-                os.unlink(temporary)
+            _remove(temporary)
+
+
+@atexit.register
+def _remove_all() -> None:
+    """Remove what is left: a signal may come even while something else is tidied up."""
+    for temporary in [*_made]:
+        _remove(temporary)
+
+
+def _remove(temporary: str) -> None:
+    with suppress(OSError):
+        os.unlink(temporary)
+    _made.discard(temporary)
 
 
 def _is_ours(file: int) -> bool:
