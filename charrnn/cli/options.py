@@ -256,11 +256,16 @@ def _parser(values: Values) -> Callable[[Any], Any]:
     def parse(typed: Any) -> Any:
         with suppress(ValueError):
             return values.plain(values.read(typed))
-        shown = repr(typed)
-        shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
-        raise typer.BadParameter(f"{shown} is not {values.allowed}")
+        raise typer.BadParameter(not_one_of(typed, values.allowed))
 
     return parse
+
+
+def not_one_of(typed: Any, allowed: str) -> str:
+    """What to say of a value that is not allowed."""
+    shown = repr(typed)
+    shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
+    return f"{shown} is not {allowed}"
 
 
 def _completion(values: Values) -> Any:
