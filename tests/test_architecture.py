@@ -51,6 +51,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("analysis", "blas", "corpus", "counts", "display", "export", "filling", "model_file"),
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
+    "sweeping": {
+        *("blas", "corpus", "cost", "counts", "model_file", "network", "presets", "scoring"),
+        *("settings", "training"),
+    },
+    "sweeps": {"model", "settings", "sweeping"},
     "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
 }
 
@@ -93,6 +98,17 @@ IN_CLI: dict[str, set[str]] = {
     "run_training": {
         *("autosave", "console", "held_file", "metrics", "prepare_training", "progress"),
         *("run_summary", "signals"),
+    },
+    "tried": {"did_you_mean", "options"},
+    "sweep": {"console", "options", "run_sweep", "thread_count", "tried"},
+    "sweep_options": {"hints"},
+    "prepare_sweep": {"console", "hints", "sweep_options"},
+    "sweep_plan": {"formatting", "hints", "plan", "prepare_sweep", "run_json", "table"},
+    "sweep_progress": {"console", "formatting", "progress", "table"},
+    "sweep_summary": {"console", "formatting", "table"},
+    "run_sweep": {
+        *("console", "prepare_sweep", "signals", "sweep_plan", "sweep_progress"),
+        *("sweep_summary", "table"),
     },
     "sample_output": {"console"},
     "copies": {"console"},
@@ -278,5 +294,7 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
         "embed",
         "reach",
         "export",
+        "sweep",
+        "tried",
     ):
         assert "numpy" not in imports(CLI[name])

@@ -25,6 +25,7 @@ EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", 
         ("-m charrnn export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", *EXPORTERS}),
         ("-m charrnn sample -m nowhere.npz", {"pydantic", *EXPORTERS}),
         ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
+        ("-m charrnn sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweeping"}),
         ("-m tests.shout shout --help", {"numpy", "tqdm", "pydantic"}),
     ],
 )

@@ -143,7 +143,7 @@ class Folder:
             ) from error
 
     def read_rows(self) -> None:
-        """Find the results that there are. Half a row at the end is none; the next one replaces it."""
+        """Find the results that there are; half a row at the end gives way to the next one."""
         path = self.path / ROWS
         if not path.exists():
             return
