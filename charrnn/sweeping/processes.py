@@ -80,6 +80,8 @@ class Worker:
         self.stop()
         status = self.process.wait()
         self._listener.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         return status
 
     def _say(self, what: dict[str, object]) -> None:
