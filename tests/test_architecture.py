@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("analysis", "blas", "corpus", "counts", "display", "export", "filling", "model_file"),
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
+    "cluster": {"blas"},
     "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
 }
 
@@ -71,6 +72,7 @@ IN_CLI: dict[str, set[str]] = {
     "held_file": {"output_file"},
     "did_you_mean": set(),
     "options": {"completion"},
+    "shared_work": {"console", "options"},
     "signals": {"arriving_signals", "console"},
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
@@ -205,6 +207,12 @@ def test_the_terminal_is_known_in_cli_alone(room: str) -> None:
     for file in rooms()[room]:
         known = imports(file) & {"typer", "rich", "tqdm", "click"}
         assert known == ({"tqdm"} if file.stem == "progress_bar" else set())
+
+
+def test_dask_is_known_in_one_room_alone() -> None:
+    for room, files in rooms().items():
+        for file in files:
+            assert room == "cluster" or not imports(file) & {"dask", "distributed"}
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:
