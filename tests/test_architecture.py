@@ -51,9 +51,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("analysis", "blas", "corpus", "counts", "display", "export", "filling", "model_file"),
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
+    "cluster": {"blas"},
     "sweeping": {
-        *("blas", "corpus", "cost", "counts", "model_file", "network", "presets", "scoring"),
-        *("settings", "training"),
+        *("blas", "cluster", "corpus", "cost", "counts", "model_file", "network", "presets"),
+        *("scoring", "settings", "training"),
     },
     "sweeps": {"model", "settings", "sweeping"},
     "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
@@ -76,6 +77,7 @@ IN_CLI: dict[str, set[str]] = {
     "held_file": {"output_file"},
     "did_you_mean": set(),
     "options": {"completion"},
+    "shared_work": {"console", "options"},
     "signals": {"arriving_signals", "console"},
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
@@ -100,14 +102,14 @@ IN_CLI: dict[str, set[str]] = {
         *("run_summary", "signals"),
     },
     "tried": {"did_you_mean", "options"},
-    "sweep": {"console", "options", "run_sweep", "thread_count", "tried"},
+    "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "tried"},
     "sweep_options": {"hints"},
     "prepare_sweep": {"console", "hints", "sweep_options"},
     "sweep_plan": {"formatting", "hints", "plan", "prepare_sweep", "run_json", "table"},
     "sweep_progress": {"console", "formatting", "progress", "table"},
     "sweep_summary": {"console", "formatting", "table"},
     "run_sweep": {
-        *("console", "prepare_sweep", "signals", "sweep_plan", "sweep_progress"),
+        *("console", "prepare_sweep", "shared_work", "signals", "sweep_plan", "sweep_progress"),
         *("sweep_summary", "table"),
     },
     "sample_output": {"console"},
@@ -221,6 +223,12 @@ def test_the_terminal_is_known_in_cli_alone(room: str) -> None:
     for file in rooms()[room]:
         known = imports(file) & {"typer", "rich", "tqdm", "click"}
         assert known == ({"tqdm"} if file.stem == "progress_bar" else set())
+
+
+def test_dask_is_known_in_one_room_alone() -> None:
+    for room, files in rooms().items():
+        for file in files:
+            assert room == "cluster" or not imports(file) & {"dask", "distributed"}
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:

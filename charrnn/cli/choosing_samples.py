@@ -31,7 +31,7 @@ class Wanted:
         options = self.options
         found = redrawn(
             sampler,
-            options.drawn,
+            options.numbers,
             lambda sample: self.prime + sample.text,
             self.is_unwanted,
             self.said if options.unique else None,

@@ -37,13 +37,14 @@ from charrnn.settings.fields import (
     Setting,
     Text,
     Values,
+    Whole,
     option_of,
     setting,
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
 
-OUTPUT = "Output"  # a panel of help
+OUTPUT, WORKERS = "Output", "Many workers"  # panels of help
 MODEL = Path("model.npz")
 
 
@@ -149,6 +150,28 @@ def quiet() -> Any:
 def threads() -> Any:
     """The option for threads, where no configuration has it."""
     return like(TrainConfig, "workers")
+
+
+def workers() -> Any:
+    """The option for workers on this machine."""
+    return setting(
+        Whole(1, 1 << 12),
+        "Share the work out to so many processes on this machine. Needs Dask:"
+        " pip install 'charrnn[cluster]'.",
+        panel=WORKERS,
+        names=("--workers",),
+        default_in_words="this one alone",
+    )
+
+
+def scheduler() -> Any:
+    """The option for workers anywhere."""
+    return setting(
+        Text("ADDRESS|FILE"),
+        "Share it out to the workers of a scheduler of Dask: its address, such as"
+        " tcp://HOST:8786, or the file that it wrote.",
+        panel=WORKERS,
+    )
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:

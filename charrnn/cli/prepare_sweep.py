@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,8 +40,13 @@ class PreparedSweep:
     material: Material
     split: Split  # of the first seed
     combinations: list[Planned]
-    processes: int  # runs that go on at once
     warnings: list[Warned]
+    at_once: int = 1  # how many runs
+
+    @property
+    def largest(self) -> int:
+        """The bytes of memory that the largest run takes."""
+        return max(one.plan.memory_bytes for one in self.combinations)
 
     @property
     def trials(self) -> list[Trial]:
@@ -68,18 +72,17 @@ class PreparedSweep:
     def seconds_left(self) -> float:
         """What all will take that is still to be done."""
         each = [self.seconds_of(one) for one in self.missing]
-        return max(sum(each) / max(1, min(self.processes, len(each))), max(each, default=0.0))
+        return max(sum(each) / max(1, min(self.at_once, len(each))), max(each, default=0.0))
 
 
 def prepared(
     options: Options,
     tried: dict[str, tuple[Any, ...]],
-    processes: int,
     folder: Folder,
     spool: Path,
     console: Console,
 ) -> PreparedSweep:
-    """The sweep; the text of a pipe goes into a file of that folder, to be read more than once."""
+    """The sweep; the text of a pipe goes into a file of ``spool``, to be read more than once."""
     console.note_if_waiting((*options.sources, *options.valid))
     if options.resume:
         begun = gone_on_with(options, tried, folder)
@@ -113,8 +116,7 @@ def prepared(
     found = [replace(one, seconds=took) for one, took in zip(found, seconds, strict=True)]
     begun = replace(begun, fingerprint=split.corpus.fingerprint)
     material = replace(material, fingerprint=split.corpus.fingerprint)
-    at_once = fitting(processes, found, split)
-    return PreparedSweep(folder, begun, material, split, found, at_once, warnings(split.corpus))
+    return PreparedSweep(folder, begun, material, split, found, warnings(split.corpus))
 
 
 def looked_at(settings: dict[str, Any], begun: Begun, splits: Splits) -> Planned:
@@ -130,14 +132,13 @@ def looked_at(settings: dict[str, Any], begun: Begun, splits: Splits) -> Planned
     return found
 
 
-def fitting(processes: int, found: Sequence[Planned], split: Split) -> int:
+def fitting(at_once: int, sweep: PreparedSweep) -> int:
     """As many runs at once as there is memory for, the largest ones together; one at least."""
     available = memory.available()
     if available is None:
-        return processes
-    largest = max(one.plan.memory_bytes for one in found)
-    here = text_bytes(split.corpus)  # which this process holds, too
-    return max(1, min(processes, (available - here) // largest))
+        return at_once
+    here = text_bytes(sweep.split.corpus)  # which this process holds, too
+    return max(1, min(at_once, (available - here) // sweep.largest))
 
 
 def on_disk(name: str, spool: Path) -> str:

@@ -96,11 +96,11 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
         tally.temperature = temperature
         samples = None if wishes is None else wishes.samples(sampler)
         if options.as_json:
-            drawn = sampler.samples(range(options.count)) if samples is None else samples
+            drawn = sampler.samples(options.numbers) if samples is None else samples
             write_lines(tally.of(drawn), console, before, temperature)
         else:
             whole = None if samples is None else map(whole_piece, samples)
-            write(tally.of_pieces(whole or sampler.pieces(range(options.count))))
+            write(tally.of_pieces(whole or sampler.pieces(options.numbers)))
     thread_count.note_if_refused(console)
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import shlex
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import signals, sweep_plan, sweep_summary
 from charrnn.cli.console import Console
-from charrnn.cli.prepare_sweep import PreparedSweep, prepared
+from charrnn.cli.prepare_sweep import PreparedSweep, fitting, prepared
+from charrnn.cli.shared_work import cluster_for
 from charrnn.cli.signals import Stop
 from charrnn.cli.sweep_progress import SweepProgress
 from charrnn.cli.table import entries
-from charrnn.errors import ModelExistsError
+from charrnn.errors import ClusterError, ModelExistsError
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.one_run import Ended, Moved
 from charrnn.sweeping.processes import Lost, Processes
@@ -26,10 +28,11 @@ from charrnn.sweeping.standings import best_of
 
 if TYPE_CHECKING:
     from charrnn.cli.sweep import Options
+    from charrnn.cluster.pool import Cluster
 
 
 def run(
-    options: Options, tried: dict[str, tuple[Any, ...]], processes: int, console: Console
+    options: Options, tried: dict[str, tuple[Any, ...]], at_once: int, console: Console
 ) -> None:
     """Do all of it; SystemExit where a signal was the end, CharrnnError where a run failed."""
     assert options.output is not None
@@ -41,10 +44,16 @@ def run(
             if not options.dry_run:
                 stack.enter_context(folder.held())
             folder.read_rows()
+        cluster = None
+        if not options.dry_run:
+            workers = cluster_for(options.processes, options.scheduler, console)
+            cluster = stack.enter_context(workers)
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
-        sweep = prepared(options, tried, processes, folder, spool, console)
+        sweep = prepared(options, tried, folder, spool, console)
         if not options.resume:
             check_free(folder, sweep, options)
+        here = fitting(at_once, sweep)
+        sweep = replace(sweep, at_once=here if cluster is None else max(1, cluster.threads))
         show_plan(sweep, options, console)
         if options.dry_run:
             return
@@ -52,8 +61,12 @@ def run(
             stack.enter_context(folder.held())
             check_free(folder, sweep, options)  # it may have come between the look and the lock
         folder.write_options(sweep.begun)
-        with signals.watched(console) as stop:
-            make(sweep, stop, console)
+        if cluster is not None:
+            share_out(sweep, cluster, options, console)
+            stop = Stop()
+        else:
+            with signals.watched(console) as stop:
+                make(sweep, stop, console)
     with signals.unheard_after_hanging_up(stop):
         show(sweep, stop, options, console)
     if stop.requested:
@@ -83,13 +96,17 @@ def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
         output.write_lines(entries(sweep_plan.baselines_in_words(sweep, found), output))
 
 
-def make(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
-    """Make the runs that are missing, until a signal asks for an end."""
+def screen_for(sweep: PreparedSweep, console: Console) -> SweepProgress:
+    """What is seen meanwhile."""
     seconds = {one.name: sweep.seconds_of(one) for one in sweep.missing}
-    best = best_of(results_of(sweep))
+    return SweepProgress(seconds, best_of(results_of(sweep)), len(sweep.trials), console)
+
+
+def make(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
+    """Make the runs that are missing, in processes of our own, until a signal asks for an end."""
     with (
-        SweepProgress(seconds, best, len(sweep.trials), console) as screen,
-        Processes(sweep.material, sweep.processes) as processes,
+        screen_for(sweep, console) as screen,
+        Processes(sweep.material, sweep.at_once) as processes,
     ):
         for event in processes.events(sweep.tasks):
             match event:
@@ -103,6 +120,32 @@ def make(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
             if stop.requested and not processes.is_stopping:
                 processes.stop()
             screen.refresh()
+
+
+def share_out(sweep: PreparedSweep, cluster: Cluster, options: Options, console: Console) -> None:
+    """Have the runs that are missing made by the workers of a cluster. A signal ends that at once,
+    and the workers forget what they were at.
+    """
+    from charrnn.sweeping.shared_out import shared_out
+
+    def moved(event: Moved) -> None:
+        screen.moved(event.name, event.share)
+        screen.refresh()
+
+    try:
+        with screen_for(sweep, console) as screen:
+            for event in shared_out(cluster, sweep.tasks, sweep.material, moved):
+                sweep.folder.add(event.result)
+                screen.ended(event.result)
+                screen.refresh()
+    except (ClusterError, KeyboardInterrupt) as error:
+        done = f"{len(results_of(sweep)):,} of {len(sweep.trials):,} runs are done"
+        line = f"{done}; to go on: {go_on(options)}"
+        if isinstance(error, KeyboardInterrupt):
+            console.note(line)
+        else:
+            error.hint = line
+        raise
 
 
 def show(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -> None:
@@ -131,4 +174,6 @@ def results_of(sweep: PreparedSweep) -> list[Result]:
 def go_on(options: Options) -> str:
     """What to type to go on with the sweep."""
     again = ["CORPUS"] if "-" in (*options.sources, *options.valid) else []
-    return shlex.join(["charrnn", "sweep", *again, "--resume", "-o", str(options.output)])
+    who = [] if options.processes is None else ["--workers", str(options.processes)]
+    who += [] if options.scheduler is None else ["--scheduler", options.scheduler]
+    return shlex.join(["charrnn", "sweep", *again, "--resume", "-o", str(options.output), *who])

@@ -13,7 +13,7 @@ from charrnn.cli.options import check_exclusive, check_read_once, flag, group, l
 from charrnn.errors import SettingError
 from charrnn.settings.common import COUNT, DRAWING
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import Real, Several, Text, setting
+from charrnn.settings.fields import Real, Several, Text, Whole, setting
 from charrnn.settings.sampling import SampleConfig
 
 PRIME = "Prime"  # panels of help
@@ -23,6 +23,9 @@ BEST_OF = 10
 EXAMPLES = """
 # ten new names, bolder than usual
 charrnn sample -n 10 -t 1.2
+
+# the sixth thousand of a million, which may be drawn by as many machines
+charrnn sample -n 1000 --seed 1 --first 5000
 
 # go on from here, the same way each time
 charrnn sample -p "Ty" --seed 1
@@ -71,6 +74,13 @@ class Options:
         " Of several, each has -n samples.",
     )
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    first: int = setting(
+        Whole(0, 1 << 40),
+        "The number of the first sample, counted from 0: -n 5 --first 100 draws those that -n 105"
+        " ends with.",
+        panel=DRAWING,
+        default=0,
+    )
     best: bool = flag(
         "Draw more than -n, and show the likeliest, by nats per character, first.", panel=DRAWING
     )
@@ -138,6 +148,11 @@ class Options:
         check_exclusive(prime=self.prime is not None, prime_file=self.prime_file is not None)
         if self.ignore_case and not self.novel:
             raise SettingError("--ignore-case is for --novel", "Name a CORPUS with --novel.")
+        if self.first and self.unique:
+            raise SettingError(
+                "--first and --unique exclude each other",
+                "Whether a sample was drawn before is known only if those before it are drawn.",
+            )
         if self.of is not None and not self.best:
             raise SettingError("--of is for --best", "Add --best.")
         if self.drawn < self.count:
@@ -159,6 +174,11 @@ class Options:
         if not self.best:
             return self.count
         return BEST_OF * self.count if self.of is None else self.of
+
+    @property
+    def numbers(self) -> range:
+        """Their numbers: a sample is known by its own, whatever else is drawn."""
+        return range(self.first, self.first + self.drawn)
 
     @property
     def files(self) -> list[str]:

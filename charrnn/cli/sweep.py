@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options, shared_work, thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, check_exclusive, check_read_once, flag, group, like
+from charrnn.cli.options import WORKERS, check_exclusive, check_read_once, flag, group, like
 from charrnn.cli.tried import FIXED, values_tried
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
@@ -87,13 +87,15 @@ class Options:
         panel=LEARNING,
         names=("--from",),
     )
-    processes: int | None = like(
+    threads: int | None = like(
         TrainConfig,
         "workers",
         about="How many runs go on at once, each in a process of one thread.",
         default_in_words="the cores there are",
-        panel=OUTPUT,
+        panel=WORKERS,
     )
+    processes: int | None = options.workers()
+    scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the plan, and leave it at that.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
@@ -110,6 +112,7 @@ class Options:
             raise SettingError(
                 "-o is missing", "Name a folder for the models and the rows: -o FOLDER."
             )
+        shared_work.check(self.processes, self.scheduler, self.threads)
         check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
         check_read_once((*self.sources, *self.valid))
         tried = values_tried(self.tried)
@@ -146,4 +149,5 @@ def sweep(options: Options) -> None:
 
     from charrnn.cli.run_sweep import run  # numpy comes with it, and must find the threads set
 
-    run(options, tried, options.processes or thread_count.cores(), Console(options.quiet))
+    at_once = options.threads or options.processes or thread_count.cores()
+    run(options, tried, at_once, Console(options.quiet))

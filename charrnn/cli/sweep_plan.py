@@ -42,9 +42,8 @@ def in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     if done:
         yield "resumes", f"{done:,} of them {'is' if done == 1 else 'are'} done"
     if missing:
-        at_once = min(sweep.processes, len(missing))
-        largest = max(one.plan.memory_bytes for one in sweep.combinations)
-        yield "memory", f"about {bytes_in_words(at_once * largest)}"
+        at_once = min(sweep.at_once, len(missing))
+        yield "memory", f"about {bytes_in_words(at_once * sweep.largest)}"
         each = [sweep.seconds_of(one) for one in missing]
         longest = f"the longest takes {clock(max(each))}"
         yield (
@@ -74,7 +73,7 @@ def as_json(sweep: PreparedSweep) -> dict[str, Any]:
         "corpus": corpus_json(sweep.split.record, corpus.vocabulary.symbols),
         "tried": dict(sweep.begun.grid.tried),
         "seeds": sweep.begun.grid.seeds,
-        "at_once": sweep.processes,
+        "at_once": sweep.at_once,
         "seconds": sweep.seconds_left,
         "baselines": in_order(sweep.split.record.baselines),
         "runs": [

@@ -106,12 +106,12 @@ def _number(digest: blake2b) -> int:
 
 def redrawn(
     sampler: Sampler,
-    count: int,
+    numbers: range,
     whole: Callable[[Sample], str],
     is_unwanted: Callable[[Sample], bool],
     said: set[int] | None = None,
 ) -> Iterator[Sample | None]:
-    """The samples, each drawn until it is wanted; None for one that was given up.
+    """The samples of these numbers, each drawn until it is wanted; None for one that was given up.
 
     ``whole`` is the text that a sample stands for, its prime included. Where there is a set of what
     was ``said``, by ``mark_of``, a sample may not be that, and is added to it. After IN_VAIN
@@ -122,8 +122,8 @@ def redrawn(
     def is_refused(sample: Sample) -> bool:
         return is_unwanted(sample) or (said is not None and mark_of(whole(sample)) in said)
 
-    for numbers in growing_groups(count, sampler.group):
-        for number, attempts in _tried_at_once(sampler, numbers, is_refused).items():
+    for group in growing_groups(numbers, sampler.group):
+        for number, attempts in _tried_at_once(sampler, group, is_refused).items():
             later = (
                 sample
                 for attempt in range(len(attempts), ATTEMPTS)
@@ -139,11 +139,11 @@ def redrawn(
                 return
 
 
-def growing_groups(count: int, most: int) -> Iterator[range]:
-    """The numbers below count, few at first, so that a hopeless case is soon known as one."""
+def growing_groups(numbers: range, most: int) -> Iterator[range]:
+    """The numbers, few at first, so that a hopeless case is soon known as one."""
     at, size = 0, IN_VAIN
-    while at < count:
-        yield range(at, min(at + size, count))
+    while at < len(numbers):
+        yield numbers[at : at + size]
         at, size = at + size, min(2 * size, most)
 
 

@@ -1,0 +1,106 @@
+"""A real scheduler and real workers on the loopback address, started for a test as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from charrnn.cluster.local import ANY_PORT, LOOPBACK
+from tests.child import PLAIN, Changes, wait_until
+
+HERE = [f"--host={LOOPBACK}", "--no-dashboard", f"--dashboard-address={ANY_PORT}"]
+SOON = {  # Dask's own settings, of machines that are known to be quick
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
+}
+
+
+def need_dask() -> None:
+    """Skip a module of tests where Dask is not installed."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[cluster]'")
+
+
+class Machines:
+    """A scheduler, and processes that work for it, each a machine of its own."""
+
+    def __init__(self, folder: Path, env: Changes = SOON) -> None:
+        self.folder = folder
+        self.file = folder / "scheduler.json"
+        self.env = env
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *args: str, env: Changes | None = None) -> subprocess.Popen[bytes]:
+        """A process of Dask."""
+        given = PLAIN | dict(self.env) | dict(env or {})
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dask", *args],
+                env={name: value for name, value in given.items() if value is not None},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.started.append(process)
+        return process
+
+    def schedule(self) -> subprocess.Popen[bytes]:
+        """Start the scheduler, and wait until it can be spoken to."""
+        self.file.unlink(missing_ok=True)
+        process = self.start("scheduler", *HERE, "--port=0", f"--scheduler-file={self.file}")
+        wait_until(lambda: bool(self.file.exists() and self.file.read_text()))
+        return process
+
+    def work(
+        self, *more: str, nanny: bool = True, env: Changes | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a machine with one worker, of one thread."""
+        where = [f"--scheduler-file={self.file}", f"--local-directory={self.folder}"]
+        how = ["--nthreads=1", "--memory-limit=1GB", "--death-timeout=30"]
+        if not nanny:
+            how.append("--no-nanny")
+        return self.start("worker", *where, *how, *HERE, *more, env=env)
+
+    @property
+    def address(self) -> str:
+        """That of the scheduler."""
+        return str(json.loads(self.file.read_text())["address"])
+
+    def end(self) -> None:
+        """End all of them, with what they have started."""
+        for process in self.started:
+            with process:
+                kill_session(process.pid)
+
+
+def kill_session(leader: int) -> None:
+    """Kill -9 a process and all that it has started."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and session_of(int(entry.name)) == leader:
+            os.kill(int(entry.name), 9)
+
+
+def session_of(process: int) -> int | None:
+    """The session that a process belongs to; None where it has just ended."""
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None
+
+
+@contextmanager
+def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machines]:
+    """A scheduler with so many workers, which all end with this."""
+    made = Machines(folder, env)
+    try:
+        made.schedule()
+        for _ in range(workers):
+            made.work()
+        yield made
+    finally:
+        made.end()
