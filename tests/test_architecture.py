@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("analysis", "blas", "corpus", "counts", "display", "export", "filling", "model_file"),
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
-    "cluster": {"blas"},
+    "cluster": {"blas", "model", "prediction", "scoring", "vocabulary"},
     "sweeping": {
         *("blas", "cluster", "corpus", "cost", "counts", "model_file", "network", "presets"),
         *("scoring", "settings", "training"),
@@ -130,6 +130,8 @@ IN_CLI: dict[str, set[str]] = {
     "above": {"console", "exit_status", "formatting"},
     "standard_input": {"console"},
     "score_summary": {"console", "formatting", "table"},
+    "score_parts": {"above", "console", "score_summary"},
+    "share_scoring": set(),
     "run_scoring": {
         *(
             "above",
@@ -137,7 +139,10 @@ IN_CLI: dict[str, set[str]] = {
             "output_file",
             "per_character",
             "per_example",
+            "score_parts",
             "score_summary",
+            "share_scoring",
+            "shared_work",
             "thread_count",
         ),
     },
@@ -162,7 +167,10 @@ IN_CLI: dict[str, set[str]] = {
     "reach": {"console", "figure_file", "options", "run_reach", "thread_count"},
     "train": {"console", "options", "run_training", "thread_count"},
     "sample": {"console", "figure_file", "options", "run_sampling", "thread_count"},
-    "eval": {"console", "options", "run_scoring", "standard_input", "thread_count"},
+    "eval": {
+        *("console", "options", "run_scoring", "score_parts", "shared_work", "standard_input"),
+        "thread_count",
+    },
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
     "slim": {"console", "options", "table", "thread_count"},
     "run_export": {"console", "output_file", "table"},

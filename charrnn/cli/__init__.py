@@ -12,7 +12,8 @@
     curve            the learning curve       surprisal_colours     heat, on a terminal
     thread_count     BLAS has one, we more    output_file           a file beside stdout
     standard_input   does text come in there  texts_to_read         files, or what was held out
-    shared_work      --workers, --scheduler
+    shared_work      --workers, --scheduler   share_scoring         to workers, piece by piece
+    score_parts      eval --part, --add
 
     run_training     a run, start to end      run_sampling          samples, drawn and shown
       prepare_training what comes before it     choosing_samples    which of them are wanted

@@ -99,6 +99,7 @@ def gone_on_with(path: str, task: Task, split: Split, model: LanguageModel | Non
             f"{path} holds another run",
             "Move it away, or sweep anew into another folder.",
         )
+    run.corpus = split.record  # which knows where the texts are, wherever the file is by now
     return run
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from charrnn.cluster.prepared import prepared
 from charrnn.cluster.task import check_wanted, report
 from charrnn.corpus.bundled import path_of
 from charrnn.model_file import replacement
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
 
 OFTEN = 0.2  # seconds from one word of how far a run is to the next
-_here = threading.local()  # the corpus that this thread of a worker has read last
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +81,8 @@ def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
         if piece.saved is not None:
             file.write_bytes(piece.saved)
         told, result = 0.0, None
-        with closing(learned(replace(piece.task, file=str(file)), splits_of(packed))) as run:
+        splits = prepared(packed.key, lambda: PackedSplits(packed))
+        with closing(learned(replace(piece.task, file=str(file)), splits)) as run:
             for event in run:
                 if isinstance(event, Ended):
                     result = event.result
@@ -93,16 +93,6 @@ def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
                     report({"name": event.name, "share": event.share})
         assert result is not None
         return result, file.read_bytes() if file.exists() else None
-
-
-def splits_of(packed: Packed) -> Splits:
-    """What this thread has read of it already, if that was the last."""
-    if getattr(_here, "key", None) != packed.key:
-        _here.key = _here.splits = None
-        _here.splits = PackedSplits(packed)
-        _here.key = packed.key
-    splits: Splits = _here.splits
-    return splits
 
 
 def pack(material: Material) -> Packed:
