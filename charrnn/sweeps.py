@@ -18,6 +18,7 @@ from typing import Any
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import checked
 from charrnn.settings.fields import settings_of
+from charrnn.settings.sweeping import FIXED
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping import grid
 from charrnn.sweeping.folder import Folder, Options, grown, places_of
@@ -111,7 +112,7 @@ def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | Non
 def changed(config: TrainConfig, wanted: grid.Grid) -> dict[str, Any]:
     """What a configuration says that differs from what is usual."""
     usual = {name: one.default for name, one in settings_of(TrainConfig).items()}
-    given = {name: getattr(config, name) for name in usual if name not in grid.FIXED}
+    given = {name: getattr(config, name) for name in usual if name not in FIXED}
     said = {name: value for name, value in given.items() if value != usual[name]}
     for name in said:
         if name in wanted.tried:

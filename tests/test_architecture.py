@@ -104,7 +104,7 @@ IN_CLI: dict[str, set[str]] = {
     "tried": {"did_you_mean", "options"},
     "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "tried"},
     "sweep_options": {"hints"},
-    "prepare_sweep": {"console", "hints", "sweep_options"},
+    "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options"},
     "sweep_plan": {"formatting", "hints", "plan", "prepare_sweep", "run_json", "table"},
     "sweep_progress": {"console", "formatting", "progress", "table"},
     "sweep_summary": {"console", "formatting", "table"},

@@ -218,6 +218,7 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--seeds", "4-0"], "--seeds: '4-0' is not seeds such as 0-4 or 1,5,7", "--help"),
         (["--seed", "4"], "no such option: --seed", "Did you mean --seeds?"),
         (["--learning-rate", "4"], "no such option: --learning-rate", "Did you mean --lr?"),
+        (["--try", "check-every=1", "--epochs", "1000000"], "check-every=1: ", "--check-every"),
         (["--holdout", "0", "--seeds", "0"], "nothing is held out", "--holdout"),
         (
             ["--try", "cell=tanh,output", "--try", "layers=1,2"],
@@ -255,6 +256,19 @@ def test_nothing_is_replaced(program: Program) -> None:
     os.unlink(program / "sweep/lr=0.02,seed=0.npz")
     program.run(*line).says()
     program.refuses(*line, what="sweep holds a sweep already", hint="charrnn sweep --resume")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the super-user writes everywhere")
+def test_a_folder_that_cannot_be_written_to_is_told(program: Program) -> None:
+    (program / "sweep").mkdir(mode=0o500)
+    line = ["sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep"]
+    program.refuses(*line, what="sweep", hint="Name a folder that can be written to.")
+
+
+def test_a_module_in_the_current_folder_is_not_taken_for_one_of_ours(program: Program) -> None:
+    for name in ("json.py", "queue.py", "numpy.py"):
+        program.write(name, "raise SystemExit('somebody else')")
+    program.run("sweep", "names.txt", *QUICK, *TWO).says("next:")
 
 
 def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(program: Program) -> None:
@@ -440,8 +454,8 @@ def test_a_sweep_that_is_killed_leaves_nobody_behind_and_goes_on(program: Progra
         workers = workers_of(child.process.pid)
         child.send(signal.SIGKILL)
         child.process.wait()
-        until_gone(workers)
-    program.run("sweep", "--resume", "-o", "sweep").says("next:")
+    program.run("sweep", "--resume", "-o", "sweep").says("next:")  # while they may be ending yet
+    until_gone(workers)
     for seed in ("0", "1"):
         alone = trained_alone(program, f"alone-{seed}.npz", *LONG, "--seed", seed)
         assert (program / f"sweep/seed={seed}.npz").read_bytes() == alone
@@ -452,7 +466,8 @@ def test_two_sweeps_into_one_folder_are_refused(program: Program) -> None:
         until_at_work(child, "seed=0")
         second = program.run("sweep", "--resume", "-o", "sweep")
     assert second.status == 1
-    assert "is being written by another run" in second.err
+    assert "another sweep is at work in sweep" in second.err
+    assert "name another folder" in second.err
 
 
 def test_a_terminal_sees_a_bar_over_all_runs_and_the_best_so_far(program: Program) -> None:

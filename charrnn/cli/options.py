@@ -53,6 +53,13 @@ class CorpusName(Text):
     """The name of a file, or of a corpus that comes with the program."""
 
 
+@dataclass(frozen=True)
+class Trying(Text):
+    """A setting of training, and values to try."""
+
+    metavar: str = "NAME=VALUE,VALUE"
+
+
 class Option(NamedTuple):
     """A setting that is typed, and where its value goes."""
 
@@ -152,15 +159,15 @@ def threads() -> Any:
     return like(TrainConfig, "workers")
 
 
-def workers() -> Any:
-    """The option for workers on this machine."""
+def workers(else_: str = "this one alone") -> Any:
+    """The option for workers on this machine; and who works without it."""
     return setting(
         Whole(1, 1 << 12),
         "Share the work out to so many processes on this machine. Needs Dask:"
         " pip install 'charrnn[cluster]'.",
         panel=WORKERS,
         names=("--workers",),
-        default_in_words="this one alone",
+        default_in_words=else_,
     )
 
 
@@ -294,6 +301,8 @@ def not_one_of(typed: Any, allowed: str) -> str:
 def _completion(values: Values) -> Any:
     if isinstance(values, CorpusName):
         return completion.corpora
+    if isinstance(values, Trying):
+        return completion.tried
     if not isinstance(values, OneOf):
         return None
 

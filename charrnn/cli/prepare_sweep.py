@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn import memory
 from charrnn.cli.console import Console
 from charrnn.cli.hints import in_words_of_the_command_line
+from charrnn.cli.prepare_training import check_checkups
 from charrnn.cli.sweep_options import begun_with, gone_on_with
 from charrnn.corpus.sources import byte_blocks
 from charrnn.corpus.warnings import Warned, warnings
@@ -23,7 +24,7 @@ from charrnn.errors import CorpusError, SettingError
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.folder import Options as Begun
 from charrnn.sweeping.forecast import Planned, planned, seconds_of
-from charrnn.sweeping.grid import Trial
+from charrnn.sweeping.grid import Trial, in_words
 from charrnn.sweeping.material import Material, Split, Splits
 from charrnn.sweeping.one_run import Task
 
@@ -123,9 +124,11 @@ def looked_at(settings: dict[str, Any], begun: Begun, splits: Splits) -> Planned
     """What these settings come to; an error says which they are."""
     try:
         found = planned(settings, begun.grid, begun.learning, splits)
+        config = found.plan.config
+        check_checkups(config, (found.plan.steps or 0) // config.check_every + 1)
     except SettingError as error:
         what, hint = in_words_of_the_command_line(error)
-        which = ",".join(f"{name}={value}" for name, value in settings.items())
+        which = in_words(settings) if settings else ""
         raise SettingError(f"{which}: {what}" if which else what, hint) from error
     corpus = splits.of(begun.grid.seeds[0]).corpus
     check_memory(found.plan.memory_bytes, memory.available(), text_bytes(corpus))

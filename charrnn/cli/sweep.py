@@ -8,14 +8,22 @@ from typing import Any
 
 from charrnn.cli import options, shared_work, thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.options import WORKERS, check_exclusive, check_read_once, flag, group, like
-from charrnn.cli.tried import FIXED, values_tried
+from charrnn.cli.options import (
+    WORKERS,
+    Trying,
+    check_exclusive,
+    check_read_once,
+    flag,
+    group,
+    like,
+)
+from charrnn.cli.tried import values_tried
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
 from charrnn.settings.common import CORPUS, LEARNING
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import File, Text, setting, settings_of
-from charrnn.settings.sweeping import Seeds
+from charrnn.settings.sweeping import Seeds, words_to_try
 from charrnn.settings.training import TrainConfig
 
 EXAMPLES = """
@@ -36,7 +44,6 @@ charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
 tail -n 3 sizes/sweep.jsonl
 """
 SWEEP = "Sweep"
-OF_A_RUN = tuple(name for name in settings_of(TrainConfig) if name not in FIXED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +56,7 @@ class Options:
         f" program: {', '.join(NAMES)}.",
     )
     tried: tuple[str, ...] = setting(
-        Text("NAME=VALUE,VALUE"),
+        Trying(),
         "Try these values of an option of the network or of learning, such as hidden=64,128; may be"
         " repeated, and every combination is tried.",
         panel=SWEEP,
@@ -80,7 +87,7 @@ class Options:
     )
     cutting: dict[str, Any] = group(CorpusConfig)
     reading: dict[str, Any] = group(Reading)
-    learning: dict[str, Any] = group(TrainConfig, *OF_A_RUN)
+    learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = setting(
         File("MODEL"),
         "Start each run from the parameters of this model.",
@@ -94,7 +101,7 @@ class Options:
         default_in_words="the cores there are",
         panel=WORKERS,
     )
-    processes: int | None = options.workers()
+    processes: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the plan, and leave it at that.")
     as_json: bool = options.as_json()

@@ -11,21 +11,17 @@ from charrnn.cli.options import not_one_of
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import Flag, Setting, settings_of
+from charrnn.settings.sweeping import words_to_try
 from charrnn.settings.training import TrainConfig
 
-FIXED = ("seed", "workers")  # options of train that are others here
 SAID = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 HELP = "Try 'charrnn sweep --help'."
 
 
 def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
     """The values by the names of their settings; SettingError where one is none."""
-    known = {
-        option: (name, one)
-        for name, one in settings_of(TrainConfig).items()
-        if name not in FIXED
-        for option in one.options(name)[-1].split("/")[:1]
-    }
+    settings = settings_of(TrainConfig)
+    known = {f"--{word}": (name, settings[name]) for word, name in words_to_try().items()}
     found: dict[str, tuple[Any, ...]] = {}
     for one in typed:
         word, equals, values = one.partition("=")

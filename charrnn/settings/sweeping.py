@@ -1,4 +1,4 @@
-"""The seeds of a sweep, as they are typed."""
+"""What a sweep can try, and its seeds, as they are typed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from charrnn.settings.common import SEED
+from charrnn.settings.fields import settings_of
+from charrnn.settings.training import TrainConfig
 
-MOST = 1 << 16
+MOST = 1 << 16  # seeds
+FIXED = ("seed", "workers")  # settings of a run that a sweep decides
+
+
+def words_to_try() -> dict[str, str]:
+    """The settings that can be tried, by what is typed for them."""
+    return {
+        one.options(name)[-1].partition("/")[0].lstrip("-"): name
+        for name, one in settings_of(TrainConfig).items()
+        if name not in FIXED
+    }
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.places import place_of, reached_from, seen_from
-from charrnn.errors import CharrnnError, ModelExistsError, ResumeError, SaveError
+from charrnn.errors import CharrnnError, ModelBusyError, ModelExistsError, ResumeError, SaveError
 from charrnn.model_file import replacement
 from charrnn.model_file.lock import locked
 from charrnn.sweeping.grid import Grid, checked, value_in_words
@@ -81,7 +81,17 @@ class Folder:
             raise SaveError(
                 f"{self.path} cannot be made: {error.strerror}", "Name another folder."
             ) from error
-        with locked(self.path / ROWS):
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.path / ROWS))
+                replacement.check_writable(self.path / OPTIONS, 0)
+            except ModelBusyError as error:
+                what = f"another sweep is at work in {self.path}"
+                hint = "Wait until that one has ended, or name another folder."
+                raise ModelBusyError(what, hint, "folder") from error
+            except SaveError as error:
+                hint = "Name a folder that can be written to."
+                raise SaveError(error.what, hint) from error
             yield
 
     def check_free(self, grid: Grid) -> None:

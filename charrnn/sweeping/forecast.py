@@ -50,7 +50,9 @@ def planned(
 
 def seconds_of(plans: Sequence[Plan], corpus: Corpus) -> list[float]:
     """How long a run of each will take on this machine, by trying some of them for a moment."""
-    sizes = {size_of(one.config): one for one in plans}
+    sizes: dict[tuple[object, ...], Plan] = {}
+    for one in sorted(plans, key=lambda one: one.config.lr):  # which may be too high to try
+        sizes.setdefault(size_of(one.config), one)
     ordered = sorted(sizes.values(), key=lambda one: one.parameters)
     step = -(-len(ordered) // TRIED)
     speeds = [

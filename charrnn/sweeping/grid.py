@@ -19,10 +19,10 @@ from typing import Any
 
 from charrnn.errors import SettingError
 from charrnn.settings.fields import check, option_of, settings_of
+from charrnn.settings.sweeping import FIXED
 from charrnn.settings.training import TrainConfig
 
 LONGEST = 150  # characters of a name: no file system has less room, with what is put around it
-FIXED = ("seed", "workers")  # settings that every run has, or that none has
 
 
 @dataclass(frozen=True)

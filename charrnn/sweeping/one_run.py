@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from charrnn.blas import single_threaded
 from charrnn.cost import characters_per_second
-from charrnn.errors import CharrnnError, DivergedError, ResumeError, SaveError
+from charrnn.errors import CharrnnError, DivergedError, ModelBusyError, ResumeError, SaveError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.lock import locked
@@ -35,6 +35,7 @@ from charrnn.training.members import (
 )
 
 OFTEN, SELDOM = 10.0, 60.0  # seconds from save to save, at check-ups and at any step
+PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a file in all, and from look to look
 COSTLY = 50  # times as long as a save took pass until the next
 
 
@@ -114,7 +115,7 @@ def learned(task: Task, splits: Splits) -> Generator[Moved | Ended, None, None]:
     """Make the run, telling of each step. Whoever closes this stops the run, which is saved."""
     at = time.monotonic()
     try:
-        with single_threaded(), locked(task.file or task.model):
+        with single_threaded(), held(task.file or task.model):
             yield from _learned(task, splits, at)
     except DivergedError as error:
         yield Ended(failed(task.trial, error.what, "diverged", time.monotonic() - at))
@@ -122,6 +123,22 @@ def learned(task: Task, splits: Splits) -> Generator[Moved | Ended, None, None]:
         yield Ended(failed(task.trial, str(error), seconds=time.monotonic() - at))
     except MemoryError:
         yield Ended(failed(task.trial, "not enough memory", seconds=time.monotonic() - at))
+
+
+@contextmanager
+def held(path: str) -> Iterator[None]:
+    """The file is ours alone in here. Who has it may be about to leave: a sweep that was killed."""
+    with ExitStack() as stack:
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                stack.enter_context(locked(path))
+                break
+            except ModelBusyError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(TICK)
+        yield
 
 
 def _learned(task: Task, splits: Splits, at: float) -> Generator[Moved | Ended, None, None]:

@@ -52,7 +52,7 @@ class Worker:
 
     def __init__(self, material: Material, outbox: Outbox) -> None:
         self.task: Task | None = None
-        command = [sys.executable, "-c", CODE, json.dumps(sys.path)]
+        command = [sys.executable, "-P", "-c", CODE, json.dumps(sys.path)]
         with _held_back():
             self.process = subprocess.Popen(
                 command,
