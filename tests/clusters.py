@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ class Machines:
         self.file = folder / "scheduler.json"
         self.env = env
         self.started: list[subprocess.Popen[bytes]] = []
+        self.workers: list[subprocess.Popen[bytes]] = []  # of these, those with a worker
 
     def start(self, *args: str, env: Changes | None = None) -> subprocess.Popen[bytes]:
         """A process of Dask."""
@@ -64,7 +66,27 @@ class Machines:
         how = ["--nthreads=1", "--memory-limit=1GB", "--death-timeout=30"]
         if not nanny:
             how.append("--no-nanny")
-        return self.start("worker", *where, *how, *HERE, *more, env=env)
+        process = self.start("worker", *where, *how, *HERE, *more, env=env)
+        self.workers.append(process)
+        return process
+
+    def until_there_are(self, count: int) -> None:
+        """Wait for so many workers."""
+        from distributed import Client
+
+        with Client(self.address, timeout="30s", set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=60)
+
+    def kill_a_worker(self) -> None:
+        """Kill -9 a worker, not its nanny, as soon as there is one."""
+        found: list[int] = []
+
+        def is_there() -> bool:
+            found[:] = [worker for machine in self.workers for worker in children_of(machine.pid)]
+            return bool(found)
+
+        wait_until(is_there)
+        os.kill(found[0], signal.SIGKILL)
 
     @property
     def address(self) -> str:
@@ -78,11 +100,29 @@ class Machines:
                 kill_session(process.pid)
 
 
+def children_of(nanny: int) -> list[int]:
+    """The workers that a nanny looks after."""
+    return [pid for pid in processes_of(nanny) if "spawn_main" in command_of(pid)]
+
+
+def command_of(process: int) -> str:
+    """Its command line; nothing, where it has just ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text()
+    return ""
+
+
+def processes_of(leader: int) -> list[int]:
+    """A process and all that it has started, which are a session."""
+    running = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [process for process in running if session_of(process) == leader]
+
+
 def kill_session(leader: int) -> None:
     """Kill -9 a process and all that it has started."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and session_of(int(entry.name)) == leader:
-            os.kill(int(entry.name), 9)
+    for process in processes_of(leader):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def session_of(process: int) -> int | None:

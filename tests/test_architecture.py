@@ -51,13 +51,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("analysis", "blas", "corpus", "counts", "display", "export", "filling", "model_file"),
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
-    "cluster": {"blas", "model", "prediction", "scoring", "vocabulary"},
+    "cluster": {"blas", "model", "prediction", "sampling", "scoring", "vocabulary"},
+    "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
     "sweeping": {
         *("blas", "cluster", "corpus", "cost", "counts", "model_file", "network", "presets"),
         *("scoring", "settings", "training"),
     },
     "sweeps": {"model", "settings", "sweeping"},
-    "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
 }
 
 # file of cli -> the files of cli it may import. What is imported for types only does not count.
@@ -123,6 +123,7 @@ IN_CLI: dict[str, set[str]] = {
             "surprisal_colours",
             "thread_count",
             "choosing_samples",
+            "shared_work",
         ),
     },
     "per_character": {"console", "surprisal_colours"},
@@ -166,7 +167,9 @@ IN_CLI: dict[str, set[str]] = {
     "run_reach": {"console", "figure_file", "reach_report", "texts_to_read"},
     "reach": {"console", "figure_file", "options", "run_reach", "thread_count"},
     "train": {"console", "options", "run_training", "thread_count"},
-    "sample": {"console", "figure_file", "options", "run_sampling", "thread_count"},
+    "sample": {
+        *("console", "figure_file", "options", "run_sampling", "shared_work", "thread_count"),
+    },
     "eval": {
         *("console", "options", "run_scoring", "score_parts", "shared_work", "standard_input"),
         "thread_count",

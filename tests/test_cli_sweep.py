@@ -297,6 +297,7 @@ def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(program:
         (["--try", "lr=0.02"], "tries lr 0.01 as well", "added, not taken away"),
         (["--try", "clip=1"], "tries lr", "another folder"),
         (["--seeds", "1-2"], "tries seeds 0 as well", "added, not taken away"),
+        (["--valid", "other.txt"], "is no longer what the sweep began with", "another folder"),
         (["other.txt"], "is no longer what the sweep began with", "another folder"),
     ],
 )

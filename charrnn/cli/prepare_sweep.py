@@ -88,8 +88,7 @@ def prepared(
     if options.resume:
         begun = gone_on_with(options, tried, folder)
         files = begun.files
-        if options.sources:
-            files = options.sources, options.valid or files[1]
+        files = options.sources or files[0], options.valid or files[1]
     else:
         begun = begun_with(options, tried)
         files = options.sources, options.valid

@@ -140,7 +140,7 @@ def share_out(sweep: PreparedSweep, cluster: Cluster, options: Options, console:
                 screen.refresh()
     except (ClusterError, KeyboardInterrupt) as error:
         done = f"{len(results_of(sweep)):,} of {len(sweep.trials):,} runs are done"
-        line = f"{done}; to go on: {go_on(options)}"
+        line = f"{done}, and what was under way begins anew; to go on: {go_on(options)}"
         if isinstance(error, KeyboardInterrupt):
             console.note(line)
         else:

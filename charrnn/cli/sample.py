@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options, shared_work, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.figure_file import FigureFile
 from charrnn.cli.options import check_exclusive, check_read_once, flag, group, like
@@ -24,7 +24,9 @@ EXAMPLES = """
 # ten new names, bolder than usual
 charrnn sample -n 10 -t 1.2
 
-# the sixth thousand of a million, which may be drawn by as many machines
+# a million, drawn by eight processes, or by a cluster; the sixth thousand of them alone
+charrnn sample -n 1000000 --seed 1 --workers 8 > names.txt
+charrnn sample -n 1000000 --seed 1 --scheduler tcp://head:8786 > names.txt
 charrnn sample -n 1000 --seed 1 --first 5000
 
 # go on from here, the same way each time
@@ -128,6 +130,8 @@ class Options:
         panel=AGAIN,
         default_in_words="any",
     )
+    processes: int | None = options.workers()
+    scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
         "The model file; of several, the mean of their probabilities is drawn from."
     )
@@ -145,6 +149,12 @@ class Options:
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
+        shared_work.check(self.processes, self.scheduler, self.workers)
+        if self.unique and (self.processes is not None or self.scheduler is not None):
+            raise SettingError(
+                "--unique asks whether any sample before is the same, so others cannot draw it",
+                "Leave the workers out, or have what they draw sorted: sort -u",
+            )
         check_exclusive(prime=self.prime is not None, prime_file=self.prime_file is not None)
         if self.ignore_case and not self.novel:
             raise SettingError("--ignore-case is for --novel", "Name a CORPUS with --novel.")

@@ -28,7 +28,10 @@ def job_of(models: Sequence[Model], options: Options, *, mixed: bool) -> Scoring
         mixed,
         options.fast,
         ranking=options.per_char,
-        detailed=options.shows_rows or options.above is not None or options.html is not None,
+        detailed=options.shows_rows
+        or options.baselines
+        or options.above is not None
+        or options.html is not None,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from typing import Final
@@ -59,6 +60,29 @@ class Known:
 
     def _add(self, pending: array[int]) -> None:
         self._marks = np.union1d(self._marks, np.frombuffer(pending, np.uint64))
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Which samples are wanted, whatever was said before: by what they are with their prime."""
+
+    prime: str
+    known: Known | None = None  # what they may not be
+    shortest: int | None = None
+    longest: int | None = None
+
+    def whole(self, sample: Sample) -> str:
+        """The text that a sample stands for."""
+        return self.prime + sample.text
+
+    def refuses(self, sample: Sample) -> bool:
+        """Whether it is to be drawn again."""
+        text = self.whole(sample)
+        if self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
+            return True
+        if len(text) < (self.shortest or 0):
+            return True
+        return self.known is not None and text in self.known
 
 
 def mark_of(text: str) -> int:

@@ -1,6 +1,6 @@
 """The folder of a sweep: what is to be done, a row for each run that is over, and the models.
 
-options.json      what is tried, on what and how: so that it can be gone on with
+sweep.json        what is tried, on what and how: so that it can be gone on with
 sweep.jsonl       a row a run, as it ends; a run that was made again has its last row
 NAME.npz          a model file a run
 """
@@ -24,7 +24,7 @@ from charrnn.sweeping.grid import Grid, checked, value_in_words
 from charrnn.sweeping.result import Result, from_json
 
 SCHEMA = "charrnn.sweep.options/1"
-OPTIONS, ROWS = "options.json", "sweep.jsonl"
+OPTIONS, ROWS = "sweep.json", "sweep.jsonl"
 
 
 @dataclass(frozen=True)
