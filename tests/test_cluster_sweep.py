@@ -25,6 +25,11 @@ from tests.test_cli_sweep import (
 
 need_dask()
 
+TO_GO_ON = (
+    "1 of 2 runs are done, and what was under way begins anew;"
+    " to go on: charrnn sweep --resume -o sweep"
+)
+
 
 @pytest.fixture
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
@@ -90,10 +95,7 @@ def test_finished_models_are_kept_when_the_scheduler_dies(program: Program, one:
     assert ended.err.count("charrnn: error:") == 1
     error, hint = ended.err.splitlines()[-2:]
     assert f"the scheduler at {one.address} is gone" in error
-    assert (
-        "1 of 2 runs are done, and what was under way begins anew; to go on: charrnn sweep --resume -o sweep"
-        in hint
-    )
+    assert TO_GO_ON in hint
     assert list(rows_of(program)) == ["epochs=1,seed=0"]
     assert (program / "sweep/epochs=1,seed=0.npz").exists()
 
@@ -107,10 +109,7 @@ def test_after_ctrl_c_the_workers_are_free(program: Program, one: Machines) -> N
         ended = child.end()
     assert ended.status == 130
     assert "Traceback" not in ended.err
-    assert (
-        "1 of 2 runs are done, and what was under way begins anew; to go on: charrnn sweep --resume -o sweep"
-        in ended.err
-    )
+    assert TO_GO_ON in ended.err
     other = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "other")
     program.run(*other, *where, child=True).says("next:")  # on the only worker there is
 
