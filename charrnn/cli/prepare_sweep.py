@@ -87,8 +87,8 @@ def prepared(
     console.note_if_waiting((*options.sources, *options.valid))
     if options.resume:
         begun = gone_on_with(options, tried, folder)
-        files = begun.files
-        files = options.sources or files[0], options.valid or files[1]
+        sources, valid = begun.files
+        files = options.sources or sources, options.valid or valid
     else:
         begun = begun_with(options, tried)
         files = options.sources, options.valid

@@ -20,6 +20,7 @@ from charrnn.cli.signals import Stop
 from charrnn.cli.sweep_progress import SweepProgress
 from charrnn.cli.table import entries
 from charrnn.errors import ClusterError, ModelExistsError
+from charrnn.escaping import visible_line
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.one_run import Ended, Moved
 from charrnn.sweeping.processes import Lost, Processes
@@ -159,10 +160,8 @@ def show(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -
     if stop.requested:
         left = f"{len(results):,} of {len(sweep.trials):,} runs are done, the others are saved"
         console.note(f"{left}; to go on: {go_on(options)}")
-    else:
-        console.note("next:")
-        for line in sweep_summary.next_lines(results):
-            console.note(f"  {line}")
+    elif lines := [f"  {line}" for line in sweep_summary.next_lines(results)]:
+        console.say(*map(visible_line, ["next:", *lines]))
 
 
 def results_of(sweep: PreparedSweep) -> list[Result]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any
 
 from charrnn.cli.formatting import bytes_in_words, clock, count
@@ -23,8 +24,7 @@ def in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     for name, values in grid.tried.items():
         yield "tried", f"{option_for(name)} {', '.join(map(value_in_words, values))}"
     if sweep.begun.learning:
-        given = sweep.begun.learning.items()
-        yield "for all", " ".join(f"{option_for(name)} {value}" for name, value in given)
+        yield "for all", " ".join(starmap(typed, sweep.begun.learning.items()))
     sizes = sorted(one.plan.parameters for one in sweep.combinations)
     if sizes[0] == sizes[-1]:
         yield "networks", f"{sizes[0]:,} parameters"
@@ -50,6 +50,11 @@ def in_words(sweep: PreparedSweep) -> Iterator[Entry]:
             "time",
             f"about {clock(sweep.seconds_left)}, with {count(at_once, 'run')} at once; {longest}",
         )
+
+
+def typed(name: str, value: object) -> str:
+    """A setting as it is typed."""
+    return option_for(name) if value is True else f"{option_for(name)} {value_in_words(value)}"
 
 
 def baselines_in_words(sweep: PreparedSweep, found: Iterable[Baseline]) -> Iterator[Entry]:

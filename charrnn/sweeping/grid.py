@@ -12,6 +12,7 @@ what is better shows early.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +23,7 @@ from charrnn.settings.fields import check, option_of, settings_of
 from charrnn.settings.sweeping import FIXED
 from charrnn.settings.training import TrainConfig
 
+MOST = 100_000  # runs: more is a slip of the keyboard
 LONGEST = 150  # characters of a name: no file system has less room, with what is put around it
 
 
@@ -40,6 +42,14 @@ class Grid:
 
     tried: Mapping[str, tuple[Any, ...]]
     seeds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        runs = math.prod(len(values) for values in (*self.tried.values(), self.seeds))
+        if runs > MOST:
+            raise SettingError(
+                f"that would be {runs:,} runs, and {MOST:,} are allowed",
+                "Try fewer values, or fewer seeds.",
+            )
 
     @property
     def combinations(self) -> list[dict[str, Any]]:

@@ -150,6 +150,10 @@ class Processes:
                 status = worker.end()
                 if task is None or self.is_stopping:
                     continue
+                if not status:  # somebody has asked it to stop, and may ask us next
+                    waiting.appendleft(task)
+                    yield None
+                    continue
                 lost[task.trial.name] += 1
                 why = how_it_ended(status)
                 if lost[task.trial.name] < TRIES:
