@@ -7,7 +7,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +216,7 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--try", "threads=1,2"], "--try threads: each run has one", "--threads"),
         (["--try", "holdout=0.1,0.2"], "--try holdout: that is the same", "--holdout VALUE"),
         (["--try", "encoding=utf-8"], "--try encoding: that is the same", "--encoding VALUE"),
+        (["--try", "lr=1,2", "--seeds", "0-59999"], "that would be 120,000 runs", "fewer seeds"),
         (["--seeds", "4-0"], "--seeds: '4-0' is not seeds such as 0-4 or 1,5,7", "--help"),
         (["--seed", "4"], "no such option: --seed", "Did you mean --seeds?"),
         (["--learning-rate", "4"], "no such option: --learning-rate", "Did you mean --lr?"),
@@ -382,14 +383,20 @@ def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Pro
 
 
 @processes
-@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_signal_to_the_sweep_alone_is_passed_on(program: Program, name: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "status", "send"),
+    [("SIGTERM", 143, os.kill), ("SIGTERM", 143, os.killpg), ("SIGHUP", 129, os.kill)],
+)
+def test_a_signal_to_the_sweep_alone_or_to_all_of_it_stops_all_of_it(
+    program: Program, name: str, status: int, send: Callable[[int, int], None]
+) -> None:
     line = ("sweep", "names.txt", *ENDLESS, "--seeds", "0-9", "-o", "sweep", "--threads", "2")
     with program.going(*line) as child:
         until_at_work(child, "seed=1")
         workers = workers_of(child.process.pid)
-        child.send(signal.Signals[name])
-        assert child.end().status == status
+        send(child.process.pid, signal.Signals[name])
+        ended = child.end()
+        assert (ended.status, "once more" in ended.err) == (status, False)
         until_gone(workers)
     assert checkpoint.load(program / "sweep/seed=1.npz").state.step > 0
 
