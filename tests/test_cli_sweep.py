@@ -3,72 +3,29 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import re
 import signal
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from charrnn.model_file import checkpoint
-from tests.child import PYTHON, Child, answer, wait_until
+from tests.child import answer
 from tests.program import SMALL, Program
-
-FIXED = ("--layers", "1", "--batch", "4", "--bptt", "8")
-QUICK = (*FIXED, "--hidden", "3", "--epochs", "1")
-LONG = (*FIXED, "--hidden", "8", "--epochs", "60")  # takes a moment
-ENDLESS = (*FIXED, "--hidden", "3", "--epochs", "1000000")
-TWO = ("--seeds", "0-1", "-o", "sweep")
-processes = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
-
-
-def rows_of(program: Program, folder: str = "sweep") -> dict[str, dict[str, Any]]:
-    """The last row of each run."""
-    lines = (program / folder / "sweep.jsonl").read_text().splitlines()
-    return {row["name"]: row for row in map(json.loads, lines)}
-
-
-def trained_alone(program: Program, name: str, *options: str, sources: Sequence[str] = ()) -> bytes:
-    """The bytes of the same run alone, made in the same folder."""
-    path = f"sweep/{name}"
-    given = sources or ("names.txt",)
-    program.run("train", *given, *options, "--threads", "1", "-q", "-m", path).says()
-    return (program / path).read_bytes()
-
-
-def workers_of(process: int) -> list[int]:
-    """The processes that it has started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                status = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
-                continue
-            if int(status[1]) == process and status[0] != "Z":
-                found.append(int(entry.name))
-    return found
-
-
-def is_alive(process: int) -> bool:
-    """Whether it is there, and not only waited for."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until_at_work(child: Child, name: str) -> None:
-    """Wait until a worker holds the file of that run."""
-    child.until((child.folder / f"sweep/.{name}.npz.lock").exists)
-
-
-def until_gone(workers: Sequence[int]) -> None:
-    """Wait until none of them is there."""
-    wait_until(lambda: not any(map(is_alive, workers)))
+from tests.sweeps import (
+    ENDLESS,
+    FIXED,
+    LONG,
+    QUICK,
+    TWO,
+    processes,
+    rows_of,
+    trained_alone,
+    until_at_work,
+    until_gone,
+    workers_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +217,7 @@ def test_nothing_is_replaced(program: Program) -> None:
     program.refuses(*line, what="sweep holds a sweep already", hint="charrnn sweep --resume")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the super-user writes everywhere")
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="the super-user writes everywhere")
 def test_a_folder_that_cannot_be_written_to_is_told(program: Program) -> None:
     (program / "sweep").mkdir(mode=0o500)
     line = ["sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep"]
@@ -498,7 +455,7 @@ def test_a_pipe_gets_rows_and_no_bar_and_quiet_says_nothing(program: Program) ->
     assert (again.status, again.out, again.err) == (0, "", "")
 
 
-def test_no_package_beyond_the_four_is_imported(program: Program) -> None:
+def test_no_package_beyond_the_four_is_imported() -> None:
     code = (
         "import sys, runpy; sys.argv = ['charrnn', 'sweep', 'dinosaurs', '--seeds', '0',"
         " '--dry-run', '-q', '-o', 'x']\n"
@@ -507,4 +464,3 @@ def test_no_package_beyond_the_four_is_imported(program: Program) -> None:
         "print(sorted({'dask', 'distributed', 'multiprocessing', 'mpi4py'} & set(sys.modules)))"
     )
     assert answer(code).splitlines()[-1] == "[]"
-    assert PYTHON

@@ -11,7 +11,7 @@ import pytest
 
 from tests.clusters import Machines, kill_session, machines, need_dask
 from tests.program import Program
-from tests.test_cli_sweep import (
+from tests.sweeps import (
     ENDLESS,
     FIXED,
     LONG,

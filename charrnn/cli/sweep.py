@@ -37,6 +37,9 @@ charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 -o cells --dry-run
 charrnn sweep --resume -o sizes
 charrnn sweep --resume -o sizes --seeds 0-9
 
+# on the workers of Dask, whose machines need neither the corpus nor a common disk
+charrnn sweep dinosaurs --try cell=tanh,gru --seeds 0-9 -o cells --scheduler scheduler.json
+
 # draw from one of the models; each row of sweep.jsonl names its own
 charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
 
