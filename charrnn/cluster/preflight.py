@@ -92,7 +92,7 @@ async def _asked(address: str) -> tuple[str, str]:
     from distributed.security import Security
 
     how = Security().get_connection_args("client")
-    comm = await connect(address, timeout=PATIENCE, **how)
+    comm = await connect(address, timeout=0.8 * PATIENCE, **how)
     try:
         who: Any = await send_recv(comm, op="identity")
         versions: Any = await send_recv(comm, op="versions")
