@@ -33,6 +33,11 @@ def fail_at_three(number: int) -> int:
     return number
 
 
+def fall(depth: int) -> int:
+    """A bug, whose traceback is long."""
+    return fall(depth + 1)
+
+
 def die(_: object) -> None:
     """What no worker survives."""
     os.kill(os.getpid(), signal.SIGKILL)

@@ -47,9 +47,15 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Machines]:
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for machines, of which a program that changes no file knows nothing."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture
+def made(elsewhere: Path) -> Iterator[Machines]:
     """A scheduler without workers, to do harm to."""
-    with machines(tmp_path, 0) as made:
+    with machines(elsewhere, 0) as made:
         yield made
 
 
@@ -82,10 +88,10 @@ def test_c2_a_machine_that_is_lost_is_missed_by_nobody(
 
 
 def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
-    trained: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    with machines(tmp_path, 2, {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "1s"}) as made:
+    with machines(elsewhere, 2, {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "1s"}) as made:
         made.until_there_are(2)
 
         def stand_still() -> None:
@@ -170,7 +176,8 @@ def cluster_is_busy(machines: Machines) -> bool:
 DEADLY = """
 import os, signal
 from charrnn.cluster import scoring
-read = scoring.read
+read = getattr(scoring, "given", scoring.read)  # this may be done more than once
+scoring.given = read
 
 def deadly(reader, codes, job):
     if ord("Q") in codes.tolist():
@@ -182,15 +189,14 @@ scoring.read = deadly
 
 
 def test_c9_a_piece_that_kills_its_workers_is_named(
-    trained: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
     trained.write("deadly.py", DEADLY)
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
-    with machines(tmp_path, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
+    with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
         made.work("--preload", str(trained / "deadly.py"))
-        what = "q.txt, lines 5 to 7, killed 2 workers, one after the other"
-        what = what.replace("5 to 7", "8 to 9")
+        what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "Perhaps it takes more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
 
@@ -199,7 +205,7 @@ def test_c10_a_byte_that_is_none_is_told_as_ever_and_in_its_place(
     trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    trained.write("long.txt", NAMES.encode() * 3000 + b"Zo\xeb\n" + NAMES.encode())
+    trained.write("long.txt", NAMES.encode() * 800 + b"Zo\xeb\n" + NAMES.encode())
     line = ("eval", "long.txt", "--per-example", "--sort", "input")
     monkeypatch.setattr("charrnn.scoring.sharing.PIECE", 50_000)
     one = trained.run(*line)
@@ -257,6 +263,7 @@ def test_c11_what_is_no_scheduler_is_refused_soon(
     refuses_address(trained, "http://127.0.0.1", "is not an address", "tcp://HOST:PORT")
     refuses_address(trained, "nofile", "neither the address of a scheduler nor its file", "tcp://")
     refuses_address(trained, "names.txt", "is not the file of a scheduler", "Name the one")
+    two.until_there_are(1)
     worker = worker_address(two)
     refuses_address(trained, worker, "is no scheduler of Dask, but a Worker", "dask scheduler")
 
@@ -282,9 +289,9 @@ node.get_versions = older
 """
 
 
-def test_c11_another_version_of_dask_is_refused(trained: Program, tmp_path: Path) -> None:
+def test_c11_another_version_of_dask_is_refused(trained: Program, elsewhere: Path) -> None:
     trained.write("older.py", OLDER)
-    older = Machines(tmp_path)
+    older = Machines(elsewhere)
     try:
         older.schedule("--preload", str(trained / "older.py"))
         what, hint = "has Dask 2021.1.0, and here is", "pip install 'distributed==2021.1.0'"
@@ -295,9 +302,9 @@ def test_c11_another_version_of_dask_is_refused(trained: Program, tmp_path: Path
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
-    trained: Program, tmp_path: Path
+    trained: Program, elsewhere: Path
 ) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    key, certificate = elsewhere / "key.pem", elsewhere / "certificate.pem"
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     made += ["-subj", "/CN=charrnn", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(made, check=True, capture_output=True)
@@ -305,7 +312,7 @@ def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
     for who in ("SCHEDULER", "WORKER", "CLIENT"):
         settings[f"DASK_DISTRIBUTED__COMM__TLS__{who}__CERT"] = str(certificate)
         settings[f"DASK_DISTRIBUTED__COMM__TLS__{who}__KEY"] = str(key)
-    safe = Machines(tmp_path, settings)
+    safe = Machines(elsewhere, settings)
     try:
         safe.schedule("--protocol", "tls")
         safe.work("--protocol", "tls")
@@ -317,7 +324,7 @@ def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
         refuses_address(trained, safe.address, "there are no certificates to speak TLS", hint)
         plain = safe.address.replace("tls", "tcp")
         refuses_address(trained, plain, "hangs up on us, as a scheduler does that wants TLS", hint)
-        gone = settings | {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(tmp_path / "none.pem")}
+        gone = settings | {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(elsewhere / "none.pem")}
         ended = trained.run(*line, "--scheduler", safe.address, child=True, env=gone)
         is_refusal(ended, "no TLS with", hint, 2)
     finally:
@@ -362,7 +369,7 @@ def test_c13_a_reader_who_leaves_ends_it_quietly(trained: Program, two: Machines
         assert child.process.stdout.read(100)
         child.process.stdout.close()
         status = child.process.wait(60)
-    assert (status, child.err) == (141, "")
+        assert (status, child.err) == (141, "")
     is_as_ever(trained, two)
 
 
