@@ -192,10 +192,11 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    trained.write("deadly.py", DEADLY)
+    deadly = elsewhere / "deadly.py"
+    deadly.write_text(DEADLY)
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
-        made.work("--preload", str(trained / "deadly.py"))
+        made.work("--preload", str(deadly))
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "Perhaps it takes more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
@@ -278,7 +279,8 @@ def worker_address(machines: Machines) -> str:
 
 OLDER = """
 from distributed import node
-now = node.get_versions
+now = getattr(node, "given", node.get_versions)  # this may be done more than once
+node.given = now
 
 def older(packages=None):
     found = now(packages)
@@ -290,10 +292,11 @@ node.get_versions = older
 
 
 def test_c11_another_version_of_dask_is_refused(trained: Program, elsewhere: Path) -> None:
-    trained.write("older.py", OLDER)
+    script = elsewhere / "older.py"
+    script.write_text(OLDER)
     older = Machines(elsewhere)
     try:
-        older.schedule("--preload", str(trained / "older.py"))
+        older.schedule("--preload", str(script))
         what, hint = "has Dask 2021.1.0, and here is", "pip install 'distributed==2021.1.0'"
         refuses_address(trained, older.address, what, hint)
     finally:
@@ -332,15 +335,16 @@ def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
 
 
 def test_c12_a_worker_that_would_come_to_other_results_is_refused(
-    trained: Program, made: Machines
+    trained: Program, made: Machines, elsewhere: Path
 ) -> None:
-    other = trained.folder / "other"
+    other = elsewhere / "other"
     shutil.copytree(Path(charrnn.__file__).parent, other / "charrnn")
     with (other / "charrnn" / "blas.py").open("a") as file:
         file.write("# another charrnn\n")
     shutil.copytree(Path(__file__).parent.parent.parent / "data", other / "data")
-    trained.write("numpy1.py", "import numpy\nnumpy.__version__ = '1.0'\n")
-    preload = ["--preload", str(trained / "numpy1.py")]
+    script = elsewhere / "numpy1.py"
+    script.write_text("import numpy\nnumpy.__version__ = '1.0'\n")
+    preload = ["--preload", str(script)]
     for more, nanny, env, what, hint in (
         ([], True, {"PYTHONPATH": str(other)}, "has another charrnn than there", "the same on all"),
         (preload, True, {}, "has numpy 1.0, and here is", "Install the same on all machines."),
