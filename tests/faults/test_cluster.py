@@ -33,7 +33,7 @@ from tests.speaking import independent, saved
 
 need_dask()
 from charrnn.cluster import pool, preflight  # noqa: E402
-from charrnn.cluster.local import local_cluster  # noqa: E402
+from charrnn.cluster.local import ONE_THREAD, local_cluster  # noqa: E402
 from charrnn.cluster.opening import open_cluster  # noqa: E402
 
 DRAW = ("sample", "-n", "60", "--seed", "3", "--json")
@@ -348,7 +348,13 @@ def test_c12_a_worker_that_would_come_to_other_results_is_refused(
     for more, nanny, env, what, hint in (
         ([], True, {"PYTHONPATH": str(other)}, "has another charrnn than there", "the same on all"),
         (preload, True, {}, "has numpy 1.0, and here is", "Install the same on all machines."),
-        ([], False, {"OMP_NUM_THREADS": "2"}, "multiplies matrices with 2 threads", "=1, as dask"),
+        (
+            [],
+            False,
+            dict.fromkeys(ONE_THREAD, "2"),
+            "multiplies matrices with 2 threads",
+            "=1, as dask",
+        ),
     ):
         worker = made.work(*more, nanny=nanny, env=env)
         made.until_there_are(1)
