@@ -87,6 +87,10 @@ class Cluster:
         self._shared.append(future)
         return Shared(future)
 
+    def everywhere(self, function: Callable[[], Any]) -> list[Any]:
+        """What the function, of a module of ours, comes to on each of the workers."""
+        return list(self._spoken(lambda: self._client.run(function)).values())
+
     def listen(self, heard: Callable[[Message], None]) -> None:
         """Let all that tasks ``report`` be heard, by the thread that waits for results, while it
         waits.
