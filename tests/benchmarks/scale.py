@@ -18,7 +18,7 @@ from charrnn.cluster import sampling
 from charrnn.cluster.opening import open_cluster
 from charrnn.cluster.pool import Cluster
 from charrnn.cluster.sampling import SamplingJob, drawn
-from charrnn.cluster.scoring import ScoringJob, TextPiece, scored
+from charrnn.cluster.scoring import ScoringJob, TextPiece, score_piece, scored
 from charrnn.corpus.bundled import path_of
 from charrnn.model import Model
 from charrnn.runs import train
@@ -35,7 +35,6 @@ ROUNDS = 3
 EMPTY = 500  # tasks with next to nothing in them
 TEXTS = (16_000, 64_000)  # drawn, to see whether the memory of the client grows with them
 SAMPLED = 16_384
-SECONDS = 2.0  # of a task
 
 
 class Work(NamedTuple):
@@ -70,8 +69,6 @@ def works(asked: Model) -> list[Work]:
 
     def score() -> object:
         job = ScoringJob((asked,))
-        from charrnn.cluster.scoring import score_piece
-
         return [score_piece(TextPiece(piece, ""), job) for piece in text]
 
     def score_shared(cluster: Cluster) -> object:
@@ -87,9 +84,10 @@ def works(asked: Model) -> list[Work]:
 
 def cpu_of(cluster: Cluster, work: Callable[[], object]) -> float:
     """The processor time of this process and of all workers while something is done."""
-    before = cpu() + sum(cluster.everywhere(cpu))
+    before: list[float] = [cpu(), *cluster.everywhere(cpu)]
     work()
-    return cpu() + sum(cluster.everywhere(cpu)) - before
+    after: list[float] = [cpu(), *cluster.everywhere(cpu)]
+    return sum(after) - sum(before)
 
 
 def efficiency(cluster: Cluster) -> None:
