@@ -33,6 +33,11 @@ def fail_at_three(number: int) -> int:
     return number
 
 
+def fall(depth: int) -> int:
+    """A bug, whose traceback is long."""
+    return fall(depth + 1)
+
+
 def die(_: object) -> None:
     """What no worker survives."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -56,6 +61,11 @@ def go_on(folder: str) -> None:
             time.sleep(0.01)
     finally:
         me.with_suffix(".over").touch()
+
+
+def cpu() -> float:
+    """The seconds that this process has computed."""
+    return time.process_time()
 
 
 def tell(number: int) -> int:

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,10 +52,10 @@ class Machines:
         self.started.append(process)
         return process
 
-    def schedule(self) -> subprocess.Popen[bytes]:
+    def schedule(self, *more: str) -> subprocess.Popen[bytes]:
         """Start the scheduler, and wait until it can be spoken to."""
-        self.file.unlink(missing_ok=True)
-        process = self.start("scheduler", *HERE, "--port=0", f"--scheduler-file={self.file}")
+        where = f"--scheduler-file={self.file}"
+        process = self.start("scheduler", *HERE, "--port=0", where, *more)
         wait_until(lambda: bool(self.file.exists() and self.file.read_text()))
         return process
 
@@ -144,3 +145,32 @@ def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machin
         yield made
     finally:
         made.end()
+
+
+def when_three_are_there(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> list[int]:
+    """Let something happen as the third result of a run is taken; the results are counted."""
+    from charrnn.cluster.pool import Cluster
+
+    taken: list[int] = []
+    given = Cluster._result
+
+    def counted(self: Cluster, *args: Any) -> Any:
+        taken.append(len(taken))
+        if len(taken) == 3:
+            happens()
+        return given(self, *args)
+
+    monkeypatch.setattr(Cluster, "_result", counted)
+    return taken
+
+
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the pieces of work be small, and many."""
+    from charrnn.cluster import sampling
+    from charrnn.scoring import sharing
+
+    monkeypatch.setattr(sampling, "FIRST", 5)
+    monkeypatch.setattr(sampling, "MOST", 5)
+    monkeypatch.setattr(sharing, "PIECE", 20)

@@ -12,7 +12,7 @@ from charrnn.cluster.opening import open_cluster
 from charrnn.cluster.pool import AHEAD, Cluster
 from charrnn.errors import ClusterError, CorpusError, MissingPackageError
 from tests.child import wait_until
-from tests.cluster_work import die, die_once, fail_at_three, go_on, tell, times, twice
+from tests.cluster_work import die, die_once, fail_at_three, fall, go_on, tell, times, twice
 from tests.clusters import need_dask
 from tests.extras import without
 
@@ -63,6 +63,12 @@ def test_an_error_of_a_piece_comes_in_its_place_and_as_what_it_is(two: Cluster) 
         "text",
         {"line": 3},
     )
+
+
+def test_a_bug_comes_as_what_it_is_and_says_where_it_was(two: Cluster) -> None:
+    with pytest.raises(RecursionError) as caught:
+        list(two.ordered(fall, [0]))
+    assert "in fall" in caught.value.__notes__[0]
 
 
 def test_where_the_pieces_come_to_an_error_all_results_before_it_come_first(two: Cluster) -> None:

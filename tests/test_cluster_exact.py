@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from charrnn.scoring import sharing
-from tests.clusters import Machines, machines, need_dask
+from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
 from tests.corpora import NAMES
 from tests.program import Program, Result
 
 need_dask()
 from charrnn.cluster import sampling  # noqa: E402
-from charrnn.cluster.pool import Cluster  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
@@ -48,17 +47,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 @pytest.fixture
 def killing(some: Machines, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """With the third result a worker dies."""
-    results: list[int] = []
-    given = Cluster._result
-
-    def counted(self: Cluster, *args: Any) -> Any:
-        results.append(len(results))
-        if len(results) == 3:
-            some.kill_a_worker()
-        return given(self, *args)
-
-    monkeypatch.setattr(Cluster, "_result", counted)
-    return results
+    return when_three_are_there(monkeypatch, some.kill_a_worker)
 
 
 def alike(program: Program, some: Machines, *line: str) -> tuple[Result, Result]:
@@ -115,9 +104,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pieces are small, and many."""
-    monkeypatch.setattr(sampling, "FIRST", 5)
-    monkeypatch.setattr(sampling, "MOST", 5)
-    monkeypatch.setattr(sharing, "PIECE", 20)
+    small_pieces(monkeypatch)
 
 
 @pytest.fixture

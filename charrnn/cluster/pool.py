@@ -37,6 +37,10 @@ class Outcome(NamedTuple):
     error: CharrnnError | None
 
 
+class DeadlyPieceError(ClusterError):
+    """A piece whose workers died; or one that was to be the next where another killed them."""
+
+
 class Cluster:
     """Workers, and how to give them work. Pieces of work are lost with a worker that dies, and go
     to another one by themselves; what kills several workers is given up.
@@ -83,6 +87,10 @@ class Cluster:
         self._shared.append(future)
         return Shared(future)
 
+    def everywhere(self, function: Callable[[], Any]) -> list[Any]:
+        """What the function, of a module of ours, comes to on each of the workers."""
+        return list(self._spoken(lambda: self._client.run(function)).values())
+
     def listen(self, heard: Callable[[Message], None]) -> None:
         """Let all that tasks ``report`` be heard, by the thread that waits for results, while it
         waits.
@@ -105,11 +113,16 @@ class Cluster:
         called in a message.
         """
         out: deque[tuple[Any, Future[Any]]] = deque()
+        suspects: deque[Any] = deque()  # one of them kills workers, and the others are beside it
         source, failure = iter(pieces), None
         is_over = False
         try:
             while True:
-                while not is_over and len(out) < AHEAD * max(1, self.threads):
+                is_alone = bool(suspects)
+                if is_alone:
+                    piece = suspects.popleft()
+                    out.append((piece, self._give(function, piece, shared)))
+                while not (is_over or is_alone) and len(out) < AHEAD * max(1, self.threads):
                     try:
                         piece = next(source)
                     except StopIteration:
@@ -122,12 +135,18 @@ class Cluster:
                     break
                 piece, future = out[0]
                 self._wait_for([future])
-                result = self._result(piece, future, name)
+                try:
+                    result = self._result(piece, future, name)
+                except DeadlyPieceError:
+                    if is_alone:
+                        raise
+                    suspects.extend(piece for piece, _ in out)
+                    self._forget(out)
+                    continue
                 out.popleft()[1].release()
                 yield result
         finally:
-            for _, future in out:
-                future.release()
+            self._forget(out)
         if failure is not None:
             raise failure
 
@@ -139,14 +158,15 @@ class Cluster:
         name: Callable[[Any], str] = str,
     ) -> Iterator[Outcome]:
         """What the function makes of each item, as soon as it is there; or what was wrong with it,
-        so that one that fails does not take the others along.
+        so that one that fails does not take the others along. None waits at a worker behind
+        another, lest it be taken for what killed that.
         """
         out: dict[Future[Any], Any] = {}
         source = iter(items)
         is_over = False
         try:
             while True:
-                while not is_over and len(out) < AHEAD * max(1, self.threads):
+                while not is_over and len(out) < max(1, self.threads):
                     try:
                         item = next(source)
                     except StopIteration:
@@ -170,6 +190,11 @@ class Cluster:
             for future in out:
                 future.release()
 
+    def _forget(self, out: deque[tuple[Any, Future[Any]]]) -> None:
+        """Wait for none of these any more."""
+        while out:
+            out.popleft()[1].release()
+
     def _give(self, function: Callable[..., Any], piece: Any, shared: Shared | None) -> Future[Any]:
         value = None if shared is None else shared.future
         packed = pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)  # lest Dask look for futures in it
@@ -188,12 +213,15 @@ class Cluster:
         from distributed import KilledWorker
 
         try:
-            return self._spoken(future.result)
+            result = self._spoken(future.result)
         except KilledWorker as error:
-            raise ClusterError(
+            raise DeadlyPieceError(
                 f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other",
                 "Perhaps it takes more memory than a worker has.",
             ) from None
+        if isinstance(result, task.Failed):
+            raise result.error
+        return result
 
     def _wait_for(self, futures: list[Future[Any]]) -> list[Future[Any]]:
         """Those that are done by the time that one of them is."""

@@ -15,8 +15,12 @@ from __future__ import annotations
 import pickle
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from charrnn.errors import CharrnnError
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from charrnn.cluster.likeness import Likeness
 
 OFTEN: Final = 0.2  # seconds between two looks
+DEPTH: Final = 20  # calls of a traceback that are sent
 WANTED: Final = ("executing", "long-running", "resumed")  # states of a task of Dask
 
 _here = threading.local()  # the task that runs in this thread
@@ -31,6 +36,32 @@ _here = threading.local()  # the task that runs in this thread
 
 class Unwanted(Exception):  # noqa: N818  nothing is wrong
     """Nobody waits for this task any more."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error on its way as a result: some that Dask cannot send leave the client waiting."""
+
+    packed: bytes
+
+    @classmethod
+    def of(cls, error: Exception, worker: str) -> Failed:
+        """That of a task that ran on this worker; a bug comes with where it was."""
+        if not isinstance(error, CharrnnError):
+            error.add_note(f"on worker {worker}:\n{traceback.format_exc(-DEPTH)}")
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        try:
+            packed = pickle.dumps(error)
+            pickle.loads(packed)
+        except Exception:
+            packed = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+        return cls(packed)
+
+    @property
+    def error(self) -> Exception:
+        """The error."""
+        error: Exception = pickle.loads(self.packed)
+        return error
 
 
 class Running:
@@ -70,6 +101,10 @@ def run(
     _here.task = Running(worker, topic)
     try:
         return function(piece) if shared is None else function(piece, shared)
+    except Unwanted:
+        raise
+    except Exception as error:
+        return Failed.of(error, worker.address)
     finally:
         del _here.task
 

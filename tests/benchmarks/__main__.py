@@ -15,7 +15,7 @@ from importlib import import_module
 from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-LONG = ("chapter",)  # only where they are asked for
+LONG = ("chapter", "scale")  # only where they are asked for
 
 
 def main() -> None:
