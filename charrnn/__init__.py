@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from charrnn.scoring.score import Score
     from charrnn.settings.sampling import SampleConfig
     from charrnn.settings.training import TrainConfig
+    from charrnn.sweeps import sweep
     from charrnn.training.loop import Checkup, Done, Step
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "load",
     "plot",
     "resume",
+    "sweep",
     "train",
 ]
 
@@ -64,6 +66,7 @@ _MODULES = {
     "load": "runs",
     "plot": "display.figures",
     "resume": "runs",
+    "sweep": "sweeps",
     "train": "runs",
 }
 

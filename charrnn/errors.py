@@ -13,6 +13,7 @@
     +-- ResumeError            a run that cannot go on as asked
     +-- DivergedError          the loss left every bound
     +-- ExportError            a model that a kind of file cannot hold
+    +-- ClusterError           a cluster that cannot be used, or is lost
     +-- MissingPackageError    a package that comes as an extra is not installed
 
 A bug is not in this tree: it keeps its traceback.
@@ -82,6 +83,10 @@ class DivergedError(CharrnnError):
 
 class ExportError(CharrnnError):
     """A model that a kind of file cannot hold."""
+
+
+class ClusterError(CharrnnError):
+    """A cluster that cannot be used, or is lost."""
 
 
 class MissingPackageError(CharrnnError):

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Made = TypeVar("Made")
+NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
 
 
@@ -170,16 +171,20 @@ class Model:
         self,
         count: int = 1,
         *,
+        first: int = 0,
         prime: str = "",
         use: str | None = None,
         **drawing: Unpack[Drawing],
     ) -> list[str]:
-        """So many new texts, each with the prime that it goes on from."""
-        count, prime = check("count", count, Whole(0, 1 << 40)), check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "count", "prime", "use")
+        """So many new texts, each with the prime that it goes on from. The ``first`` is the number
+        of the first among all that this seed can draw.
+        """
+        count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
+        prime = check("prime", prime, Text())
+        config = configured(SampleConfig, drawing, "count", "first", "prime", "use")
         with single_threaded():
             sampler = Sampler(self.predictor(use), config, prime)
-            return [prime + drawn.text for drawn in sampler.samples(range(count))]
+            return [prime + drawn.text for drawn in sampler.samples(range(first, first + count))]
 
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]

@@ -14,6 +14,7 @@ import pytest
 import charrnn
 from charrnn import blas
 from charrnn.errors import ResumeError, SettingError
+from charrnn.runs import Run, corpus_of
 from tests.child import answer
 from tests.program import Program
 
@@ -27,7 +28,9 @@ def model() -> charrnn.Model:
 
 
 def test_an_option_that_is_none_is_told_with_those_there_are(model: charrnn.Model) -> None:
-    with pytest.raises(TypeError, match="no 'n' here; there are count, prime, use, temperature"):
+    with pytest.raises(
+        TypeError, match="no 'n' here; there are count, first, prime, use, temperature"
+    ):
         model.sample(n=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="no 'blanks' here; there are count, blank, gap"):
         model.fill("an_a", blanks="_")  # type: ignore[call-arg]
@@ -199,6 +202,32 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
     gradient.flat[...] = 0
     assert not any(array.any() for array in gradient.values())
     assert gradient != model.parameters
+
+
+def test_a_pickle_holds_each_number_once(model: charrnn.Model) -> None:
+    p = model.parameters
+    assert len(pickle.dumps(p)) < p.flat.nbytes + 2000
+
+
+def test_what_was_pickled_learns_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    one, other = (charrnn.train(TEXTS, CONFIG) for _ in range(2))
+    for run in (one, other):
+        while run.checkpoint.state.step < 3:
+            next(run)
+    again = pickle.loads(pickle.dumps(other.checkpoint))
+    moved = Run(corpus_of(TEXTS, again.corpus.config), again)
+    for name, run in (("one", one), ("again", moved)):
+        for _ in run:
+            pass
+        run.save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_texts_are_known_by_their_numbers(model: charrnn.Model) -> None:
+    every = model.sample(12, seed=1)
+    assert model.sample(4, first=5, seed=1) == every[5:9]
+    with pytest.raises(SettingError, match="first cannot be -1"):
+        model.sample(first=-1)
 
 
 def test_two_loads_can_be_compared_and_kept_in_a_set(tmp_path: Path, model: charrnn.Model) -> None:

@@ -51,7 +51,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("analysis", "blas", "corpus", "counts", "display", "export", "filling", "model_file"),
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
+    "cluster": {"blas", "model", "prediction", "sampling", "scoring", "vocabulary"},
     "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
+    "sweeping": {
+        *("blas", "cluster", "corpus", "cost", "counts", "model_file", "network", "presets"),
+        *("scoring", "settings", "training"),
+    },
+    "sweeps": {"model", "settings", "sweeping"},
 }
 
 # file of cli -> the files of cli it may import. What is imported for types only does not count.
@@ -71,6 +77,7 @@ IN_CLI: dict[str, set[str]] = {
     "held_file": {"output_file"},
     "did_you_mean": set(),
     "options": {"completion"},
+    "shared_work": {"console", "options"},
     "signals": {"arriving_signals", "console"},
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
@@ -94,6 +101,17 @@ IN_CLI: dict[str, set[str]] = {
         *("autosave", "console", "held_file", "metrics", "prepare_training", "progress"),
         *("run_summary", "signals"),
     },
+    "tried": {"did_you_mean", "options"},
+    "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "tried"},
+    "sweep_options": {"hints"},
+    "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options"},
+    "sweep_plan": {"formatting", "hints", "plan", "prepare_sweep", "run_json", "table"},
+    "sweep_progress": {"console", "formatting", "progress", "table"},
+    "sweep_summary": {"console", "formatting", "table"},
+    "run_sweep": {
+        *("console", "prepare_sweep", "shared_work", "signals", "sweep_plan", "sweep_progress"),
+        *("sweep_summary", "table"),
+    },
     "sample_output": {"console"},
     "copies": {"console"},
     "choosing_samples": set(),
@@ -105,6 +123,7 @@ IN_CLI: dict[str, set[str]] = {
             "surprisal_colours",
             "thread_count",
             "choosing_samples",
+            "shared_work",
         ),
     },
     "per_character": {"console", "surprisal_colours"},
@@ -112,6 +131,8 @@ IN_CLI: dict[str, set[str]] = {
     "above": {"console", "exit_status", "formatting"},
     "standard_input": {"console"},
     "score_summary": {"console", "formatting", "table"},
+    "score_parts": {"above", "console", "score_summary"},
+    "share_scoring": set(),
     "run_scoring": {
         *(
             "above",
@@ -119,7 +140,10 @@ IN_CLI: dict[str, set[str]] = {
             "output_file",
             "per_character",
             "per_example",
+            "score_parts",
             "score_summary",
+            "share_scoring",
+            "shared_work",
             "thread_count",
         ),
     },
@@ -145,8 +169,13 @@ IN_CLI: dict[str, set[str]] = {
         *("console", "figure_file", "options", "run_reach", "standard_input", "thread_count"),
     },
     "train": {"console", "options", "run_training", "thread_count"},
-    "sample": {"console", "figure_file", "options", "run_sampling", "thread_count"},
-    "eval": {"console", "options", "run_scoring", "standard_input", "thread_count"},
+    "sample": {
+        *("console", "figure_file", "options", "run_sampling", "shared_work", "thread_count"),
+    },
+    "eval": {
+        *("console", "options", "run_scoring", "score_parts", "shared_work", "standard_input"),
+        "thread_count",
+    },
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
     "slim": {"console", "options", "table", "thread_count"},
     "run_export": {"console", "output_file", "table"},
@@ -207,6 +236,12 @@ def test_the_terminal_is_known_in_cli_alone(room: str) -> None:
     for file in rooms()[room]:
         known = imports(file) & {"typer", "rich", "tqdm", "click"}
         assert known == ({"tqdm"} if file.stem == "progress_bar" else set())
+
+
+def test_dask_is_known_in_one_room_alone() -> None:
+    for room, files in rooms().items():
+        for file in files:
+            assert room == "cluster" or not imports(file) & {"dask", "distributed"}
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:
@@ -280,5 +315,7 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
         "embed",
         "reach",
         "export",
+        "sweep",
+        "tried",
     ):
         assert "numpy" not in imports(CLI[name])

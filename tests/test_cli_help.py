@@ -89,6 +89,7 @@ def test_the_shell_completes_commands_options_and_names(shout: Program) -> None:
     assert completed("charrnn sh") == ["shout"]
     assert completed("charrnn shout --te") == ["--temp"]
     assert completed("charrnn shout --examples p") == ["paragraphs"]
+    assert completed("charrnn sweep --try hi") == ["hidden="]
 
 
 def test_a_corpus_is_completed_with_ours_and_with_files(program: Program) -> None:

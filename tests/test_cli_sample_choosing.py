@@ -56,6 +56,22 @@ def test_a_prime_that_is_too_long_is_refused(coin: Program) -> None:
     coin.refuses(*LINE, "--longest", "3", "-p", "aaaa", what=what, hint=hint, status=2)
 
 
+# Their numbers
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--shortest", "2"), ("-t", "0.5,1.5")])
+def test_a_sample_is_known_by_its_number(coin: Program, more: tuple[str, ...]) -> None:
+    times = 2 if "-t" in more else 1
+    every = coin.run(*LINE, "-n", "105", *more).lines
+    some = coin.run(*LINE, "-n", "5", "--first", "100", *more).lines
+    assert some == [line for i in range(times) for line in every[105 * i + 100 : 105 * i + 105]]
+
+
+def test_what_is_not_to_be_repeated_is_refused_beside_a_first(coin: Program) -> None:
+    what, hint = "--first and --unique exclude each other", "Whether a sample was drawn before"
+    coin.refuses(*LINE, "--first", "3", "--unique", what=what, hint=hint, status=2)
+
+
 # The best
 
 

@@ -84,7 +84,7 @@ def test_no_graphics_card_is_asked_for(program: Program) -> None:
 
 
 def test_every_word_of_others_leads_to_something_of_ours() -> None:
-    assert set(did_you_mean.COMMANDS) == {"train", "sample", "eval", "info"}
+    assert set(did_you_mean.COMMANDS) == {"train", "sweep", "sample", "eval", "info"}
     for command, option in did_you_mean.OPTIONS:
         names = [name for one in load(command).params for name in one.opts]
         assert option.split()[0] in names, option

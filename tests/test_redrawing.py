@@ -40,7 +40,7 @@ def drawn(
     def whole(sample: Sample) -> str:
         return sample.text
 
-    samples = redrawn(sampler, count, whole, is_in(refused), set() if unique else None)
+    samples = redrawn(sampler, range(count), whole, is_in(refused), set() if unique else None)
     return [None if sample is None else sample.text for sample in samples]
 
 
@@ -103,10 +103,10 @@ def test_the_prime_counts_as_part_of_the_text() -> None:
     def whole(sample: Sample) -> str:
         return "a" + sample.text
 
-    assert next(redrawn(sampler, 1, whole, is_in(known("bc"), "a"))) is not None
-    assert next(redrawn(sampler, 1, whole, is_in(known("abc"), "a"))) is None
+    assert next(redrawn(sampler, range(1), whole, is_in(known("bc"), "a"))) is not None
+    assert next(redrawn(sampler, range(1), whole, is_in(known("abc"), "a"))) is None
     said = {mark_of("abc")}
-    assert next(redrawn(sampler, 1, whole, is_in(None), said)) is None
+    assert next(redrawn(sampler, range(1), whole, is_in(None), said)) is None
 
 
 @pytest.mark.parametrize("block", [1, 2, 1000])
@@ -172,6 +172,6 @@ def test_most_redraws_of_a_thousand_are_made_side_by_side() -> None:
 
 
 def test_groups_grow() -> None:
-    groups: Iterable[range] = growing_groups(100, 40)
+    groups: Iterable[range] = growing_groups(range(100), 40)
     assert [len(group) for group in groups] == [11, 22, 40, 27]
-    assert [n for group in growing_groups(100, 40) for n in group] == list(range(100))
+    assert [n for group in growing_groups(range(100), 40) for n in group] == list(range(100))

@@ -34,6 +34,9 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "train": Entry("charrnn.cli.train:train", "Train a network on a corpus."),
+    "sweep": Entry(
+        "charrnn.cli.sweep:sweep", "Train with every combination of some settings, and compare."
+    ),
     "sample": Entry("charrnn.cli.sample:sample", "Draw new text from a model."),
     "eval": Entry("charrnn.cli.eval:evaluate", "Measure how well a model predicts a text."),
     "fill": Entry("charrnn.cli.fill:fill", "Fill in what is missing of a text."),

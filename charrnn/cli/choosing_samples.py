@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from charrnn.corpus.reading import Reading
 from charrnn.model import Model
-from charrnn.sampling.redrawing import Known, redrawn
+from charrnn.sampling.redrawing import Known, Wishes, redrawn
 from charrnn.sampling.sampler import Sample, Sampler
 from charrnn.scoring.texts import codes_in
 
@@ -22,33 +22,23 @@ class Wanted:
     """What was asked for, for samples of one prime."""
 
     options: Options
-    prime: str
-    known: Known | None
+    wishes: Wishes
     said: set[int] = field(default_factory=set)  # at whatever temperature
 
     def samples(self, sampler: Sampler) -> Iterator[Sample]:
         """Those that are wanted, as many as were found."""
-        options = self.options
-        found = redrawn(
-            sampler,
-            options.drawn,
-            lambda sample: self.prime + sample.text,
-            self.is_unwanted,
-            self.said if options.unique else None,
+        said = self.said if self.options.unique else None
+        wishes = self.wishes
+        return self.chosen(
+            redrawn(sampler, self.options.numbers, wishes.whole, wishes.refuses, said)
         )
-        wanted = (sample for sample in found if sample is not None)
-        if options.best:
-            return iter(nsmallest(options.count, wanted, key=nats_per_character))
-        return wanted
 
-    def is_unwanted(self, sample: Sample) -> bool:
-        """Whether it is to be drawn again, whatever was said before."""
-        options, text = self.options, self.prime + sample.text
-        if options.longest is not None and (len(text) > options.longest or sample.ended == "limit"):
-            return True
-        if len(text) < (options.shortest or 0):
-            return True
-        return self.known is not None and text in self.known
+    def chosen(self, found: Iterator[Sample | None]) -> Iterator[Sample]:
+        """The same, of those that somebody has drawn; None is one that was given up."""
+        wanted = (sample for sample in found if sample is not None)
+        if self.options.best:
+            return iter(nsmallest(self.options.count, wanted, key=nats_per_character))
+        return wanted
 
 
 def wanted(options: Options, prime: str, model: Model, reading: Reading) -> Wanted:
@@ -57,7 +47,7 @@ def wanted(options: Options, prime: str, model: Model, reading: Reading) -> Want
     if options.novel:
         codes = codes_in(options.novel, model.corpus.config.examples, reading)
         known = Known(codes, ignoring_case=options.ignore_case)
-    return Wanted(options, prime, known)
+    return Wanted(options, Wishes(prime, known, options.shortest, options.longest))
 
 
 def nats_per_character(sample: Sample) -> float:

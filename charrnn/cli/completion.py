@@ -38,6 +38,13 @@ def mend() -> None:
         scripts["zsh"] = ZSH
 
 
+def tried(incomplete: str) -> list[str]:
+    """The settings that a sweep can try."""
+    from charrnn.settings.sweeping import words_to_try
+
+    return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
+
+
 def corpora(incomplete: str) -> list[str]:
     """The corpora that come with the program, and files; the shell knows files alone better."""
     names = [name for name in NAMES if name.startswith(incomplete)]

@@ -16,6 +16,7 @@ COMMANDS = {
     "sample": ("generate", "gen", "predict", "draw", "write", "inference"),
     "eval": ("score", "test", "evaluate", "predict", "perplexity", "validate"),
     "train": ("fit", "learn", "finetune", "fine-tune", "resume"),
+    "sweep": ("grid", "search", "grid-search", "tune", "hyperopt"),
     "info": ("show", "inspect", "describe", "summary", "plot"),
 }
 OPTIONS = {
@@ -41,6 +42,7 @@ OPTIONS = {
     ("sample", "-n"): ("num-samples", "samples", "num"),
     ("sample", "--prime"): ("primetext", "prime-text", "prompt", "start", "start-text", "prefix"),
 }
+LIKE = {"sweep": "train"}  # which has its options
 NO_NEED = ("gpu", "cuda", "device", "gpuid", "gpu-backend", "use-gpu")
 ARGUMENT = re.compile(r"unexpected extra arguments?(?:\(s\))? \((\S+\.npz)\b")
 
@@ -57,8 +59,9 @@ def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
     if word in NO_NEED:
         return "It needs no graphics card: leave that out. "
     found = {where: name for (where, name), words in OPTIONS.items() if word in words}
-    if command in found:
-        return question([found[command]])
+    own = found.get(command, found.get(LIKE.get(command, ""), ""))
+    if own and (command in found or own.partition(" ")[0] in options):
+        return question([own])
     bare = {name.lstrip("-"): name for name in options if len(name) > 2}
     near = get_close_matches(word, list(bare), 1, CLOSE) if len(word) > 1 else []
     if near or not found:

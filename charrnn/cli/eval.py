@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, standard_input, thread_count
+from charrnn.cli import options, shared_work, standard_input, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import (
     OUTPUT,
@@ -21,9 +21,10 @@ from charrnn.cli.options import (
 from charrnn.errors import SettingError
 from charrnn.settings.common import CORPUS, COUNT, DYNAMIC_RATE
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, OneOf, Real, Whole, setting
+from charrnn.settings.fields import File, OneOf, Real, Whole, setting, settings_of
+from charrnn.settings.part import Part, Parts
 
-SCORING, ROWS = "Scoring", "Rows and colours"  # panels of help
+SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
 SORTS = ("surprise", "nats", "input")
 
 EXAMPLES = """
@@ -43,6 +44,12 @@ charrnn eval --drawn 1000
 # where did the text surprise it?
 charrnn eval letter.txt --per-char
 charrnn eval letter.txt --html letter.html
+
+# shared out: to processes here, to a cluster, or to four jobs that know nothing of each other
+charrnn eval huge.txt --workers 8
+charrnn eval huge.txt --scheduler tcp://head:8786
+charrnn eval huge.txt --part 2/4 --json > 2.json
+charrnn eval --add 1.json 2.json 3.json 4.json
 
 # which of two models is better? and if it gets used to the text?
 charrnn eval play.txt -m small.npz -m large.npz
@@ -77,6 +84,19 @@ class Options:
         " beside what it makes of those held out: is what it writes like what it read?",
         panel=SCORING,
     )
+    part: Part | None = setting(
+        Parts(),
+        "Score one of N parts of the text, all of about one size, as one of N jobs: with --json,"
+        " --add adds up what they write.",
+        panel=SHARING,
+        default_in_words="all of it",
+    )
+    add: bool = flag(
+        "Each TEXT is what --part wrote with --json, a part or more: show what the whole comes to.",
+        panel=SHARING,
+    )
+    processes: int | None = options.workers()
+    scheduler: str | None = options.scheduler()
     use: str | None = options.use(SCORING)
     fast: bool = flag(
         "Compute in 32 bits, as training does: sooner, and the last digits depend on threads and"
@@ -159,6 +179,7 @@ class Options:
         if self.top is not None and self.sort == "input":
             raise SettingError("--top is for sorted rows", "Leave --sort input out.")
         self.check_text()
+        self.check_sharing()
         for model in self.models:
             self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
         self.check_page(*self.sources)
@@ -176,6 +197,51 @@ class Options:
                 "What was held out is read as it was in training.",
             )
         check_read_once(self.sources)
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether the text is cut into pieces that are scored apart."""
+        return self.part is not None or self.has_workers
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether others are to do the work."""
+        return self.processes is not None or self.scheduler is not None
+
+    def check_sharing(self) -> None:
+        """Raise SettingError where the work cannot be shared out, or there is nothing to do."""
+        shared_work.check(self.processes, self.scheduler, self.workers)
+        if self.dynamic is not None and self.is_shared_out:
+            raise SettingError(
+                "--dynamic learns from all that stands before, and cannot be shared out",
+                "Score the text in one piece.",
+            )
+        if self.has_workers and self.sort == "input" and "-" in self.sources:
+            raise SettingError(
+                "--sort input tells each line of a stream as it comes, and workers take many",
+                "Read a file, or leave the workers out.",
+            )
+        if self.part is not None:
+            check_exclusive(part=True, baselines=self.baselines, drawn=self.drawn)
+            check_exclusive(part=True, drawn=self.drawn)
+            if "-" in self.sources:
+                raise SettingError(
+                    "standard input can be read only once, and not by each part",
+                    "Name a file.",
+                )
+        if self.add:
+            beside = {**vars(self), "add": None, "sources": None, "models": None}
+            beside |= {"as_json": None, "quiet": None, "workers": None}
+            for name, value in beside.items():
+                if value:
+                    one = settings_of(type(self)).get(name)
+                    option = f"--{next(iter(value))}" if one is None else one.options(name)[-1]
+                    raise SettingError(
+                        f"--add and {option} exclude each other",
+                        "What was scored, and how, stands in the parts.",
+                    )
+            if not self.sources:
+                raise SettingError("there is nothing to add up", "Name what the parts wrote.")
 
     def check_page(self, *sources: str) -> None:
         """Raise SettingError where the page would take the place of one of these."""
@@ -202,6 +268,11 @@ def evaluate(options: Options) -> None:
     if not options.sources and not options.held_out and standard_input.has_text(console):
         options = replace(options, sources=("-",))
     options.check()
+    if options.add:
+        from charrnn.cli.score_parts import add_up
+
+        add_up(options, console)
+        return
     useful = thread_count.prepare(options.workers)
 
     from charrnn.cli.run_scoring import run  # numpy comes with it, and must find the threads set

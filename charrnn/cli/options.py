@@ -37,19 +37,27 @@ from charrnn.settings.fields import (
     Setting,
     Text,
     Values,
+    Whole,
     option_of,
     setting,
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
 
-OUTPUT = "Output"  # a panel of help
+OUTPUT, WORKERS = "Output", "Many workers"  # panels of help
 MODEL = Path("model.npz")
 
 
 @dataclass(frozen=True)
 class CorpusName(Text):
     """The name of a file, or of a corpus that comes with the program."""
+
+
+@dataclass(frozen=True)
+class Trying(Text):
+    """A setting of training, and values to try."""
+
+    metavar: str = "NAME=VALUE,VALUE"
 
 
 class Option(NamedTuple):
@@ -149,6 +157,28 @@ def quiet() -> Any:
 def threads() -> Any:
     """The option for threads, where no configuration has it."""
     return like(TrainConfig, "workers")
+
+
+def workers(else_: str = "this one alone") -> Any:
+    """The option for workers on this machine; and who works without it."""
+    return setting(
+        Whole(1, 1 << 12),
+        "Share the work out to so many processes on this machine. Needs Dask:"
+        " pip install 'charrnn[cluster]'.",
+        panel=WORKERS,
+        names=("--workers",),
+        default_in_words=else_,
+    )
+
+
+def scheduler() -> Any:
+    """The option for workers anywhere."""
+    return setting(
+        Text("ADDRESS|FILE"),
+        "Share it out to the workers of a scheduler of Dask: its address, such as"
+        " tcp://HOST:8786, or the file that it wrote.",
+        panel=WORKERS,
+    )
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
@@ -256,16 +286,23 @@ def _parser(values: Values) -> Callable[[Any], Any]:
     def parse(typed: Any) -> Any:
         with suppress(ValueError):
             return values.plain(values.read(typed))
-        shown = repr(typed)
-        shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
-        raise typer.BadParameter(f"{shown} is not {values.allowed}")
+        raise typer.BadParameter(not_one_of(typed, values.allowed))
 
     return parse
+
+
+def not_one_of(typed: Any, allowed: str) -> str:
+    """What to say of a value that is not allowed."""
+    shown = repr(typed)
+    shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
+    return f"{shown} is not {allowed}"
 
 
 def _completion(values: Values) -> Any:
     if isinstance(values, CorpusName):
         return completion.corpora
+    if isinstance(values, Trying):
+        return completion.tried
     if not isinstance(values, OneOf):
         return None
 

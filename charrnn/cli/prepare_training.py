@@ -101,16 +101,18 @@ def room_needed(run: PreparedRun) -> int:
 
 
 def check_history(run: PreparedRun) -> None:
-    """Raise SettingError where a run, by its end, has more history than a model file holds.
+    """Raise SettingError where a run, by its end, has more history than a model file holds."""
+    shorter = "Go on for less long." if run.options.resume else ""
+    check_checkups(run.checkpoint.config, run.checkups, shorter)
 
-    Patience ends a run long before.
-    """
-    config, checkups = run.checkpoint.config, run.checkups
+
+def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
+    """The same for so many check-ups. Patience ends a run long before."""
     if config.patience is None and checkups > MOST:
         fewer = -(-checkups * config.check_every // (MOST - 1))
         raise SettingError(
             f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
-            "Go on for less long." if run.options.resume else f"Try --check-every {fewer} or more.",
+            hint or f"Try --check-every {fewer} or more.",
         )
 
 

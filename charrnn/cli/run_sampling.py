@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from charrnn.cli import thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.sample_output import Frame, Samples, style_for
+from charrnn.cli.shared_work import cluster_for
 from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.escaping import Visible, encodable
 from charrnn.model import Model
 from charrnn.prediction.predictor import OTHER_VOCABULARY, Predictor, together
 from charrnn.runs import load
-from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler
+from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
 from charrnn.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from charrnn.cli.copies import Copies
     from charrnn.cli.figure_file import FigureFile
     from charrnn.cli.sample import Options
+    from charrnn.cluster.pool import Cluster
 
 NAMED = 12  # of the characters that were never seen
 
@@ -90,20 +92,24 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     wishes = wishes_of(options, prime, model, reading)
     before = prime_shown(options, prime, predictor) if options.as_json else ("", 0.0)
     write = writer(options, prime, model, console)
-    for temperature in temperatures:
-        how = replace(config, temperature=temperature)
-        sampler = Sampler(predictor, how, prime, workers)
-        if len(temperatures) > 1:
-            console.note(f"temperature {temperature:g}")
-        tally.temperature = temperature
-        tally.is_certain &= sampler.always_the_same
-        samples = None if wishes is None else wishes.samples(sampler)
-        if options.as_json:
-            drawn = sampler.samples(range(options.count)) if samples is None else samples
-            write_lines(tally.of(drawn), console, before, temperature)
-        else:
-            whole = None if samples is None else map(whole_piece, samples)
-            write(tally.of_pieces(whole or sampler.pieces(range(options.count))))
+    with cluster_for(options.processes, options.scheduler, console) as cluster:
+        for temperature in temperatures:
+            how = replace(config, temperature=temperature)
+            if len(temperatures) > 1:
+                console.note(f"temperature {temperature:g}")
+            tally.temperature = temperature
+            sampler = Sampler(predictor, how, prime, workers)
+            tally.is_certain &= sampler.always_the_same
+            if cluster is None:
+                samples = None if wishes is None else wishes.samples(sampler)
+            else:
+                samples = drawn_by_workers(cluster, options, models, how, prime, wishes)
+            if options.as_json:
+                drawn = sampler.samples(options.numbers) if samples is None else samples
+                write_lines(tally.of(drawn), console, before, temperature)
+            else:
+                whole = None if samples is None else map(whole_piece, samples)
+                write(tally.of_pieces(whole or sampler.pieces(options.numbers)))
     thread_count.note_if_refused(console)
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:
@@ -119,6 +125,25 @@ def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
     for path, model in zip(options.models, models, strict=True):
         if model.vocabulary.characters != models[0].vocabulary.characters:
             raise ModelFileError(f"{path} has not the vocabulary of {first}", OTHER_VOCABULARY)
+
+
+def drawn_by_workers(
+    cluster: Cluster,
+    options: Options,
+    models: Sequence[Model],
+    config: SampleConfig,
+    prime: str,
+    wanted: Wanted | None,
+) -> Iterator[Sample]:
+    """The samples, drawn by others."""
+    from charrnn.cluster.sampling import SamplingJob, drawn
+
+    slim = tuple(model.slim() for model in models)
+    seed = random_seed() if config.seed is None else config.seed
+    wishes = None if wanted is None else wanted.wishes
+    job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, wishes)
+    found = drawn(cluster, job, options.numbers)
+    return (one for one in found if one) if wanted is None else wanted.chosen(found)
 
 
 def no_longer_than(longest: int | None, prime: str, config: SampleConfig) -> SampleConfig:

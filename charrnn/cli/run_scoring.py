@@ -19,10 +19,12 @@ from charrnn.cli.console import Console
 from charrnn.cli.output_file import check_may_be_replaced
 from charrnn.cli.per_character import heat_map
 from charrnn.cli.per_example import ExampleRows
+from charrnn.cli.score_parts import part_json
 from charrnn.cli.score_summary import TOGETHER, Summary, show
+from charrnn.cli.shared_work import cluster_for
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.sources import name_of
-from charrnn.errors import CorpusError, ModelFileError, SaveError
+from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
 from charrnn.model import Model
 from charrnn.model_file import container
 from charrnn.model_file.replacement import replace
@@ -33,9 +35,11 @@ from charrnn.scoring import texts
 from charrnn.scoring.baselines import Heard
 from charrnn.scoring.html_page import is_page, page
 from charrnn.scoring.mixed_scorer import parts_of, scorer_of
-from charrnn.scoring.origins import Counted, Origins
+from charrnn.scoring.origins import Counted, Origins, Several
 from charrnn.scoring.pieces import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.score import bytes_of
+from charrnn.scoring.sharing import Extent, extent_of, pieces_within, span_of
+from charrnn.settings.part import Part
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -54,6 +58,7 @@ class Text:
     codes: Iterator[Codes]
     examples_are: str
     size: int | None  # about so many bytes, if that is known before
+    may_be_empty: bool = False
 
 
 class Listener(Protocol):
@@ -105,8 +110,16 @@ def run(options: Options, workers: int, console: Console) -> None:
         corpus = texts.rebuilt(model.corpus, model.vocabulary)
         note_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
-    origins = Origins() if options.sources else Counted()
-    text = the_text(options, model, corpus, origins)
+    if options.is_shared_out:
+        check_has_no_carry(models, options)
+    origins, places = (Origins() if options.sources else Counted() for _ in range(2))
+    asking = {origins: options.shows_examples, places: options.has_workers}
+    noted = Several(*(one for one, asks in asking.items() if asks))
+    text = the_text(options, model, corpus, noted)
+    extent = None
+    if options.part is not None:
+        extent = extent_of(the_text(options, model, corpus, Several()).codes)
+        text = part_of(text, extent, options.part, noted)
     asked = predictors(options, models, console)
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, one.ends)
@@ -124,10 +137,21 @@ def run(options: Options, workers: int, console: Console) -> None:
         *([] if alarm is None else [alarm]),
     ]
     everybody = [listeners, *([one] for one in others)]
-    with ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar:
+    with (
+        cluster_for(options.processes, options.scheduler, console) as cluster,
+        ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar,
+    ):
         listeners.append(bar)
-        readers = [the_reader(options, one, workers) for _, one in asked]
-        stream = read_by_all(readers, everybody, text, symbols_at_once(options))
+        if cluster is None:
+            readers = [the_reader(options, one, workers) for _, one in asked]
+            read = read_by_all(readers, text, symbols_at_once(options))
+        else:
+            from charrnn.cli.share_scoring import job_of, scored_by_workers
+
+            job = job_of(models, options, mixed=len(asked) > len(models))
+            files = [name_of(source) for source in options.sources]
+            read = scored_by_workers(cluster, job, text.codes, places, files)
+        stream = heard_by_all(read, everybody, text)
         if options.html is None:
             deque(stream, maxlen=0)
         else:
@@ -144,7 +168,12 @@ def run(options: Options, workers: int, console: Console) -> None:
             if (one.corpus, one.vocabulary) != (model.corpus, model.vocabulary):
                 its = texts.rebuilt(one.corpus, one.vocabulary)
             summary.drawn = drawn_texts(one.predictor(options.use), its, options.drawn, workers)
-    more = {"fast": options.fast, "above": None if alarm is None else alarm.found}
+    more: dict[str, object] = {
+        "fast": options.fast,
+        "above": None if alarm is None else alarm.found,
+    }
+    if options.part is not None and extent is not None:
+        more["part"] = part_json(options.part, extent, options, summaries)
     thread_count.note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
     if options.html is not None:
@@ -251,16 +280,36 @@ def rows(
     return []
 
 
-def read_by_all(
-    readers: Sequence[Reader], listeners: Sequence[Sequence[Listener]], text: Text, symbols: int
-) -> Iterator[Piece]:
-    """The pieces as the first reader has them. Each reader has listeners of its own, and no one
-    reads ahead of the others: a stream passes once.
-    """
+def check_has_no_carry(models: Sequence[Model], options: Options) -> None:
+    """Raise SettingError where a text cannot be cut for one of these models."""
+    for path, model in zip(options.models, models, strict=True):
+        if model.carry:
+            raise SettingError(
+                f"{path} goes on from one example to the next, so its text cannot be shared out",
+                "Score the text in one piece, or train without --carry.",
+            )
+
+
+def part_of(text: Text, extent: Extent, part: Part, origins: Origins) -> Text:
+    """A part of a text; where the examples before it begin is nothing to anybody."""
+    before, codes = pieces_within(text.codes, span_of(part, extent.pieces))
+    origins.take(before)
+    return changed(text, codes=codes, size=None, may_be_empty=extent.pieces > 0)
+
+
+def read_by_all(readers: Sequence[Reader], text: Text, symbols: int) -> Iterator[Sequence[Piece]]:
+    """The pieces as each reader has them. No one reads ahead of another: a stream passes once."""
     copies = tee(text.codes, len(readers))
     read = [pieces(*both, symbols) for both in zip(readers, copies, strict=True)]
-    is_empty = True
-    for same in zip(*read, strict=True):
+    return zip(*read, strict=True)
+
+
+def heard_by_all(
+    read: Iterator[Sequence[Piece]], listeners: Sequence[Sequence[Listener]], text: Text
+) -> Iterator[Piece]:
+    """The pieces as the first reader has them. Each reader has listeners of its own."""
+    is_empty = not text.may_be_empty
+    for same in read:
         is_empty = False
         for piece, its in zip(same, listeners, strict=True):
             for listener in its:

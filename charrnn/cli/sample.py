@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options, shared_work, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.figure_file import FigureFile
 from charrnn.cli.options import check_exclusive, check_read_once, flag, group, like
 from charrnn.errors import SettingError
 from charrnn.settings.common import COUNT, DRAWING
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import Real, Several, Text, setting
+from charrnn.settings.fields import Real, Several, Text, Whole, setting
 from charrnn.settings.sampling import SampleConfig
 
 PRIME = "Prime"  # panels of help
@@ -23,6 +23,11 @@ BEST_OF = 10
 EXAMPLES = """
 # ten new names, bolder than usual
 charrnn sample -n 10 -t 1.2
+
+# a million, drawn by eight processes, or by a cluster; the sixth thousand of them alone
+charrnn sample -n 1000000 --seed 1 --workers 8 > names.txt
+charrnn sample -n 1000000 --seed 1 --scheduler tcp://head:8786 > names.txt
+charrnn sample -n 1000 --seed 1 --first 5000
 
 # go on from here, the same way each time
 charrnn sample -p "Ty" --seed 1
@@ -71,6 +76,13 @@ class Options:
         " Of several, each has -n samples.",
     )
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    first: int = setting(
+        Whole(0, 1 << 40),
+        "The number of the first sample, counted from 0: -n 5 --first 100 draws those that -n 105"
+        " ends with.",
+        panel=DRAWING,
+        default=0,
+    )
     best: bool = flag(
         "Draw more than -n, and show the likeliest, by nats per character, first.", panel=DRAWING
     )
@@ -118,6 +130,8 @@ class Options:
         panel=AGAIN,
         default_in_words="any",
     )
+    processes: int | None = options.workers()
+    scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
         "The model file; of several, the mean of their probabilities is drawn from."
     )
@@ -135,9 +149,20 @@ class Options:
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
+        shared_work.check(self.processes, self.scheduler, self.workers)
+        if self.unique and (self.processes is not None or self.scheduler is not None):
+            raise SettingError(
+                "--unique asks whether any sample before is the same, so others cannot draw it",
+                "Leave the workers out, or have what they draw sorted: sort -u",
+            )
         check_exclusive(prime=self.prime is not None, prime_file=self.prime_file is not None)
         if self.ignore_case and not self.novel:
             raise SettingError("--ignore-case is for --novel", "Name a CORPUS with --novel.")
+        if self.first and self.unique:
+            raise SettingError(
+                "--first and --unique exclude each other",
+                "Whether a sample was drawn before is known only if those before it are drawn.",
+            )
         if self.of is not None and not self.best:
             raise SettingError("--of is for --best", "Add --best.")
         if self.drawn < self.count:
@@ -159,6 +184,11 @@ class Options:
         if not self.best:
             return self.count
         return BEST_OF * self.count if self.of is None else self.of
+
+    @property
+    def numbers(self) -> range:
+        """Their numbers: a sample is known by its own, whatever else is drawn."""
+        return range(self.first, self.first + self.drawn)
 
     @property
     def files(self) -> list[str]:

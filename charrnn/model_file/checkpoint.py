@@ -128,9 +128,13 @@ def as_seen_from(model: Path, record: CorpusRecord) -> CorpusRecord:
     return replace(record, sources=sources, valid=valid, places=places)
 
 
-def save(path: Path, run: Checkpoint) -> None:
-    """Write the run, whole, or raise SaveError and leave what was there."""
-    container.save(path, _arrays(run), _facts(path, run), Unpacker(path).expected)
+def save(path: Path, run: Checkpoint, home: Path = "") -> None:
+    """Write the run, whole, or raise SaveError and leave what was there.
+
+    A file that is written elsewhere than where it will be at home is as if written there.
+    """
+    facts = _facts(home or path, run)
+    container.save(path, _arrays(run), facts, Unpacker(path).expected)
 
 
 def save_slim(path: Path, trained: Trained) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from typing import Final
@@ -61,6 +62,29 @@ class Known:
         self._marks = np.union1d(self._marks, np.frombuffer(pending, np.uint64))
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """Which samples are wanted, whatever was said before: by what they are with their prime."""
+
+    prime: str
+    known: Known | None = None  # what they may not be
+    shortest: int | None = None
+    longest: int | None = None
+
+    def whole(self, sample: Sample) -> str:
+        """The text that a sample stands for."""
+        return self.prime + sample.text
+
+    def refuses(self, sample: Sample) -> bool:
+        """Whether it is to be drawn again."""
+        text = self.whole(sample)
+        if self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
+            return True
+        if len(text) < (self.shortest or 0):
+            return True
+        return self.known is not None and text in self.known
+
+
 def mark_of(text: str) -> int:
     """64 bits by which a text is known again."""
     return _number(_hash(codes_of(text).tobytes()))
@@ -106,12 +130,12 @@ def _number(digest: blake2b) -> int:
 
 def redrawn(
     sampler: Sampler,
-    count: int,
+    numbers: range,
     whole: Callable[[Sample], str],
     is_unwanted: Callable[[Sample], bool],
     said: set[int] | None = None,
 ) -> Iterator[Sample | None]:
-    """The samples, each drawn until it is wanted; None for one that was given up.
+    """The samples of these numbers, each drawn until it is wanted; None for one that was given up.
 
     ``whole`` is the text that a sample stands for, its prime included. Where there is a set of what
     was ``said``, by ``mark_of``, a sample may not be that, and is added to it. After IN_VAIN
@@ -123,8 +147,8 @@ def redrawn(
     def is_refused(sample: Sample) -> bool:
         return is_unwanted(sample) or (said is not None and mark_of(whole(sample)) in said)
 
-    for numbers in growing_groups(count, sampler.group):
-        for number, attempts in _tried_at_once(sampler, numbers, most, is_refused).items():
+    for group in growing_groups(numbers, sampler.group):
+        for number, attempts in _tried_at_once(sampler, group, most, is_refused).items():
             later = (
                 sample
                 for tried in doubling(len(attempts), most)
@@ -140,11 +164,11 @@ def redrawn(
                 return
 
 
-def growing_groups(count: int, most: int) -> Iterator[range]:
-    """The numbers below count, few at first, so that a hopeless case is soon known as one."""
+def growing_groups(numbers: range, most: int) -> Iterator[range]:
+    """The numbers, few at first, so that a hopeless case is soon known as one."""
     at, size = 0, IN_VAIN + 1  # one that is wanted, and all that is given up
-    while at < count:
-        yield range(at, min(at + size, count))
+    while at < len(numbers):
+        yield numbers[at : at + size]
         at, size = at + size, min(2 * size, most)
 
 

@@ -23,7 +23,11 @@ class Origins:
         """What notes the lines of one more file."""
         number = self._files
         self._files += 1
-        return LineNumbers(lambda lines: self._noted.append((number, lines)))
+        return LineNumbers(lambda lines: self.note(number, lines))
+
+    def note(self, file: int, lines: Numbers) -> None:
+        """Examples begin on these lines of a file."""
+        self._noted.append((file, lines))
 
     def take(self, count: int) -> tuple[Numbers, Numbers]:
         """The files and the lines of the next examples, so many of them; both count from the first,
@@ -38,6 +42,24 @@ class Origins:
             files.append(np.full(len(lines[-1]), file, np.int64))
             left -= len(lines[-1])
         return np.concatenate(files), np.concatenate(lines)
+
+
+class Several(Origins):
+    """What is noted here is noted by all of these, who are asked at different times."""
+
+    def __init__(self, *others: Origins) -> None:
+        super().__init__()
+        self._others = others
+
+    def note(self, file: int, lines: Numbers) -> None:
+        for other in self._others:
+            other.note(file, lines)
+
+    def take(self, count: int) -> tuple[Numbers, Numbers]:
+        """Have all of them forget these, too."""
+        for other in self._others:
+            other.take(count)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 class Counted(Origins):

@@ -58,6 +58,27 @@ class Piece:
         return Piece(self.codes, self.ids, self.parts[part], None)
 
 
+@dataclass(frozen=True, eq=False)
+class SummedPiece(Piece):
+    """A piece that somebody else has read, and of which nothing is known but its text and the sums:
+    its own under no name, those of its parts under theirs.
+    """
+
+    sums: Mapping[str, Score] = field(default_factory=dict)
+
+    def score(self) -> Score:
+        return self.sums[""]
+
+    def of(self, part: str) -> Piece:
+        return summed(self.codes, {"": self.sums[part]})
+
+
+def summed(codes: Codes, sums: Mapping[str, Score]) -> SummedPiece:
+    """A piece of which the sums are known."""
+    parts = {name: np.empty(0) for name in sums if name}
+    return SummedPiece(codes, np.empty(0, np.uint8), np.empty(0), None, parts, sums)
+
+
 def pieces(reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE) -> Iterator[Piece]:
     """A whole text from its beginning, in pieces of about so many symbols, cut anywhere unless
     the reader has to know where examples end.

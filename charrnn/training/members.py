@@ -160,17 +160,23 @@ def lowest_so_far(states: Sequence[TrainState]) -> float:
 
 
 def scores_of_best(
-    states: Sequence[TrainState], corpus: Corpus, config: Fitted, counted: Ids | None
+    states: Sequence[TrainState],
+    corpus: Corpus,
+    config: Fitted,
+    counted: Ids | None,
+    *,
+    however_long: bool = False,
 ) -> dict[str, Score]:
     """What the best parameters so far make of all that is held out, to the last digit: "network",
     and where there are counts, "counts" and "both".
 
-    A check-up is quick, and may have looked at a part. Nothing where it would take long beside what
-    the run has learned from, or where there is nothing to score.
+    A check-up is quick, and may have looked at a part. Nothing where there is nothing to score; nor
+    where it would take long beside what the run has learned from, unless that is asked for.
     """
     held_out, vocabulary = corpus.held_out, corpus.vocabulary
     symbols, seen = len(held_out.ids), states[0].characters
-    if states[0].best is None or not symbols or symbols > max(AT_ONCE, int(SHARE * seen)):
+    is_long = symbols > max(AT_ONCE, int(SHARE * seen))
+    if states[0].best is None or not symbols or (is_long and not however_long):
         return {}
     networks = [
         LanguageModel(

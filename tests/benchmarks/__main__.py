@@ -5,6 +5,7 @@ python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
 python -m tests.benchmarks minutes --corpus FILE   what longer runs bring, which takes longer still
+python -m tests.benchmarks scale ranks             many machines, with Dask; training, with MPI
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from importlib import import_module
 from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-LONG = ("chapter", "minutes")  # only where they are asked for
+WITH_CORPORA = ("chapter", "minutes")
+LONG = (*WITH_CORPORA, "scale", "ranks")  # only where they are asked for
 
 
 def main() -> None:
@@ -26,7 +28,7 @@ def main() -> None:
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
     options = parser.parse_args()
-    given = {"step": [options.against], **{name: [options.corpus] for name in LONG}}
+    given = {"step": [options.against], **{name: [options.corpus] for name in WITH_CORPORA}}
     prepare()  # before numpy: BLAS gets one thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:

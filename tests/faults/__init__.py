@@ -36,4 +36,12 @@ The number of a fault stands in the names of its tests.
 37. A signal while modules are imported, or at any other moment of the start.
 39. A folder that vanishes. 40. Folders that are sticky or keep all. 41. Hints that fit.
 43. COLUMNS of any size. 44. Long histories. 45. A limit in the words of the option.
+
+And of a cluster, with real processes:
+
+C1. A worker that is killed. C2. A machine that is lost. C3. One that stands still. C4. One that
+comes late. C5. No worker at all. C6. The scheduler is lost. C7. Ctrl-C. C8. The client is killed.
+C9. A piece that kills its workers. C10. A wrong byte in the middle of a text. C11. An address where
+nobody is, or something else, another Dask, TLS. C12. Workers that are not alike. C13. A reader who
+leaves.
 """

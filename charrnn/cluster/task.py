@@ -1,0 +1,123 @@
+"""What runs on a worker. It looks now and then whether anybody still wants it, and may tell how far
+it is:
+
+    def work(piece):
+        for step in ...:
+            task.check_wanted()
+            task.report({"step": step})
+
+A worker cannot stop a thread: who is cancelled, or has lost its client, has to notice. Outside of
+a cluster both do nothing, so that the same function works anywhere.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from charrnn.errors import CharrnnError
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+    from charrnn.cluster.likeness import Likeness
+
+OFTEN: Final = 0.2  # seconds between two looks
+DEPTH: Final = 20  # calls of a traceback that are sent
+WANTED: Final = ("executing", "long-running", "resumed")  # states of a task of Dask
+
+_here = threading.local()  # the task that runs in this thread
+
+
+class Unwanted(Exception):  # noqa: N818  nothing is wrong
+    """Nobody waits for this task any more."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error on its way as a result: some that Dask cannot send leave the client waiting."""
+
+    packed: bytes
+
+    @classmethod
+    def of(cls, error: Exception, worker: str) -> Failed:
+        """That of a task that ran on this worker; a bug comes with where it was."""
+        if not isinstance(error, CharrnnError):
+            error.add_note(f"on worker {worker}:\n{traceback.format_exc(-DEPTH)}")
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        try:
+            packed = pickle.dumps(error)
+            pickle.loads(packed)
+        except Exception:
+            packed = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+        return cls(packed)
+
+    @property
+    def error(self) -> Exception:
+        """The error."""
+        error: Exception = pickle.loads(self.packed)
+        return error
+
+
+class Running:
+    """A task at work on this worker."""
+
+    def __init__(self, worker: Worker, topic: str) -> None:
+        self.worker = worker
+        self.topic = topic
+        self._key = worker.get_current_task()
+        self._looked = time.monotonic()
+
+    def check(self) -> None:
+        """Unwanted where nobody waits for it; it looks no more often than is of use."""
+        now = time.monotonic()
+        if now - self._looked < OFTEN:
+            return
+        self._looked = now
+        state = self.worker.state.tasks.get(self._key)
+        if state is None or state.state not in WANTED:
+            raise Unwanted
+
+
+def run(
+    function: Callable[..., Any],
+    packed: bytes,
+    shared: Any,
+    client: Likeness,
+    topic: str,
+) -> Any:
+    """What ``function`` makes of a pickled piece, on a worker that is like the client."""
+    from distributed import get_worker
+
+    from charrnn.cluster.likeness import here
+
+    worker, piece = get_worker(), pickle.loads(packed)
+    client.check(here(), worker.address)
+    _here.task = Running(worker, topic)
+    try:
+        return function(piece) if shared is None else function(piece, shared)
+    except Unwanted:
+        raise
+    except Exception as error:
+        return Failed.of(error, worker.address)
+    finally:
+        del _here.task
+
+
+def check_wanted() -> None:
+    """End this task, by an exception, where nobody waits for it any more."""
+    running: Running | None = getattr(_here, "task", None)
+    if running is not None:
+        running.check()
+
+
+def report(message: Mapping[str, Any]) -> None:
+    """Tell the client something: names and plain values."""
+    running: Running | None = getattr(_here, "task", None)
+    if running is not None:
+        running.worker.log_event(running.topic, dict(message))

@@ -1,0 +1,209 @@
+"""The folder of a sweep: what is to be done, a row for each run that is over, and the models.
+
+sweep.json        what is tried, on what and how: so that it can be gone on with
+sweep.jsonl       a row a run, as it ends; a run that was made again has its last row
+NAME.npz          a model file a run
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from charrnn.corpus.bundled import path_of
+from charrnn.corpus.places import place_of, reached_from, seen_from
+from charrnn.errors import CharrnnError, ModelBusyError, ModelExistsError, ResumeError, SaveError
+from charrnn.model_file import replacement
+from charrnn.model_file.lock import locked
+from charrnn.sweeping.grid import Grid, checked, value_in_words
+from charrnn.sweeping.result import Result, from_json
+
+SCHEMA = "charrnn.sweep.options/1"
+OPTIONS, ROWS = "sweep.json", "sweep.jsonl"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a sweep was begun with."""
+
+    grid: Grid
+    sources: tuple[str, ...]  # as they were named
+    valid: tuple[str, ...]
+    places: tuple[str, ...]  # of both, where they are
+    learning: dict[str, Any]
+    reading: dict[str, Any]
+    cutting: dict[str, Any]
+    start_from: str | None
+    fingerprint: str
+
+    @property
+    def files(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What to read for sources and valid, from whatever folder."""
+        names = (*self.sources, *self.valid)
+        files = [place or path_of(name) for name, place in zip(names, self.places, strict=True)]
+        first = len(self.sources)
+        return tuple(files[:first]), tuple(files[first:])
+
+
+def places_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Where files are."""
+    return tuple(map(place_of, names))
+
+
+class Folder:
+    """The folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results: dict[str, Result] = {}  # by the names of the runs
+        self._half = 0  # bytes of a row that was cut short
+
+    def model_of(self, name: str) -> Path:
+        """The model file of the run of that name."""
+        return self.path / f"{name}.npz"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a sweep in it."""
+        return (self.path / OPTIONS).exists()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It is made if it is not there, and nobody else sweeps into it in here."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SaveError(
+                f"{self.path} cannot be made: {error.strerror}", "Name another folder."
+            ) from error
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.path / ROWS))
+                replacement.check_writable(self.path / OPTIONS, 0)
+            except ModelBusyError as error:
+                what = f"another sweep is at work in {self.path}"
+                hint = "Wait until that one has ended, or name another folder."
+                raise ModelBusyError(what, hint, "folder") from error
+            except SaveError as error:
+                hint = "Name a folder that can be written to."
+                raise SaveError(error.what, hint) from error
+            yield
+
+    def check_free(self, grid: Grid) -> None:
+        """Raise where a sweep into it would take the place of a file."""
+        if self.is_begun:
+            raise ModelExistsError(
+                f"{self.path} holds a sweep already", "Go on with it, or name another folder."
+            )
+        for path in (self.path / ROWS, *(self.model_of(one.name) for one in grid.trials)):
+            if os.path.lexists(path):
+                raise SaveError(
+                    f"{path} is there already, and is of no sweep", "Name another folder."
+                )
+
+    def write_options(self, options: Options) -> None:
+        """Write what is to be done."""
+        way = [seen_from(self.path / OPTIONS, place) for place in options.places]
+        start = None
+        if options.start_from is not None:
+            start = seen_from(self.path / OPTIONS, place_of(options.start_from))
+        whole = {
+            "schema": SCHEMA,
+            **{name: value for name, value in asdict(options).items() if name != "grid"},
+            "tried": dict(options.grid.tried),
+            "seeds": options.grid.seeds,
+            "places": way,
+            "start_from": start,
+        }
+        text = (json.dumps(whole, indent=2) + "\n").encode()
+        replacement.replace(self.path / OPTIONS, len(text), [text])
+
+    def read_options(self) -> Options:
+        """What the sweep in it was begun with."""
+        path = self.path / OPTIONS
+        try:
+            whole: Mapping[str, Any] = json.loads(path.read_bytes())
+            if whole["schema"] != SCHEMA:
+                raise ValueError("of another kind")
+            start = whole["start_from"]
+            return Options(
+                checked(whole["tried"], whole["seeds"]),
+                tuple(whole["sources"]),
+                tuple(whole["valid"]),
+                tuple(reached_from(path, way) for way in whole["places"]),
+                dict(whole["learning"]),
+                dict(whole["reading"]),
+                dict(whole["cutting"]),
+                None if start is None else reached_from(path, start),
+                str(whole["fingerprint"]),
+            )
+        except FileNotFoundError:
+            raise ResumeError(
+                f"there is no sweep in {self.path} to go on with", "Begin one in it first."
+            ) from None
+        except (ValueError, KeyError, TypeError, CharrnnError) as error:
+            raise ResumeError(
+                f"{path} is damaged: it does not say what is to be done",
+                "Sweep anew into another folder.",
+            ) from error
+
+    def read_rows(self) -> None:
+        """Find the results that there are; half a row at the end gives way to the next one."""
+        path = self.path / ROWS
+        if not path.exists():
+            return
+        *lines, half = path.read_bytes().split(b"\n")
+        self._half = len(half)
+        for number, line in enumerate(lines, 1):
+            try:
+                result = from_json(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise ResumeError(
+                    f"{path} is damaged: line {number:,} is no row of a sweep",
+                    "Take the line away, and its run is made again.",
+                ) from error
+            self.results[result.name] = result
+
+    def add(self, result: Result) -> None:
+        """Write a row, so that it outlasts a power cut."""
+        self.results[result.name] = result
+        row = json.dumps(result.as_json(), allow_nan=False) + "\n"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        file = os.open(self.path / ROWS, flags, 0o666)
+        try:
+            if self._half:
+                os.ftruncate(file, os.fstat(file).st_size - self._half)
+                self._half = 0
+            os.write(file, row.encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def is_done(self, name: str) -> bool:
+        """Whether that run need not be made again; one that can only diverge again is done."""
+        return name in self.results and self.results[name].stopped != "failed"
+
+
+def grown(had: Options, grid: Grid) -> Options:
+    """The same with more values and seeds; ResumeError where some are missing, or others."""
+    if set(grid.tried) != set(had.grid.tried):
+        names = ", ".join(had.grid.tried) or "nothing but seeds"
+        raise ResumeError(
+            f"the sweep in the folder tries {names}",
+            "Try the same, perhaps with more values, or sweep anew into another folder.",
+        )
+    tried = {name: grid.tried[name] for name in had.grid.tried}
+    pairs = [*((tried[name], had.grid.tried[name]) for name in tried), (grid.seeds, had.grid.seeds)]
+    for name, (now, then) in zip([*tried, "seeds"], pairs, strict=True):
+        missing = [value for value in then if value not in now]
+        if missing:
+            raise ResumeError(
+                f"the sweep in the folder tries {name} {value_in_words(missing[0])} as well",
+                "Values and seeds can be added, not taken away.",
+            )
+    return replace(had, grid=Grid(tried, grid.seeds))

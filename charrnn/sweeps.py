@@ -1,0 +1,129 @@
+"""A sweep from Python: every combination of some settings, a result as each run ends.
+
+for result in charrnn.sweep(Path("names.txt"), {"hidden": [64, 128]}, folder="sizes", seeds=[0, 1]):
+    print(result.name, result.nats_per_character)
+
+It is the sweep of the command line: either goes on with what the other began.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from charrnn.errors import ResumeError, SettingError
+from charrnn.model import checked
+from charrnn.settings.fields import settings_of
+from charrnn.settings.sweeping import FIXED
+from charrnn.settings.training import TrainConfig
+from charrnn.sweeping import grid
+from charrnn.sweeping.folder import Folder, Options, grown, places_of
+from charrnn.sweeping.forecast import planned
+from charrnn.sweeping.material import Material, Splits
+from charrnn.sweeping.one_run import Ended, Task
+from charrnn.sweeping.processes import Processes
+from charrnn.sweeping.result import Result
+
+Texts = Iterable[str] | Path | Sequence[Path]
+
+
+def sweep(
+    texts: Texts,
+    tried: Mapping[str, Iterable[Any]],
+    *,
+    folder: str | PathLike[str],
+    seeds: Iterable[int] = (0,),
+    config: TrainConfig | None = None,
+    holdout: float = 0.1,
+    processes: int | None = None,
+    resume: bool = False,
+) -> Iterator[Result]:
+    """The results of all runs, as they end, in processes of one thread each, as many as there are
+    cores. Whoever stops asking stops them, saved; ``resume`` makes what is missing.
+    """
+    there = Folder(Path(folder))
+    wanted = grid.checked({name: list(values) for name, values in tried.items()}, list(seeds))
+    files, given = files_or_texts(texts)
+    learning = changed(config or TrainConfig(), wanted)
+    cutting = {"holdout": holdout}
+    places = places_of(files)
+    options = Options(wanted, files, (), places, learning, {}, cutting, None, "")
+    if resume:
+        had = there.read_options()
+        if (had.learning, had.cutting, had.reading) != (learning, cutting, {}):
+            raise ResumeError(
+                f"the sweep in {there.path} was begun with other settings",
+                "Give the same, or sweep anew into another folder.",
+            )
+        options = grown(had, wanted)
+    material = Material(
+        files,
+        names=options.sources,
+        places=options.places,
+        texts=given,
+        cutting=cutting,
+        fingerprint=options.fingerprint,
+    )
+    splits = Splits(material)
+    for settings in wanted.combinations:
+        planned(settings, wanted, learning, splits)
+    found = splits.of(wanted.seeds[0]).corpus.fingerprint
+    options = replace(options, fingerprint=found)
+    material = replace(material, fingerprint=found)
+    return _results(there, options, material, processes or cores(), resume)
+
+
+def _results(
+    folder: Folder, options: Options, material: Material, processes: int, resume: bool
+) -> Iterator[Result]:
+    with folder.held():
+        if resume:
+            folder.read_rows()
+        else:
+            folder.check_free(options.grid)
+        folder.write_options(options)
+        trials = [one for one in options.grid.trials if not folder.is_done(one.name)]
+        tasks = [Task(one, options.learning, str(folder.model_of(one.name))) for one in trials]
+        with Processes(material, processes) as at_work:
+            for event in at_work.events(tasks):
+                if isinstance(event, Ended):
+                    folder.add(event.result)
+                    yield event.result
+
+
+def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """The names of files, or else the texts."""
+    if isinstance(texts, str):
+        raise SettingError(
+            "a str is one text, and a corpus has many",
+            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
+        )
+    if isinstance(texts, Path):
+        texts = [texts]
+    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
+        return tuple(map(str, texts)), None
+    return (), tuple(checked(texts))
+
+
+def changed(config: TrainConfig, wanted: grid.Grid) -> dict[str, Any]:
+    """What a configuration says that differs from what is usual."""
+    usual = {name: one.default for name, one in settings_of(TrainConfig).items()}
+    given = {name: getattr(config, name) for name in usual if name not in FIXED}
+    said = {name: value for name, value in given.items() if value != usual[name]}
+    for name in said:
+        if name in wanted.tried:
+            raise SettingError(
+                f"{name} is tried, and given one value as well", "Leave one of them out."
+            )
+    return said
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,176 @@
+"""A real scheduler and real workers on the loopback address, started for a test as a user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charrnn.cluster.local import ANY_PORT, LOOPBACK
+from tests.child import PLAIN, Changes, wait_until
+
+HERE = [f"--host={LOOPBACK}", "--no-dashboard", f"--dashboard-address={ANY_PORT}"]
+SOON = {  # Dask's own settings, of machines that are known to be quick
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
+}
+
+
+def need_dask() -> None:
+    """Skip a module of tests where Dask is not installed."""
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[cluster]'")
+
+
+class Machines:
+    """A scheduler, and processes that work for it, each a machine of its own."""
+
+    def __init__(self, folder: Path, env: Changes = SOON) -> None:
+        self.folder = folder
+        self.file = folder / "scheduler.json"
+        self.env = env
+        self.started: list[subprocess.Popen[bytes]] = []
+        self.workers: list[subprocess.Popen[bytes]] = []  # of these, those with a worker
+
+    def start(self, *args: str, env: Changes | None = None) -> subprocess.Popen[bytes]:
+        """A process of Dask."""
+        given = PLAIN | dict(self.env) | dict(env or {})
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dask", *args],
+                env={name: value for name, value in given.items() if value is not None},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.started.append(process)
+        return process
+
+    def schedule(self, *more: str) -> subprocess.Popen[bytes]:
+        """Start the scheduler, and wait until it can be spoken to."""
+        where = f"--scheduler-file={self.file}"
+        process = self.start("scheduler", *HERE, "--port=0", where, *more)
+        wait_until(lambda: bool(self.file.exists() and self.file.read_text()))
+        return process
+
+    def work(
+        self, *more: str, nanny: bool = True, env: Changes | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a machine with one worker, of one thread."""
+        where = [f"--scheduler-file={self.file}", f"--local-directory={self.folder}"]
+        how = ["--nthreads=1", "--memory-limit=1GB", "--death-timeout=30"]
+        if not nanny:
+            how.append("--no-nanny")
+        process = self.start("worker", *where, *how, *HERE, *more, env=env)
+        self.workers.append(process)
+        return process
+
+    def until_there_are(self, count: int) -> None:
+        """Wait for so many workers."""
+        from distributed import Client
+
+        with Client(self.address, timeout="30s", set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=60)
+
+    def kill_a_worker(self) -> None:
+        """Kill -9 a worker, not its nanny, as soon as there is one."""
+        found: list[int] = []
+
+        def is_there() -> bool:
+            found[:] = [worker for machine in self.workers for worker in children_of(machine.pid)]
+            return bool(found)
+
+        wait_until(is_there)
+        os.kill(found[0], signal.SIGKILL)
+
+    @property
+    def address(self) -> str:
+        """That of the scheduler."""
+        return str(json.loads(self.file.read_text())["address"])
+
+    def end(self) -> None:
+        """End all of them, with what they have started."""
+        for process in self.started:
+            with process:
+                kill_session(process.pid)
+
+
+def children_of(nanny: int) -> list[int]:
+    """The workers that a nanny looks after."""
+    return [pid for pid in processes_of(nanny) if "spawn_main" in command_of(pid)]
+
+
+def command_of(process: int) -> str:
+    """Its command line; nothing, where it has just ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text()
+    return ""
+
+
+def processes_of(leader: int) -> list[int]:
+    """A process and all that it has started, which are a session."""
+    running = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [process for process in running if session_of(process) == leader]
+
+
+def kill_session(leader: int) -> None:
+    """Kill -9 a process and all that it has started."""
+    for process in processes_of(leader):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def session_of(process: int) -> int | None:
+    """The session that a process belongs to; None where it has just ended."""
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None
+
+
+@contextmanager
+def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machines]:
+    """A scheduler with so many workers, which all end with this."""
+    made = Machines(folder, env)
+    try:
+        made.schedule()
+        for _ in range(workers):
+            made.work()
+        yield made
+    finally:
+        made.end()
+
+
+def when_three_are_there(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> list[int]:
+    """Let something happen as the third result of a run is taken; the results are counted."""
+    from charrnn.cluster.pool import Cluster
+
+    taken: list[int] = []
+    given = Cluster._result
+
+    def counted(self: Cluster, *args: Any) -> Any:
+        taken.append(len(taken))
+        if len(taken) == 3:
+            happens()
+        return given(self, *args)
+
+    monkeypatch.setattr(Cluster, "_result", counted)
+    return taken
+
+
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the pieces of work be small, and many."""
+    from charrnn.cluster import sampling
+    from charrnn.scoring import sharing
+
+    monkeypatch.setattr(sampling, "FIRST", 5)
+    monkeypatch.setattr(sampling, "MOST", 5)
+    monkeypatch.setattr(sharing, "PIECE", 20)

@@ -1,0 +1,447 @@
+"""Faults C1 to C13: machines that die, stand still or come late, and clients that leave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import charrnn
+from tests.child import wait_until
+from tests.cluster_work import process, twice
+from tests.clusters import (
+    Machines,
+    children_of,
+    kill_session,
+    machines,
+    need_dask,
+    processes_of,
+    small_pieces,
+    when_three_are_there,
+)
+from tests.corpora import NAMES
+from tests.program import Program, is_refusal
+from tests.speaking import independent, saved
+
+need_dask()
+from charrnn.cluster import pool, preflight  # noqa: E402
+from charrnn.cluster.local import ONE_THREAD, local_cluster  # noqa: E402
+from charrnn.cluster.opening import open_cluster  # noqa: E402
+
+DRAW = ("sample", "-n", "60", "--seed", "3", "--json")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Two machines, which the faults here leave as they are."""
+    with machines(tmp_path_factory.mktemp("two"), 2) as made:
+        yield made
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for machines, of which a program that changes no file knows nothing."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture
+def made(elsewhere: Path) -> Iterator[Machines]:
+    """A scheduler without workers, to do harm to."""
+    with machines(elsewhere, 0) as made:
+        yield made
+
+
+def is_as_ever(program: Program, machines: Machines) -> None:
+    """Assert that workers draw what one process draws."""
+    one = program.run(*DRAW)
+    others = program.run(*DRAW, "--scheduler", str(machines.file))
+    assert (others.status, others.out, others.err) == (0, one.out, one.err)
+
+
+def test_c1_a_worker_that_is_killed_is_missed_by_nobody(trained: Program, two: Machines) -> None:
+    line = ("sample", "-n", "30000", "--seed", "3")
+    one = trained.run(*line)
+    with trained.going(*line, "--scheduler", two.file) as child:
+        child.until(lambda: len(child.out) > 0)
+        two.kill_a_worker()
+        ended = child.end()
+    assert (ended.status, ended.out == one.out, ended.err) == (0, True, one.err)
+
+
+def test_c2_a_machine_that_is_lost_is_missed_by_nobody(
+    trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch)
+    third = two.work()
+    two.until_there_are(3)
+    taken = when_three_are_there(monkeypatch, lambda: kill_session(third.pid))
+    is_as_ever(trained, two)
+    assert len(taken) > 3
+
+
+def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
+    trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch)
+    with machines(elsewhere, 2, {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "1s"}) as made:
+        made.until_there_are(2)
+
+        def stand_still() -> None:
+            for one in processes_of(made.workers[0].pid):
+                os.kill(one, signal.SIGSTOP)
+
+        taken = when_three_are_there(monkeypatch, stand_still)
+        is_as_ever(trained, made)
+        assert len(taken) > 3
+
+
+def test_c4_a_machine_that_comes_late_is_given_work(made: Machines) -> None:
+    made.work()
+    with open_cluster(scheduler=str(made.file)) as cluster:
+        found: set[int] = set()
+        many = iter(int, 1)  # for ever
+        for worker in cluster.ordered(process, many):
+            if not found:
+                made.work()
+            found.add(worker)
+            if len(found) == 2:
+                break
+
+
+def test_c5_where_there_is_no_worker_that_is_said_and_one_is_waited_for(
+    trained: Program, made: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pool.QUIET == 10
+    monkeypatch.setattr(pool, "QUIET", 0.5)
+    said: list[str] = []
+
+    def start_one(text: str) -> None:
+        said.append(text)
+        made.work()
+
+    with open_cluster(scheduler=str(made.file), say=start_one) as cluster:
+        assert list(cluster.ordered(twice, range(3))) == [0, 2, 4]
+    assert said == [f"no workers yet at {made.address}: waiting for one"]
+
+
+def test_c6_where_the_scheduler_is_lost_all_that_was_written_is_right(
+    trained: Program, made: Machines
+) -> None:
+    made.work()
+    line = ("sample", "-n", "1000000", "--seed", "3")
+    with trained.going(*line, "--scheduler", made.file) as child:
+        child.until(lambda: len(child.out) > 1000)
+        kill_session(made.started[0].pid)
+        ended = child.end()
+    is_refusal(ended, f"the scheduler at {made.address} is gone", "What was written is right")
+    assert len(ended.err.splitlines()) == 2
+    assert ended.out.endswith("\n")
+    whole = trained.run("sample", "-n", str(ended.out.count("\n")), "--seed", "3", "-q").out
+    assert ended.out == whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_c7_c8_workers_are_free_as_soon_as_nobody_waits_for_them(
+    program: Program, two: Machines, number: int
+) -> None:
+    saved(independent({"a": 1.0}), program / "model.npz")  # it never ends
+    line = ("sample", "-n", "64", "--max-chars", str(1 << 60), "--scheduler", two.file)
+    with open_cluster(scheduler=str(two.file)) as cluster:
+        with program.going(*line) as child:
+            child.until(lambda: cluster_is_busy(two))
+            child.send(number)
+            ended = child.end()
+        assert ended.status == (130 if number == signal.SIGINT else -number)
+        assert (ended.out, ended.err) == ("", "")
+        assert list(cluster.ordered(twice, range(6))) == [0, 2, 4, 6, 8, 10]
+        assert not cluster_is_busy(two)
+
+
+def cluster_is_busy(machines: Machines) -> bool:
+    """Whether all workers have something to do."""
+    from distributed import Client
+
+    with Client(machines.address, timeout="30s", set_as_default=False) as client:
+        return all(client.processing().values())
+
+
+DEADLY = """
+import os, signal
+from charrnn.cluster import scoring
+read = getattr(scoring, "given", scoring.read)  # this may be done more than once
+scoring.given = read
+
+def deadly(reader, codes, job):
+    if ord("Q") in codes.tolist():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read(reader, codes, job)
+
+scoring.read = deadly
+"""
+
+
+def test_c9_a_piece_that_kills_its_workers_is_named(
+    trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch)
+    deadly = elsewhere / "deadly.py"
+    deadly.write_text(DEADLY)
+    trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
+    with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
+        made.work("--preload", str(deadly))
+        what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
+        hint = "Perhaps it takes more memory than a worker has."
+        trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
+
+
+def test_c10_a_byte_that_is_none_is_told_as_ever_and_in_its_place(
+    trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch)
+    trained.write("long.txt", NAMES.encode() * 800 + b"Zo\xeb\n" + NAMES.encode())
+    line = ("eval", "long.txt", "--per-example", "--sort", "input")
+    monkeypatch.setattr("charrnn.scoring.sharing.PIECE", 50_000)
+    one = trained.run(*line)
+    others = trained.run(*line, "--scheduler", str(two.file))
+    assert (others.status, others.err) == (one.status, one.err)
+    assert "long.txt is not UTF-8: byte" in others.err
+    assert others.out
+    assert one.out.startswith(others.out)  # of the piece that it is in, there is nothing
+
+
+@contextmanager
+def listening(answer: bytes | None) -> Iterator[str]:
+    """The address of something that is no scheduler: it says that, or nothing for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk() -> None:
+            while True:
+                try:
+                    other, _ = server.accept()
+                except OSError:
+                    return
+                with other:
+                    other.sendall(answer or b"")
+
+        thread = threading.Thread(target=talk)
+        if answer is not None:
+            thread.start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+    if answer is not None:
+        thread.join()
+
+
+def refuses_address(program: Program, address: str, what: str, hint: str) -> None:
+    """It says so, in one line and with status 2."""
+    line = ("sample", "--scheduler", address)
+    ended = program.refuses(*line, what=what, hint=hint, status=2)
+    assert len(ended.err.splitlines()) == 2
+    assert ended.out == ""
+
+
+def test_c11_what_is_no_scheduler_is_refused_soon(
+    trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert preflight.PATIENCE < 5
+    monkeypatch.setattr(preflight, "PATIENCE", 0.5)
+    with listening(None) as address:
+        refuses_address(trained, address, "no scheduler of Dask answers", "can be reached")
+        silent = address
+    refuses_address(trained, silent, "no scheduler of Dask answers", "Start one")
+    for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(100), b"SSH-2.0-OpenSSH_9.2p1\r\n"):
+        with listening(answer) as address:
+            refuses_address(trained, address, address, "")
+    refuses_address(trained, "tcp://nowhere.invalid:1", "no scheduler of Dask answers", "Start one")
+    refuses_address(trained, "http://127.0.0.1", "is not an address", "tcp://HOST:PORT")
+    refuses_address(trained, "nofile", "neither the address of a scheduler nor its file", "tcp://")
+    refuses_address(trained, "names.txt", "is not the file of a scheduler", "Name the one")
+    two.until_there_are(1)
+    worker = worker_address(two)
+    refuses_address(trained, worker, "is no scheduler of Dask, but a Worker", "dask scheduler")
+
+
+def worker_address(machines: Machines) -> str:
+    """That of one of the workers."""
+    from distributed import Client
+
+    with Client(machines.address, timeout="30s", set_as_default=False) as client:
+        return str(next(iter(client.nthreads())))
+
+
+OLDER = """
+from distributed import node
+now = getattr(node, "given", node.get_versions)  # this may be done more than once
+node.given = now
+
+def older(packages=None):
+    found = now(packages)
+    found["packages"]["distributed"] = "2021.1.0"
+    return found
+
+node.get_versions = older
+"""
+
+
+def test_c11_another_version_of_dask_is_refused(trained: Program, elsewhere: Path) -> None:
+    script = elsewhere / "older.py"
+    script.write_text(OLDER)
+    older = Machines(elsewhere)
+    try:
+        older.schedule("--preload", str(script))
+        what, hint = "has Dask 2021.1.0, and here is", "pip install 'distributed==2021.1.0'"
+        refuses_address(trained, older.address, what, hint)
+    finally:
+        older.end()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
+    trained: Program, elsewhere: Path
+) -> None:
+    key, certificate = elsewhere / "key.pem", elsewhere / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    made += ["-subj", "/CN=charrnn", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    settings: dict[str, str | None] = {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(certificate)}
+    for who in ("SCHEDULER", "WORKER", "CLIENT"):
+        settings[f"DASK_DISTRIBUTED__COMM__TLS__{who}__CERT"] = str(certificate)
+        settings[f"DASK_DISTRIBUTED__COMM__TLS__{who}__KEY"] = str(key)
+    safe = Machines(elsewhere, settings)
+    try:
+        safe.schedule("--protocol", "tls")
+        safe.work("--protocol", "tls")
+        assert safe.address.startswith("tls://")
+        line = ("sample", "-n", "5", "--seed", "1")
+        ended = trained.run(*line, "--scheduler", safe.file, child=True, env=settings)
+        assert (ended.status, ended.out) == (0, trained.run(*line).out)
+        hint = "DASK_DISTRIBUTED__COMM__TLS__CA_FILE"
+        refuses_address(trained, safe.address, "there are no certificates to speak TLS", hint)
+        plain = safe.address.replace("tls", "tcp")
+        refuses_address(trained, plain, "hangs up on us, as a scheduler does that wants TLS", hint)
+        gone = settings | {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(elsewhere / "none.pem")}
+        ended = trained.run(*line, "--scheduler", safe.address, child=True, env=gone)
+        is_refusal(ended, "no TLS with", hint, 2)
+    finally:
+        safe.end()
+
+
+def test_c12_a_worker_that_would_come_to_other_results_is_refused(
+    trained: Program, made: Machines, elsewhere: Path
+) -> None:
+    other = elsewhere / "other"
+    shutil.copytree(Path(charrnn.__file__).parent, other / "charrnn")
+    with (other / "charrnn" / "blas.py").open("a") as file:
+        file.write("# another charrnn\n")
+    shutil.copytree(Path(__file__).parent.parent.parent / "data", other / "data")
+    script = elsewhere / "numpy1.py"
+    script.write_text("import numpy\nnumpy.__version__ = '1.0'\n")
+    preload = ["--preload", str(script)]
+    for more, nanny, env, what, hint in (
+        ([], True, {"PYTHONPATH": str(other)}, "has another charrnn than there", "the same on all"),
+        (preload, True, {}, "has numpy 1.0, and here is", "Install the same on all machines."),
+        (
+            [],
+            False,
+            dict.fromkeys(ONE_THREAD, "2"),
+            "multiplies matrices with 2 threads",
+            "=1, as dask",
+        ),
+    ):
+        worker = made.work(*more, nanny=nanny, env=env)
+        made.until_there_are(1)
+        line = ("sample", "--scheduler", str(made.file))
+        trained.refuses(*line, what=what, hint=hint)
+        kill_session(worker.pid)
+        wait_until(lambda: cluster_is_empty(made))
+
+
+def cluster_is_empty(machines: Machines) -> bool:
+    """Whether no worker is left."""
+    from distributed import Client
+
+    with Client(machines.address, timeout="30s", set_as_default=False) as client:
+        return not client.nthreads()
+
+
+def test_c13_a_reader_who_leaves_ends_it_quietly(trained: Program, two: Machines) -> None:
+    line = ("sample", "-n", "1000000", "--seed", "3", "--scheduler", two.file)
+    with trained.going(*line, stdout=subprocess.PIPE) as child:
+        assert child.process.stdout is not None
+        assert child.process.stdout.read(100)
+        child.process.stdout.close()
+        status = child.process.wait(60)
+        assert (status, child.err) == (141, "")
+    is_as_ever(trained, two)
+
+
+def test_our_own_scheduler_is_reached_from_this_machine_alone() -> None:
+    with local_cluster(2) as address:
+        assert address.startswith("tcp://127.0.0.1:")
+        leader = next(one for one in children_here() if listening_at(one))
+        found = {place for one in processes_of(leader) for place in listening_at(one)}
+    assert len(found) >= 4  # a scheduler, two workers, their nannies, and pages of all of them
+    assert {host for host, _ in found} == {"0100007F"}
+
+
+def children_here() -> list[int]:
+    """The sessions that this process has started."""
+    mine = os.getpid()
+    return [
+        pid
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and (pid := int(entry.name)) and parent_of(pid) == mine
+    ]
+
+
+def parent_of(process: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def listening_at(process: int) -> set[tuple[str, str]]:
+    """The addresses and ports, in hexadecimal digits, at which a process listens."""
+    own = set()
+    for name in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            own.add(os.readlink(name))
+        except OSError:
+            continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for row in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            columns = row.split()
+            if columns[3] == "0A" and f"socket:[{columns[9]}]" in own:
+                host, _, port = columns[1].partition(":")
+                found.add((host, port))
+    return found
+
+
+def test_workers_end_with_whoever_started_them(trained: Program) -> None:
+    line = ("sample", "-n", "10000000", "--workers", "2")
+    with trained.going(*line, stdout=subprocess.DEVNULL) as child:
+        started: list[int] = []
+
+        def have_begun() -> bool:
+            started[:] = [
+                pid
+                for entry in Path("/proc").iterdir()
+                if entry.name.isdigit()
+                and parent_of(pid := int(entry.name)) == child.process.pid
+                and children_of(pid)
+            ]
+            return bool(started) and len(children_of(started[0])) == 2
+
+        child.until(have_begun)
+        child.send(signal.SIGKILL)
+    wait_until(lambda: not processes_of(started[0]))

@@ -1,0 +1,466 @@
+"""``charrnn sweep``: many runs, the files they come to, and what becomes of it when one is lost."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from charrnn.model_file import checkpoint
+from tests.child import answer
+from tests.program import SMALL, Program
+from tests.sweeps import (
+    ENDLESS,
+    FIXED,
+    LONG,
+    QUICK,
+    TWO,
+    processes,
+    rows_of,
+    trained_alone,
+    until_at_work,
+    until_gone,
+    workers_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("tried", "options"),
+    [
+        (("hidden=3", "lr=0.01"), ("--layers", "1", "--epochs", "2")),
+        (("cell=gru", "dropout=0.3"), QUICK),
+        (("counts=yes", "members=2"), QUICK),
+        (("ends=length", "clock=yes"), (*QUICK, "--optimizer", "sgd", "--check-every", "5")),
+        (("own-inputs=0.5", "schedule=constant"), (*QUICK, "--patience", "1", "--holdout", "0.3")),
+    ],
+)
+def test_every_file_is_byte_for_byte_that_of_the_run_alone(
+    program: Program, tried: tuple[str, str], options: tuple[str, ...]
+) -> None:
+    given = [part for one in tried for part in ("--try", one)]
+    program.run("sweep", "names.txt", *given, *options, "--seeds", "3", "-o", "sweep").says()
+    (row,) = rows_of(program).values()
+    typed = []
+    for one in tried:
+        name, _, value = one.partition("=")
+        typed += [f"--{name}"] if value == "yes" else [f"--{name}", value]
+    alone = trained_alone(program, "alone.npz", *options, *typed, "--seed", "3")
+    assert row["name"] == f"{','.join(tried)},seed=3"
+    assert (program / f"sweep/{row['name']}.npz").read_bytes() == alone
+
+
+def test_a_row_says_what_the_run_alone_would_say(program: Program) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01,0.02", *TWO).says()
+    rows = rows_of(program)
+    assert len(rows) == 4
+    name = "lr=0.02,seed=1"
+    options = [*QUICK, "--lr", "0.02", "--seed", "1", "--threads", "1", "-m", "alone.npz"]
+    alone = program.run("train", "names.txt", *options, "--json").json
+    row = rows[name]
+    assert row["settings"] == {"lr": 0.02}
+    assert row["seed"] == 1
+    assert row["best"] == {name: alone["best"][name] for name in ("step", "nats_per_character")}
+    assert row["model"] == f"sweep/{name}.npz"
+    assert row["stopped"] == "epochs"
+    assert row["seconds"] > 0
+    assert row["error"] is None
+
+
+def test_it_starts_from_a_model_as_a_run_alone_does(trained: Program) -> None:
+    given = ("--from", "model.npz", "--epochs", "1")
+    trained.run("sweep", "names.txt", *given, "--try", "lr=0.01", "-o", "sweep").says()
+    alone = trained_alone(trained, "alone.npz", *given, "--lr", "0.01")
+    assert (trained / "sweep/lr=0.01,seed=0.npz").read_bytes() == alone
+
+
+def test_texts_of_all_kinds_are_read_as_a_run_alone_reads_them(program: Program) -> None:
+    names = (program / "names.txt").read_bytes()
+    program.write("more.txt.gz", gzip.compress(names.upper()))
+    program.write("held.txt", names[:60])
+    files = ("more.txt.gz", "names.txt", "dinosaurs")
+    how = ("--valid", "held.txt", *QUICK, "--examples", "lines")
+    program.run("sweep", *files, *how, "--seeds", "0", "-o", "sweep").says()
+    alone = trained_alone(program, "alone.npz", *how, sources=files)
+    assert (program / "sweep/seed=0.npz").read_bytes() == alone
+
+
+def test_a_pipe_is_read_once_and_learned_from_by_all(program: Program) -> None:
+    names = (program / "names.txt").read_bytes()
+    line = ("sweep", "-", *QUICK, *TWO)
+    program.run(*line, stdin=names, child=True).says("standard input")
+    how = ("-", *QUICK, "--seed", "1", "--threads", "1", "-m", "sweep/alone.npz")
+    program.run("train", *how, stdin=names, child=True).says()
+    assert (program / "sweep/seed=1.npz").read_bytes() == (program / "sweep/alone.npz").read_bytes()
+    (program / "sweep/sweep.jsonl").unlink()
+    program.refuses(
+        "sweep", "--resume", "-o", "sweep", what="from standard input", hint="again: CORPUS"
+    )
+    ended = program.run("sweep", "-", "--resume", "-o", "sweep", stdin=names, child=True)
+    ended.says("2 runs")
+    other = program.run("sweep", "-", "--resume", "-o", "sweep", stdin=b"a\nb\n" * 9, child=True)
+    assert (other.status, "is no longer what the sweep began with" in other.err) == (1, True)
+
+
+def test_the_table_ranks_by_the_mean_over_seeds_with_their_spread(program: Program) -> None:
+    ran = program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01,1e-9", *TWO)
+    ran.says("2 combinations x 2 seeds: 4 runs", "to beat", "next:", "charrnn sample -m")
+    head, first, second = ran.lines
+    assert head.split() == ["held-out", "spread", "bits", "runs", "time", "settings"]
+    rows = rows_of(program)
+    losses = [rows[f"lr=0.01,seed={seed}"]["best"]["nats_per_character"] for seed in (0, 1)]
+    mean = sum(losses) / 2
+    spread = abs(losses[0] - losses[1]) / 2**0.5
+    assert first.split()[:2] == [f"{mean:.3f}", f"{spread:.3f}"]
+    assert (first.split()[-1], second.split()[-1]) == ("lr=0.01", "lr=1e-09")
+    assert "\r" not in ran.err
+    best = min(rows.values(), key=lambda row: row["best"]["nats_per_character"])
+    assert f"charrnn sample -m {best['model']} -n 10" in ran.err
+
+
+def test_the_summary_for_programs(program: Program) -> None:
+    options = [*QUICK, "--try", "lr=0.01,1e-9", *TWO]
+    ran = program.run("sweep", "names.txt", *options, "--json", "-q")
+    assert ran.err == ""
+    found = ran.json
+    assert found["schema"] == "charrnn.sweep/1"
+    assert (found["folder"], found["runs"], found["done"], found["failed"]) == ("sweep", 4, 4, 0)
+    assert [one["settings"] for one in found["settings"]] == [{"lr": 0.01}, {"lr": 1e-09}]
+    assert found["settings"][0]["seeds"] in ([0, 1], [1, 0])
+    assert found["best"]["name"] in rows_of(program)
+    assert found["stopped"] == "done"
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(program: Program) -> None:
+    before = program.files()
+    line = ["sweep", "names.txt", *SMALL[2:], "--try", "hidden=3,5", *TWO, "--dry-run"]
+    shown = program.run(*line)
+    for words in ("tried      --hidden 3, 5", "4 runs", "to beat", "time       about"):
+        assert words in shown.out
+    assert shown.err == ""
+    plan = program.run(*line, "--json").json
+    assert plan["schema"] == "charrnn.sweep.plan/1"
+    assert [one["name"] for one in plan["runs"]] == [
+        f"hidden={hidden},seed={seed}" for seed in (0, 1) for hidden in (3, 5)
+    ]
+    assert program.files() == before
+
+
+def test_what_comes_to_the_same_is_told(program: Program) -> None:
+    line = ["sweep", "names.txt", "--try", "batch=100000,200000", *TWO, "--dry-run"]
+    shown = program.run(*line).out
+    assert "batch=200000 comes to the same as batch=100000" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "hint"),
+    [
+        (["--try", "hiden=3"], "--try hiden: train has no such option", "Did you mean --hidden?"),
+        (["--try", "rnn-size=3"], "--try rnn-size", "Did you mean --hidden?"),
+        (["--try", "hidden=3,0"], "--try hidden: '0' is not a whole number from 1", "--help"),
+        (["--try", "lr=inf"], "--try lr: 'inf' is not a number from 1e-12", "--help"),
+        (["--try", "cell=tan"], "--try cell: 'tan' is not one of tanh, gru", "--help"),
+        (["--try", "clock=maybe"], "--try clock: 'maybe' is not yes or no", "--help"),
+        (["--try", "lr="], "--try lr: '' is not a number", "--help"),
+        (["--try", "lr"], "--try lr names no values", "NAME=VALUE,VALUE"),
+        (["--try", "lr=1,1.0"], "--try lr: 1.0 is there twice", "Leave one of them out."),
+        (["--try", "lr=1", "--try", "lr=2"], "--lr is tried twice", "in one --try"),
+        (["--try", "lr=1,2", "--lr", "3"], "--lr is tried, and given", "Leave one of them out."),
+        (["--try", "seed=1,2"], "--try seed: seeds have an option", "--seeds 0-4"),
+        (["--try", "threads=1,2"], "--try threads: each run has one", "--threads"),
+        (["--try", "holdout=0.1,0.2"], "--try holdout: that is the same", "--holdout VALUE"),
+        (["--try", "encoding=utf-8"], "--try encoding: that is the same", "--encoding VALUE"),
+        (["--try", "lr=1,2", "--seeds", "0-59999"], "that would be 120,000 runs", "fewer seeds"),
+        (["--seeds", "4-0"], "--seeds: '4-0' is not seeds such as 0-4 or 1,5,7", "--help"),
+        (["--seed", "4"], "no such option: --seed", "Did you mean --seeds?"),
+        (["--learning-rate", "4"], "no such option: --learning-rate", "Did you mean --lr?"),
+        (["--try", "check-every=1", "--epochs", "1000000"], "check-every=1: ", "--check-every"),
+        (["--holdout", "0", "--seeds", "0"], "nothing is held out", "--holdout"),
+        (
+            ["--try", "cell=tanh,output", "--try", "layers=1,2"],
+            "cell=output,layers=2: --layers 2 does not go with outputs",
+            "Let it be 1",
+        ),
+        ([], "nothing is tried", "--seeds 0-4"),
+    ],
+)
+def test_what_is_wrong_is_told_before_the_first_run_begins(
+    program: Program, options: list[str], what: str, hint: str
+) -> None:
+    line = ["sweep", "names.txt", "-o", "sweep", *options]
+    program.refuses(*line, what=what, hint=hint, status=2)
+
+
+def test_without_a_corpus_or_a_folder_it_says_so(program: Program) -> None:
+    program.refuses("sweep", "--seeds", "0", "-o", "x", what="CORPUS", hint="Name a file", status=2)
+    program.refuses("sweep", "names.txt", "--seeds", "0", what="-o is missing", hint="-o", status=2)
+    program.refuses("sweep", "--resume", "-o", "x", what="there is no sweep in x", hint="Begin one")
+    program.refuses(
+        *("sweep", "nowhere.txt", "--seeds", "0", "-o", "x"),
+        what="nowhere.txt does not exist",
+        hint="Check the name",
+    )
+
+
+def test_nothing_is_replaced(program: Program) -> None:
+    line = ["sweep", "names.txt", *QUICK, "--try", "lr=0.01,0.02", "-o", "sweep"]
+    (program / "sweep").mkdir()
+    program.write("sweep/lr=0.02,seed=0.npz", "mine")
+    program.refuses(*line, what="lr=0.02,seed=0.npz is there already", hint="another folder")
+    program.write("file", "mine")
+    program.refuses(*line[:-1], "file", what="file cannot be made", hint="another folder")
+    os.unlink(program / "sweep/lr=0.02,seed=0.npz")
+    program.run(*line).says()
+    program.refuses(*line, what="sweep holds a sweep already", hint="charrnn sweep --resume")
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="the super-user writes everywhere")
+def test_a_folder_that_cannot_be_written_to_is_told(program: Program) -> None:
+    (program / "sweep").mkdir(mode=0o500)
+    line = ["sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep"]
+    program.refuses(*line, what="sweep", hint="Name a folder that can be written to.")
+
+
+def test_a_module_in_the_current_folder_is_not_taken_for_one_of_ours(program: Program) -> None:
+    for name in ("json.py", "queue.py", "numpy.py"):
+        program.write(name, "raise SystemExit('somebody else')")
+    program.run("sweep", "names.txt", *QUICK, *TWO).says("next:")
+
+
+def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(program: Program) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    before = rows_of(program)
+    program.run("sweep", "--resume", "-o", "sweep").says("2 of them are done")
+    assert rows_of(program) == before
+    more = ("--try", "lr=0.01,0.02", "--seeds", "0-2")
+    program.run("sweep", "--resume", "-o", "sweep", *more).says("6 runs", "2 of them are done")
+    after = rows_of(program)
+    assert len(after) == 6
+    assert {name: after[name] for name in before} == before
+    alone = trained_alone(program, "alone.npz", *QUICK, "--lr", "0.02", "--seed", "2")
+    assert (program / "sweep/lr=0.02,seed=2.npz").read_bytes() == alone
+    assert program.run("sweep", "--resume", "-o", "sweep", "--json", "-q").json["runs"] == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "hint"),
+    [
+        (["--epochs", "2"], "--epochs 2 contradicts sweep, which has 1", "-o"),
+        (["--clip", "2"], "--clip 2 contradicts sweep, which has left it open", "-o"),
+        (["--holdout", "0.2"], "--holdout 0.2 contradicts sweep", "-o"),
+        (["--lr", "0.01"], "--lr is tried in sweep", "-o"),
+        (["--try", "lr=0.02"], "tries lr 0.01 as well", "added, not taken away"),
+        (["--try", "clip=1"], "tries lr", "another folder"),
+        (["--seeds", "1-2"], "tries seeds 0 as well", "added, not taken away"),
+        (["--valid", "other.txt"], "is no longer what the sweep began with", "another folder"),
+        (["other.txt"], "is no longer what the sweep began with", "another folder"),
+    ],
+)
+def test_other_options_than_those_of_the_folder_are_refused(
+    program: Program, options: list[str], what: str, hint: str
+) -> None:
+    program.write("other.txt", "x\ny\n" * 20)
+    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    line = ["sweep", "--resume", "-o", "sweep", *options]
+    program.refuses(*line, what=what, hint=hint)
+    same = ["--epochs", "1", "--clip", "1", "--try", "lr=0.01", "--seeds", "0-1", "names.txt"]
+    program.run("sweep", "--resume", "-o", "sweep", *same).says()
+
+
+def test_half_a_row_is_survived(program: Program) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    rows = program / "sweep/sweep.jsonl"
+    whole = rows.read_text()
+    model = (program / "sweep/lr=0.01,seed=1.npz").read_bytes()
+    rows.write_text(whole[:-40])
+    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    assert len(rows_of(program)) == len(rows.read_text().splitlines()) == 2
+    assert (program / "sweep/lr=0.01,seed=1.npz").read_bytes() == model
+
+
+def test_it_goes_on_from_another_folder_with_the_corpus_moved(program: Program) -> None:
+    program.run("sweep", "names.txt", *QUICK, *TWO).says()
+    (program / "sweep/sweep.jsonl").unlink()
+    (program / "elsewhere").mkdir()
+    again = program.run("sweep", "--resume", "-o", "../sweep", cwd=program / "elsewhere")
+    again.says("2 runs")
+    (program / "sweep/sweep.jsonl").unlink()
+    os.rename(program / "names.txt", program / "moved.txt")
+    lost = program.run("sweep", "--resume", "-o", "sweep")
+    assert (lost.status, "names.txt does not exist" in lost.err) == (1, True)
+    program.run("sweep", "moved.txt", "--resume", "-o", "sweep").says("2 runs")
+
+
+def test_a_run_that_diverges_is_a_row_and_does_not_stop_the_others(program: Program) -> None:
+    line = ["sweep", "names.txt", *QUICK, "--try", "lr=100000,0.01", "--clip", "0", *TWO]
+    ran = program.run(*line)
+    assert ran.status == 1
+    assert ran.err.splitlines()[-2].startswith("charrnn: error: 2 of 4 runs failed; lr=100000")
+    assert "sweep/sweep.jsonl has the reasons" in ran.err.splitlines()[-1]
+    rows = rows_of(program)
+    assert [rows[f"lr=100000,seed={seed}"]["stopped"] for seed in (0, 1)] == ["diverged"] * 2
+    assert "the loss grew out of bounds" in rows["lr=100000,seed=0"]["error"]
+    assert rows["lr=100000,seed=0"]["best"] == {"step": None, "nats_per_character": None}
+    assert rows["lr=0.01,seed=1"]["error"] is None
+    assert "lr=0.01" in ran.lines[1]
+    assert "failed" in ran.lines[2]
+    again = program.run("sweep", "--resume", "-o", "sweep")
+    assert (again.status, len(rows_of(program))) == (1, 4)
+    assert len((program / "sweep/sweep.jsonl").read_text().splitlines()) == 4
+
+
+@processes
+def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Program) -> None:
+    line = ("sweep", "names.txt", *LONG, "--try", "lr=0.01,0.02", "-o", "sweep", "--threads", "2")
+    runs = ("lr=0.01,seed=0", "lr=0.02,seed=0")
+    with program.going(*line) as child:
+        for run in runs:
+            until_at_work(child, run)
+        workers = workers_of(child.process.pid)
+        assert len(workers) == 2
+        os.killpg(child.process.pid, signal.SIGINT)  # as a terminal does
+        ended = child.end()
+        until_gone(workers)
+    assert ended.status == 130
+    assert "0 of 2 runs are done" in ended.err
+    assert "to go on: charrnn sweep --resume -o sweep" in ended.err
+    assert "Traceback" not in ended.err
+    assert [p.name for p in (program / "sweep").iterdir() if p.name.startswith(".")] == []
+    for run in runs:
+        saved = checkpoint.load(program / f"sweep/{run}.npz")
+        assert saved.state.step > 0
+        assert saved.state.epoch < 60
+    program.run("sweep", "--resume", "-o", "sweep").says("next:")
+    for run, lr in zip(runs, ("0.01", "0.02"), strict=True):
+        alone = trained_alone(program, f"alone-{lr}.npz", *LONG, "--lr", lr)
+        assert (program / f"sweep/{run}.npz").read_bytes() == alone
+
+
+@processes
+@pytest.mark.parametrize(
+    ("name", "status", "send"),
+    [("SIGTERM", 143, os.kill), ("SIGTERM", 143, os.killpg), ("SIGHUP", 129, os.kill)],
+)
+def test_a_signal_to_the_sweep_alone_or_to_all_of_it_stops_all_of_it(
+    program: Program, name: str, status: int, send: Callable[[int, int], None]
+) -> None:
+    line = ("sweep", "names.txt", *ENDLESS, "--seeds", "0-9", "-o", "sweep", "--threads", "2")
+    with program.going(*line) as child:
+        until_at_work(child, "seed=1")
+        workers = workers_of(child.process.pid)
+        send(child.process.pid, signal.Signals[name])
+        ended = child.end()
+        assert (ended.status, "once more" in ended.err) == (status, False)
+        until_gone(workers)
+    assert checkpoint.load(program / "sweep/seed=1.npz").state.step > 0
+
+
+@processes
+def test_the_second_ctrl_c_stops_at_once_and_leaves_nobody(program: Program) -> None:
+    line = ("sweep", "names.txt", *ENDLESS, "--seeds", "0-1", "-o", "sweep", "--threads", "2")
+    with program.going(*line) as child:
+        until_at_work(child, "seed=1")
+        workers = workers_of(child.process.pid)
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)  # so that they cannot end by themselves
+        child.send(signal.SIGINT)
+        child.until(lambda: "Ctrl-C stops at once" in child.err)
+        child.send(signal.SIGINT)
+        assert child.end().status == 130
+        until_gone(workers)
+
+
+@processes
+def test_a_worker_that_is_killed_is_told_and_its_run_is_made_once_more(program: Program) -> None:
+    line = ("sweep", "names.txt", *LONG, "--seeds", "0", "-o", "sweep", "--threads", "1")
+    with program.going(*line) as child:
+        until_at_work(child, "seed=0")
+        (worker,) = workers_of(child.process.pid)
+        os.kill(worker, signal.SIGKILL)
+        ended = child.end()
+    ended.says("the process of seed=0 was ended by SIGKILL; it is made once more")
+    assert (program / "sweep/seed=0.npz").read_bytes() == trained_alone(program, "a.npz", *LONG)
+
+
+@processes
+def test_a_run_that_is_killed_twice_is_a_row_and_resume_makes_it_again(program: Program) -> None:
+    line = ("sweep", "names.txt", *FIXED, "--try", "epochs=1,59", "-o", "sweep", "--threads", "1")
+    with program.going(*line) as child:
+        killed: list[int] = []
+        for _ in range(2):
+            child.until(
+                lambda: (
+                    (program / "sweep/.epochs=59,seed=0.npz.lock").exists()
+                    and set(workers_of(child.process.pid)) - set(killed) != set()
+                )
+            )
+            (worker,) = set(workers_of(child.process.pid)) - set(killed)
+            os.kill(worker, signal.SIGKILL)
+            killed.append(worker)
+            until_gone([worker])
+        ended = child.end()
+    assert ended.status == 1
+    rows = rows_of(program)
+    assert rows["epochs=1,seed=0"]["error"] is None
+    assert rows["epochs=59,seed=0"]["error"] == "its process was ended by SIGKILL, 2 times"
+    assert "1 of 2 runs failed" in ended.err
+    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    assert rows_of(program)["epochs=59,seed=0"]["error"] is None
+
+
+@processes
+def test_a_sweep_that_is_killed_leaves_nobody_behind_and_goes_on(program: Program) -> None:
+    line = ("sweep", "names.txt", *LONG, "--seeds", "0-1", "-o", "sweep", "--threads", "2")
+    with program.going(*line) as child:
+        until_at_work(child, "seed=0")
+        until_at_work(child, "seed=1")
+        workers = workers_of(child.process.pid)
+        child.send(signal.SIGKILL)
+        child.process.wait()
+    program.run("sweep", "--resume", "-o", "sweep").says("next:")  # while they may be ending yet
+    until_gone(workers)
+    for seed in ("0", "1"):
+        alone = trained_alone(program, f"alone-{seed}.npz", *LONG, "--seed", seed)
+        assert (program / f"sweep/seed={seed}.npz").read_bytes() == alone
+
+
+def test_two_sweeps_into_one_folder_are_refused(program: Program) -> None:
+    with program.going("sweep", "names.txt", *ENDLESS, "--seeds", "0", "-o", "sweep") as child:
+        until_at_work(child, "seed=0")
+        second = program.run("sweep", "--resume", "-o", "sweep")
+    assert second.status == 1
+    assert "another sweep is at work in sweep" in second.err
+    assert "name another folder" in second.err
+
+
+def test_a_terminal_sees_a_bar_over_all_runs_and_the_best_so_far(program: Program) -> None:
+    status, seen = program.terminal(
+        *("sweep", "names.txt", *LONG, "--try", "lr=0.01,0.02", "-o", "sweep", "--threads", "1"),
+        columns=120,
+    )
+    assert status == 0
+    assert re.search(r"1 of 2 runs   best \d\.\d{3} lr=0.01,seed=0   .* left   +\d+% \|", seen)
+    assert "\x1b[1;32m" in seen, "the best is marked"
+
+
+def test_a_pipe_gets_rows_and_no_bar_and_quiet_says_nothing(program: Program) -> None:
+    ran = program.run("sweep", "names.txt", *QUICK, *TWO, child=True)
+    assert "\r" not in ran.err
+    assert "\x1b" not in ran.err + ran.out
+    assert ran.err.count("seed=0") >= 1
+    again = program.run("sweep", "--resume", "-o", "sweep", "-q", child=True)
+    assert (again.status, again.out, again.err) == (0, "", "")
+
+
+def test_no_package_beyond_the_four_is_imported() -> None:
+    code = (
+        "import sys, runpy; sys.argv = ['charrnn', 'sweep', 'dinosaurs', '--seeds', '0',"
+        " '--dry-run', '-q', '-o', 'x']\n"
+        "try: runpy.run_module('charrnn', run_name='__main__')\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "print(sorted({'dask', 'distributed', 'multiprocessing', 'mpi4py'} & set(sys.modules)))"
+    )
+    assert answer(code).splitlines()[-1] == "[]"

@@ -1,0 +1,222 @@
+"""What workers draw and score is what one process does, byte by byte: for any number of them, for
+pieces of any size, and while some are killed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from charrnn.scoring import sharing
+from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
+from tests.corpora import NAMES
+from tests.program import Program, Result
+
+need_dask()
+from charrnn.cluster import sampling  # noqa: E402
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def some(request: pytest.FixtureRequest, grown: Machines) -> Machines:
+    """A scheduler with so many workers."""
+    while len(grown.workers) < request.param:
+        grown.work()
+    grown.until_there_are(request.param)
+    return grown
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler for all of them."""
+    with machines(tmp_path_factory.mktemp("cluster"), 0) as made:
+        yield made
+
+
+@pytest.fixture(params=[1, 7, 1024])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """So large are pieces of work, in samples and in symbols."""
+    found = int(request.param)
+    monkeypatch.setattr(sampling, "FIRST", found)
+    monkeypatch.setattr(sampling, "MOST", found)
+    monkeypatch.setattr(sharing, "PIECE", found)
+    return found
+
+
+@pytest.fixture
+def killing(some: Machines, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """With the third result a worker dies."""
+    return when_three_are_there(monkeypatch, some.kill_a_worker)
+
+
+def alike(program: Program, some: Machines, *line: str) -> tuple[Result, Result]:
+    """The results of one process and of the workers."""
+    one = program.run(*line)
+    return one, program.run(*line, "--scheduler", str(some.file))
+
+
+def test_what_workers_draw_is_what_one_process_draws(
+    trained: Program, some: Machines, size: int
+) -> None:
+    one, others = alike(trained, some, "sample", "-n", "40", "--seed", "3", "--json")
+    assert (others.status, others.out, others.err) == (0, one.out, one.err)
+
+
+def test_what_workers_score_is_what_one_process_scores(
+    trained: Program, some: Machines, size: int
+) -> None:
+    one, others = alike(trained, some, "eval", "names.txt", "--json")
+    assert timeless(others) == timeless(one)
+    assert others.err == ""
+
+
+def timeless(ran: Result) -> dict[str, Any]:
+    """What was found, but for how long it took."""
+    return {name: value for name, value in ran.json.items() if "second" not in name}
+
+
+def test_so_it_is_while_workers_are_killed(
+    trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "MOST", 7)
+    monkeypatch.setattr(sampling, "FIRST", 7)
+    one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
+    assert (others.status, others.out, others.err) == (0, one.out, one.err)
+    assert len(killing) > 3
+    killing.clear()
+    monkeypatch.setattr(sharing, "PIECE", 7)
+    one, others = alike(trained, some, "eval", "names.txt", "--per-example", "--json")
+    assert (others.status, others.out, others.err) == (0, one.out, one.err)
+    assert len(killing) > 3
+
+
+# One cluster for all that can be asked of it.
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler with two workers."""
+    with machines(tmp_path_factory.mktemp("two"), 2) as made:
+        yield made
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pieces are small, and many."""
+    small_pieces(monkeypatch)
+
+
+@pytest.fixture
+def models(trained: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Two models: a network, and one beside counts."""
+    trained.train("names.txt", "--counts", "--seed", "5", "-m", "both.npz").says()
+    return trained
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "--json -t 0.5,1.5",
+        "--novel names.txt --ignore-case",
+        "--shortest 3 --longest 5 -p an",
+        "--best --of 50 --json",
+        "-m model.npz -m both.npz --use network",
+        "-m both.npz --use counts --json",
+        "--first 7 -0 --top-k 5 --max-chars 4",
+    ],
+)
+def test_however_samples_are_asked_for_workers_draw_the_same(
+    models: Program, two: Machines, line: str
+) -> None:
+    one, others = alike(models, two, "sample", "-n", "23", "--seed", "3", *line.split())
+    assert (others.status, others.out_bytes, others.err) == (0, one.out_bytes, one.err)
+    assert others.out
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_hopeless_is_given_up_by_workers_too(models: Program, two: Machines) -> None:
+    one, others = alike(models, two, "sample", "-n", "23", "--seed", "3", "--shortest", "99")
+    assert (others.status, others.out, others.err) == (1, one.out, one.err)
+    assert "gave up 23 of 23 samples" in others.err
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "names.txt --per-example",
+        "names.txt more.txt --per-example --sort input --json",
+        "names.txt --per-char --json",
+        "--held-out --per-example -m both.npz",
+        "names.txt --top 3",
+        "names.txt --examples files --per-example --json",
+        "verses.txt --examples paragraphs --per-example",
+        "wide.txt --encoding utf-16 --per-example --json",
+        "- --per-example",
+    ],
+)
+def test_rows_are_the_same_whoever_scores(models: Program, two: Machines, line: str) -> None:
+    models.write("more.txt", "\ufeffAnna\r\n\r\nZoë\n")
+    models.write("verses.txt", "one\ntwo\n\nthree\nfour\n\n\nfive\n")
+    models.write("wide.txt", NAMES.encode("utf-16"))
+    typed = ("eval", *line.split())
+    one = models.run(*typed, stdin=NAMES.encode())
+    others = models.run(*typed, "--scheduler", str(two.file), stdin=NAMES.encode())
+    assert (others.status, others.out, others.err) == (0, one.out, one.err)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "names.txt -m model.npz -m both.npz",
+        "names.txt -m both.npz --use counts --baselines",
+        "-m both.npz --drawn 5",
+        "names.txt --part 2/3",
+        "names.txt --html page.html --force",
+    ],
+)
+def test_sums_are_the_same_whoever_scores(models: Program, two: Machines, line: str) -> None:
+    typed = ("eval", *line.split(), "--json")
+    one = models.run(*typed)
+    page = (models / "page.html").read_bytes() if "page.html" in line else b""
+    others = models.run(*typed, "--scheduler", str(two.file))
+    assert (others.status, timeless(others), others.err) == (0, timeless(one), one.err)
+    assert page == ((models / "page.html").read_bytes() if page else b"")
+
+
+def test_what_is_above_is_found_by_workers_too(models: Program, two: Machines) -> None:
+    one, others = alike(models, two, "eval", "names.txt", "--above", "4")
+    assert (others.status, others.err) == (one.status, one.err)
+    assert others.status == 3
+
+
+def test_workers_of_this_machine_need_no_scheduler(models: Program) -> None:
+    one = models.run("sample", "-n", "50", "--seed", "1")
+    child = models.run("sample", "-n", "50", "--seed", "1", "--workers", "2", child=True)
+    assert (child.status, child.out, child.err) == (0, one.out, one.err)
+
+
+def test_whether_it_was_said_before_is_not_asked_of_workers(models: Program) -> None:
+    what = "--unique asks whether any sample before is the same"
+    models.refuses(
+        "sample", "-n", "3", "--unique", "--workers", "2", what=what, hint="sort -u", status=2
+    )
+    for other in ("--threads=2", "--scheduler=x"):
+        models.refuses(
+            "sample", "--workers", "2", other, what="exclude each other", hint="Leave", status=2
+        )
+
+
+def test_without_dask_workers_are_not_to_be_had(
+    models: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.extras import without
+
+    without(monkeypatch, "distributed")
+    hint = "pip install 'charrnn[cluster]'"
+    models.refuses("sample", "--workers", "2", what="--workers needs Dask", hint=hint)
+    models.refuses("eval", "--scheduler", "h:1", what="--scheduler needs Dask", hint=hint)
