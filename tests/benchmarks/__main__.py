@@ -5,7 +5,7 @@ python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
 python -m tests.benchmarks minutes --corpus FILE   what longer runs bring, which takes longer still
-python -m tests.benchmarks scale ranks             many machines, with Dask; training, with MPI
+python -m tests.benchmarks scale                   many machines, with Dask
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")
-LONG = (*WITH_CORPORA, "scale", "ranks")  # only where they are asked for
+LONG = (*WITH_CORPORA, "scale")  # only where they are asked for
 
 
 def main() -> None:
