@@ -72,10 +72,14 @@ IN_CLI: dict[str, set[str]] = {
     "did_you_mean": set(),
     "options": {"completion"},
     "signals": {"arriving_signals", "console"},
+    "launcher": set(),
+    "mpi": {"arriving_signals", "console", "error_messages", "exit_status", "launcher"},
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
     "usage": {"did_you_mean", "exit_status"},
-    "error_messages": {"console", "exit_status", "hints", "signals", "streams", "usage"},
+    "error_messages": {
+        *("console", "exit_status", "hints", "launcher", "signals", "streams", "usage"),
+    },
     "app": {
         *("completion", "console", "did_you_mean", "exit_status", "help", "options", "usage"),
     },
@@ -142,7 +146,7 @@ IN_CLI: dict[str, set[str]] = {
     "reach_report": {"console", "curve", "table"},
     "run_reach": {"console", "figure_file", "reach_report", "texts_to_read"},
     "reach": {"console", "figure_file", "options", "run_reach", "thread_count"},
-    "train": {"console", "options", "run_training", "thread_count"},
+    "train": {"console", "launcher", "mpi", "options", "run_training", "thread_count"},
     "sample": {"console", "figure_file", "options", "run_sampling", "thread_count"},
     "eval": {"console", "options", "run_scoring", "standard_input", "thread_count"},
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
@@ -205,6 +209,11 @@ def test_the_terminal_is_known_in_cli_alone(room: str) -> None:
     for file in rooms()[room]:
         known = imports(file) & {"typer", "rich", "tqdm", "click"}
         assert known == ({"tqdm"} if file.stem == "progress_bar" else set())
+
+
+def test_several_processes_are_known_in_one_place() -> None:
+    knowing = [file for file in HOUSE.rglob("*.py") if "mpi4py" in imports(file)]
+    assert [file.name for file in knowing] == ["ranks.py"]
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:

@@ -20,6 +20,7 @@
       progress checkup_rows  meanwhile        run_scoring           a text, scored and shown
       autosave metrics line_sink  written       score_summary       the sums
       held_file      the model file, ours       per_example         a row an example
+      mpi launcher   on several processes
       run_summary run_json   shown after it     per_character       a heat map, or a row each
     run_filling      what is missing, found     above               what surprises too much
     run_embedding    vectors, written         model_summary         what a file holds
