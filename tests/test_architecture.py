@@ -73,7 +73,9 @@ IN_CLI: dict[str, set[str]] = {
     "options": {"completion"},
     "signals": {"arriving_signals", "console"},
     "launcher": set(),
-    "mpi": {"arriving_signals", "console", "error_messages", "exit_status", "launcher"},
+    "mpi": {
+        *("arriving_signals", "console", "error_messages", "exit_status", "launcher", "streams"),
+    },
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
     "usage": {"did_you_mean", "exit_status"},

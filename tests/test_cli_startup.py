@@ -12,6 +12,7 @@ from tests.program import Program
 
 # What a file for others needs, its assets among them, and nobody else.
 EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", "onnx"}
+SEVERAL = {"mpi4py", "charrnn.cli.mpi"}  # processes
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,8 @@ EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", 
         ("-m charrnn export --help", {"numpy", "tqdm", "pydantic", *EXPORTERS}),
         ("-m charrnn export nowhere.html -m nowhere.npz", {"tqdm", "pydantic", *EXPORTERS}),
         ("-m charrnn sample -m nowhere.npz", {"pydantic", *EXPORTERS}),
-        ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
+        ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic", *SEVERAL}),
+        ("-m charrnn train --help", {"numpy", "tqdm", "pydantic", *SEVERAL}),
         ("-m tests.shout shout --help", {"numpy", "tqdm", "pydantic"}),
     ],
 )

@@ -36,10 +36,14 @@ def told() -> Iterator[None]:
 
             traceback.print_exception(error)
     console = Console()
-    if fault.what and not launcher.is_unheard():
+    if fault.status:
+        launcher.let_others_speak()
+    if fault.what:
         console.error(fault.what, fault.hint)
     elif fault.status == INTERRUPTED and console.err.is_terminal:
         console.say(Visible(""))  # the shell's prompt goes below the ^C
+    if fault.status:
+        launcher.end_all(fault.status)
     raise SystemExit(fault.status)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from charrnn.errors import SettingError
 
 RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 RANK_HERE = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")  # of this machine
+READING = 0.3  # seconds
+GIVING_WAY = 2.0  # seconds, in which the first of a machine gets as far as the others
 
 
 def processes() -> int:
@@ -27,10 +31,35 @@ def check_alone() -> None:
         )
 
 
-def is_unheard() -> bool:
-    """Whether this is one of several, and the first of them on its machine speaks for it."""
+def let_others_speak() -> None:
+    """Before an error is told: give way to the first on this machine, who may have found the same,
+    and then ends all.
+    """
     number = _first(RANK_HERE)
-    return bool(_first(RANK) if number is None else number) and sys.argv[1:2] == ["train"]
+    if _is_before_mpi() and (_first(RANK) if number is None else number):
+        time.sleep(GIVING_WAY)
+
+
+def end_all(status: int) -> None:
+    """After an error was told: let no other wait for this process, which has not come to MPI.
+
+    The mpiexec of MPICH looks at nobody's status, but does as it is told; others do look.
+    """
+    file = _first(("PMI_FD",))
+    if file is not None and _is_before_mpi():
+        let_it_be_read()
+        with suppress(OSError):
+            os.write(file, f"cmd=abort exitcode={status}\n".encode())
+
+
+def let_it_be_read() -> None:
+    """mpiexec throws away what was said if it has not come to read it when it ends all."""
+    time.sleep(READING)
+
+
+def _is_before_mpi() -> bool:
+    is_one = _first(RANK) is not None and sys.argv[1:2] == ["train"]
+    return is_one and "mpi4py.MPI" not in sys.modules
 
 
 def _first(names: Iterable[str]) -> int | None:

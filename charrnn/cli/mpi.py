@@ -7,13 +7,12 @@ on all at once, or before they have begun to learn, ends each as it would end on
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from charrnn.cli import arriving_signals, launcher
+from charrnn.cli import arriving_signals, launcher, streams
 from charrnn.cli.console import Console
 from charrnn.cli.error_messages import explain
 from charrnn.cli.exit_status import FAILURE, Fault
@@ -80,6 +79,7 @@ def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
         fault = Fault(fault.status or FAILURE, f"rank {ranks.number}: {what}", fault.hint)
     if fault.what:
         Console().error(fault.what, fault.hint)
-    with suppress(OSError):
-        sys.stdout.flush()
+    with suppress(CharrnnError, OSError):
+        streams.finish()
+    launcher.let_it_be_read()
     ranks.abort(fault.status or FAILURE)

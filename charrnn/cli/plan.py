@@ -187,8 +187,8 @@ def others_in_words(had: Fitted, config: Fitted) -> list[Entry]:
     """What becomes of the bytes where others go on than have begun."""
     if had.workers == config.workers:
         return []
-    begun = f"begun by {had.workers:,} threads or ranks, goes on with {config.workers:,}"
-    return [("", f"{begun}: the last digits will differ")]
+    then, now = f"{had.workers:,}", f"{config.workers:,}"
+    return [("", f"it was shared out to {then}, and is to {now} now: the last digits will differ")]
 
 
 def simplest_in_words(one: Baseline) -> str:

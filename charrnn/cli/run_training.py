@@ -29,7 +29,7 @@ from charrnn.scoring.score import Score
 from charrnn.settings.training import Ending
 from charrnn.training.loop import Done, Event
 from charrnn.training.members import scores_of_best, train_all
-from charrnn.training.ranks import ALONE, MpiRanks, Ranks
+from charrnn.training.ranks import ALONE, DismissedError, MpiRanks, Ranks
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
@@ -86,8 +86,8 @@ def assist(ranks: MpiRanks) -> None:
             for _ in train_all(run.states, corpus, run.config, ranks=ranks):
                 if ranks.are_to_stop():
                     break
-    except DivergedError:
-        pass  # the first one has found the same, and says so
+    except (DivergedError, DismissedError):
+        pass  # the first one knows, and says so
     except CharrnnError:
         if not ranks.are_apart:
             raise

@@ -139,7 +139,11 @@ class Options:
         """A line to type next, that speaks of the same model."""
         usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
         which = [] if self.model == usual else ["-m", str(self.model)]
-        return shlex.join(["charrnn", command, *options, *which])
+        line = ["charrnn", command, *options, *which]
+        if self.mpi and command == "train":
+            count = launcher.processes()
+            line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]
+        return shlex.join(line)
 
 
 def train(options: Options) -> None:

@@ -12,6 +12,7 @@ of the next step. MPI is known here and nowhere else, and loaded by ``join`` alo
 from __future__ import annotations
 
 import socket
+import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
@@ -38,6 +39,10 @@ LANES_OF_ALL = {  # what reads all lanes as one, whoever has them
     "own_inputs": "draws for all lanes at once",
     "free_running": "draws for all lanes at once",
 }
+
+
+class DismissedError(CharrnnError):
+    """The first rank has found out that there is nothing to do, and has said why."""
 
 
 class Learning(Protocol):
@@ -141,7 +146,10 @@ class MpiRanks(Ranks):
                 "standard input goes to the first rank alone, and each of them reads the corpus",
                 "Write it into a file.",
             )
-        sources, config, valid = self.of_first((sources, config, valid))
+        of_first = self.of_first((sources, config, valid))
+        if of_first is None:
+            raise DismissedError("the first rank has ended")
+        sources, config, valid = of_first
         corpus: Corpus | None = None
         failure: Exception | None = None
         try:
@@ -314,6 +322,8 @@ def join() -> MpiRanks:
 
     ImportError where mpi4py is missing, RuntimeError where there is no MPI for it to load.
     """
-    from mpi4py import MPI
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of another mpiexec, which whoever counts them finds out
+        from mpi4py import MPI
 
     return MpiRanks(MPI.COMM_WORLD)
