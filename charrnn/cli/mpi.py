@@ -34,7 +34,7 @@ def joined() -> Iterator[MpiRanks]:
     try:
         yield ranks
     except BaseException as error:
-        if not ranks.are_apart and not isinstance(error, DivergedError):  # which all have found
+        if not ranks.are_apart and not isinstance(error, DivergedError):  # which all find at once
             if ranks.number or ranks.have_begun or not isinstance(error, Exception):
                 end_all(error, ranks)
             ranks.dismiss()

@@ -31,9 +31,9 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.training.alone import Ranks, check_can_be_shared
 from charrnn.training.inheritance import sized_like
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count
-from charrnn.training.ranks import Ranks, check_can_be_shared
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

@@ -21,8 +21,8 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.presets import FOREVER, fitted
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.training.alone import Ranks
 from charrnn.training.loop import check_patience
-from charrnn.training.ranks import Ranks
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

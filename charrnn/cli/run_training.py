@@ -27,12 +27,13 @@ from charrnn.errors import CharrnnError, DivergedError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.scoring.score import Score
 from charrnn.settings.training import Ending
+from charrnn.training.alone import ALONE, DismissedError, Ranks
 from charrnn.training.loop import Done, Event
 from charrnn.training.members import scores_of_best, train_all
-from charrnn.training.ranks import ALONE, DismissedError, MpiRanks, Ranks
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
+    from charrnn.training.ranks import MpiRanks
 
 
 def run(options: Options, workers: int, console: Console, ranks: Ranks = ALONE) -> None:

@@ -15,102 +15,25 @@ import socket
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.errors import CharrnnError, CorpusError, SettingError
+from charrnn.errors import CharrnnError, CorpusError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parallel import Parallel, useful_workers
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
-from charrnn.settings.training import TrainConfig
+from charrnn.training.alone import DismissedError, Learning, Ranks
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
 T = TypeVar("T")
-
-LANES_OF_ALL = {  # what reads all lanes as one, whoever has them
-    "own_inputs": "draws for all lanes at once",
-    "free_running": "draws for all lanes at once",
-}
-
-
-class DismissedError(CharrnnError):
-    """The first rank has found out that there is nothing to do, and has said why."""
-
-
-class Learning(Protocol):
-    """What a step asks for its gradient: a Parallel, or what is one on several ranks."""
-
-    here: slice  # the lanes of the batch that this process has
-
-    def start_from(self, state: State) -> None: ...
-    def copy_state(self, state: State) -> None: ...
-    def nats_and_gradient(
-        self,
-        p: Parameters,
-        window: Window,
-        gradient: Parameters,
-        scale: float = 1.0,
-        masks: Masks | None = None,
-    ) -> float: ...
-
-
-class Ranks:
-    """One process alone: it is the first, and has all lanes."""
-
-    number = 0
-    count = 1
-
-    def parallel(
-        self,
-        architecture: Architecture,
-        steps: int,
-        lanes: int,
-        workers: int,
-        dtype: DTypeLike = np.float32,
-    ) -> Learning:
-        """What finds the gradient over all lanes."""
-        return Parallel(architecture, steps, lanes, workers, dtype)
-
-    def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
-        """The corpus, which is the same everywhere; CorpusError where it is not."""
-        return corpora.load(sources, config, valid)
-
-    def of_first(self, value: T) -> T:
-        """What the first rank has in this place."""
-        return value
-
-    def begin(self, value: T) -> T:
-        """The same; and from here on they learn."""
-        return value
-
-    def end(self) -> None:
-        """Nobody waits for anybody any more."""
-
-    def total(self, score: Score) -> Score:
-        """The sum over all ranks."""
-        return score
-
-    def align(self, p: Array, moments: Mapping[str, Array], lanes: State) -> None:
-        """Let all have the first one's numbers, and the first one all lanes."""
-
-    def are_to_stop(self, wish: bool = False) -> bool:
-        """Whether all stop here. What the first one wishes, all do after the step to come."""
-        return wish
-
-    def first_has_all(self) -> bool:
-        """Whether the first one has all lanes; it will after the step to come, if not."""
-        return True
-
-
-ALONE = Ranks()
 
 
 class MpiRanks(Ranks):
@@ -120,7 +43,7 @@ class MpiRanks(Ranks):
         self.comm = comm
         self.number, self.count = comm.rank, comm.size
         self.have_begun = False  # to learn; until then the others wait for a word of the first
-        self.are_apart = False  # whether nobody waits for anybody any more
+        self.are_apart = self.count == 1  # whether nobody waits for anybody any more
         self.bounds = [0] * (self.count + 1)  # of the lanes of each
         self.gathers = False  # whether the first one gets all lanes after this step
         self._wishes = {"stop": False, "all lanes": False}
@@ -171,7 +94,7 @@ class MpiRanks(Ranks):
 
     def begin(self, value: T) -> T:
         found = self.of_first(value)
-        self.have_begun, self.are_apart = True, found is None
+        self.have_begun, self.are_apart = True, self.are_apart or found is None
         return found
 
     def dismiss(self) -> None:
@@ -297,24 +220,6 @@ def _placed(error: Exception | None, other: Any, first: Any, where: str, number:
         f" is {first[0][:12]}",
         "Let every rank read the same corpus.",
     )
-
-
-def check_can_be_shared(config: TrainConfig) -> None:
-    """Raise SettingError where several ranks could not do what one process does."""
-    if config.members > 1:
-        raise SettingError(
-            f"members {config.members} do not go with ranks, which learn as one",
-            "Let each learn in a run of its own, and name all of them where they are used.",
-            setting="members",
-        )
-    for name, why in LANES_OF_ALL.items():
-        if getattr(config, name):
-            raise SettingError(
-                f"{name} {getattr(config, name):g} does not go with ranks: it {why}, and each has"
-                " some of them",
-                "Leave it out, or train with threads.",
-                setting=name,
-            )
 
 
 def join() -> MpiRanks:
