@@ -3,6 +3,7 @@
 python -m tests.benchmarks                         everything
 python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
+python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks, and a network to calculate with
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
 """
 
@@ -15,7 +16,7 @@ from importlib import import_module
 from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-LONG = ("chapter",)  # only where they are asked for
+LONG = ("chapter", "ranks")  # or on quiet cores: only where they are asked for
 
 
 def main() -> None:
@@ -24,8 +25,14 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS + LONG))
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
+    parser.add_argument("--gigabits", action="append", type=float, metavar="N")
+    parser.add_argument("--latency", type=float, default=30.0, metavar="MICROSECONDS")
     options = parser.parse_args()
-    given = {"step": [options.against], "chapter": [options.corpus]}
+    given = {
+        "step": [options.against],
+        "chapter": [options.corpus],
+        "ranks": [options.gigabits or [10.0, 1.0], options.latency],
+    }
     prepare()  # before numpy: BLAS gets one thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:
