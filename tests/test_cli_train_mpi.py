@@ -97,6 +97,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
     assert "20 steps are few to learn in" in text
     small = lines.run(*RUN, "--mpi", "--dry-run", "--hidden", "16", by=ranks(3))
     assert "1 of them would do" in " ".join(small.out.split())
+    assert "no more than 1 rank of so many lanes, such as --batch 16" in text.replace("\xa0", " ")
     enough = lines.run(*RUN, "--mpi", "--dry-run", "--epochs", "1000", by=ranks(3))
     assert "few to learn in" not in " ".join(enough.out.split())
 

@@ -170,14 +170,15 @@ def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
                 " small a network further would cost more than it brings",
             )
         )
+    enough = f"{FEWEST_STEPS:,}"
     if 0 < steps < FEWEST_STEPS and busy > 1:
         suit = max(1, busy * steps // FEWEST_STEPS)
         rows.append(
             (
                 "",
-                f"{steps:,} steps are few to learn in: from as much text {suit:,} of so many lanes"
-                f" would learn more, in {FEWEST_STEPS:,} or more steps ({option_for('batch')}"
-                f"{TOGETHER}{max(1, c.batch * suit // busy)})",
+                f"{steps:,} steps are few to learn in, and {enough} or more would learn more of"
+                f" this text: no more than {count(suit, 'rank')} of so many lanes, such as"
+                f" {option('batch', max(1, c.batch * suit // busy))}",
             )
         )
     return rows
