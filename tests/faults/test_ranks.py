@@ -73,6 +73,24 @@ def test_46_a_rank_that_is_killed_ends_all_and_the_run_goes_on_to_the_same_bytes
     assert found(lines) == undisturbed
 
 
+def test_46_no_rank_outlives_mpiexec(lines: Program) -> None:
+    with going(lines, 2, *RUN, "--epochs", "100000") as child:
+        child.until_saved()
+        child.send(signal.SIGKILL)
+        assert child.end().status == -signal.SIGKILL
+        all_gone(lines, 2)
+
+
+def test_48_a_signal_while_nobody_learns_yet_ends_all(lines: Program) -> None:
+    os.mkfifo(lines / "pipe.txt")
+    with going(lines, 2, "train", "pipe.txt", "--mpi") as child:
+        with child.open_pipe(lines / "pipe.txt"):  # which both wait for, as a text
+            child.send(signal.SIGINT)
+            assert child.end().status != 0
+        all_gone(lines, 2)
+    assert not (lines / "model.npz").exists()
+
+
 @pytest.mark.parametrize("number", STATUS, ids=lambda number: number.name)
 def test_48_a_signal_to_mpiexec_is_said_once_saved_and_told_how_to_go_on(
     lines: Program, number: int, undisturbed: tuple[bytes, bytes]
