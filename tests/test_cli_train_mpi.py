@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from charrnn.network.parallel import useful_workers
 from charrnn.network.parameters import Parameters
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
+from tests.extras import without
 from tests.mpi import needs_mpi, others, ranks
 from tests.program import Program
 
@@ -131,6 +133,25 @@ def test_what_reads_all_lanes_at_once_is_refused_by_the_first_alone(
     error, advice = ran.err.splitlines()
     assert what in error
     assert hint in advice
+
+
+def test_without_mpi4py_it_says_what_to_install(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(monkeypatch, "mpi4py")
+    hint = "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich"
+    program.refuses("train", "names.txt", "--mpi", what="--mpi needs mpi4py", hint=hint)
+
+
+def test_without_an_mpi_it_says_what_to_install(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def join() -> NoReturn:
+        raise RuntimeError("cannot load MPI library\nlibmpi.so.12: no such file\nlibmpi.so.40: ...")
+
+    monkeypatch.setattr("charrnn.training.ranks.join", join)
+    what, hint = "--mpi needs an MPI, and mpi4py finds none", "pip install mpich"
+    program.refuses("train", "names.txt", "--mpi", what=what, hint=hint)
 
 
 def test_what_is_hidden_of_some_lanes_is_that_of_those_of_all() -> None:
