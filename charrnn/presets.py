@@ -19,12 +19,13 @@ EXAMINED = 10  # symbols trained on for each that is held out, between two check
 LARGEST_EXAMINED = 1 << 14
 MOST_EPOCHS = 500  # by which time a handful of examples is known by heart
 FOREVER = 1 << 40  # epochs, where it is the clock that ends a run
+USUAL_MINUTES = 3  # that a run may take if it is not said
 LIKELY_EPOCHS = 40  # that the clock leaves time for, until it is known how fast this machine is
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What suits a corpus of up to so many symbols."""
+    """What suits a corpus of up to so many symbols, and as many minutes as there are for it."""
 
     symbols: float
     hidden: int
@@ -36,6 +37,7 @@ class Preset:
     bptt: int
     lr: float
     passes: float  # epochs, for a corpus of exactly that size; a smaller one takes more
+    minutes: float = 0  # where at least so many are given; the least of a corpus of that size is 0
 
 
 TANH = (
@@ -43,8 +45,11 @@ TANH = (
     Preset(30_000, 160, 2, 0.4, 0.4, 0.1, 16, 16, 0.002, 71),
     Preset(120_000, 160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 40),
     Preset(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 19),
-    Preset(8_000_000, 256, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 3.2),
-    Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
+    Preset(8_000_000, 384, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 2.1),
+    Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.003, 4.2, minutes=4),
+    Preset(8_000_000, 512, 2, 0.35, 0.0, 0.0, 64, 64, 0.003, 12, minutes=12),
+    Preset(math.inf, 384, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
+    Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1, minutes=3),
 )
 GRU = (
     Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.003, 60),
@@ -66,15 +71,28 @@ PRESETS = {"gru": GRU, "lstm": LSTM}  # and TANH for every cell whose steps take
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
-def preset(symbols: int, cell: str = "tanh") -> Preset:
-    """The first that is meant for so large a corpus, and for such units."""
-    return next(r for r in PRESETS.get(cell, TANH) if symbols <= r.symbols)
+def preset(symbols: int, cell: str = "tanh", minutes: float | None = None) -> Preset:
+    """What is meant for so large a corpus, for such units, and for so many minutes."""
+    given = USUAL_MINUTES if minutes is None else minutes
+    return [one for one in of_size(symbols, cell) if one.minutes <= given][-1]
+
+
+def for_longer(config: TrainConfig, symbols: int) -> Preset | None:
+    """What more minutes would choose, if anything else."""
+    given = config.minutes_each or USUAL_MINUTES
+    return next((one for one in of_size(symbols, config.cell) if one.minutes > given), None)
+
+
+def of_size(symbols: int, cell: str) -> list[Preset]:
+    """The rows for the smallest size that so large a corpus goes into, by their minutes."""
+    rows = [one for one in PRESETS.get(cell, TANH) if symbols <= one.symbols]
+    return [one for one in rows if one.symbols == rows[0].symbols]
 
 
 def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     """The same settings with every choice made, none larger than the corpus can fill."""
     symbols = len(corpus.train.ids)
-    usual = preset(symbols, config.cell)
+    usual = preset(symbols, config.cell, config.minutes_each)
 
     def chosen(name: str) -> Any:
         given = getattr(config, name)

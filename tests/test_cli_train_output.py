@@ -242,3 +242,18 @@ def test_more_check_ups_than_a_model_can_hold_are_refused_with_a_number_that_is_
     assert program.run(*endless, str(int(found[1]) - 1)).status == 2
     assert program.run(*endless, "1", "--patience", "9").status == 0
     assert program.run(*endless, "1", "--minutes", "0.01").status == 0
+
+
+def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
+    program: Program,
+) -> None:
+    program.write("long.txt", "".join(f"{i:x} is {i}\n" for i in range(80_000)))
+    plan = ("train", "long.txt", "--dry-run")
+    told = " ".join(program.run(*plan).out.split())
+    assert "longer --minutes 4 or more would choose --hidden 512 --dropout 0.25" in told
+    given = ("--minutes", "4")
+    chosen = program.run(*plan, *given, "--json").json["settings"]
+    assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
+    assert "symbols and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
+    assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
+    assert "longer" not in program.run(*plan, "--minutes", "600").out

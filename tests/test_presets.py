@@ -8,7 +8,8 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
-from charrnn.presets import PRESETS, TANH, preset, usual_epochs
+from charrnn.presets import PRESETS, TANH, for_longer, preset, usual_epochs
+from charrnn.settings.training import TrainConfig
 
 SYMBOLS = 65
 CORPORA = (2_000, 15_000, 50_000, 200_000, 1_000_000, 20_000_000)
@@ -28,12 +29,43 @@ def products(cell: str, symbols: int) -> float:
     return float(weights) * symbols * usual_epochs(usual, symbols)
 
 
+@pytest.mark.parametrize("minutes", [None, 0.5, 5, 20, 600])
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_larger_corpus_has_no_smaller_a_network(cell: str) -> None:
-    rows = PRESETS.get(cell, TANH)
-    for smaller, larger in pairwise(rows):
-        assert smaller.symbols < larger.symbols
-        assert smaller.hidden * smaller.layers <= larger.hidden * larger.layers
+def test_a_larger_corpus_has_no_smaller_a_network(cell: str, minutes: float | None) -> None:
+    for smaller, larger in pairwise(CORPORA):
+        few, many = preset(smaller, cell, minutes), preset(larger, cell, minutes)
+        assert few.symbols < many.symbols
+        assert few.hidden * few.layers <= many.hidden * many.layers
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("symbols", CORPORA)
+def test_more_minutes_have_no_smaller_a_network(cell: str, symbols: int) -> None:
+    rows = [row for row in PRESETS.get(cell, TANH) if row.symbols == preset(symbols, cell).symbols]
+    assert rows[0].minutes == 0, "there is something for however few"
+    for shorter, longer in pairwise(rows):
+        assert shorter.minutes < longer.minutes
+        assert shorter.hidden * shorter.layers <= longer.hidden * longer.layers
+        assert preset(symbols, cell, longer.minutes) is longer
+        assert preset(symbols, cell, longer.minutes - 0.01) is shorter
+
+
+def test_sizes_suit_the_minutes_that_are_given() -> None:
+    million = 1_000_000
+    assert preset(million) == preset(million, minutes=1)
+    assert preset(million, minutes=5).hidden > preset(million).hidden
+    assert preset(million, minutes=20).dropout > preset(million, minutes=5).dropout
+
+
+def test_what_longer_would_choose_is_the_next_that_would_be_chosen() -> None:
+    million = 1_000_000
+    longer = for_longer(TrainConfig(), million)
+    assert longer is not None
+    assert preset(million, minutes=longer.minutes) is longer
+    assert longer != preset(million)
+    assert for_longer(TrainConfig(minutes=600), million) is None
+    members = for_longer(TrainConfig(minutes=64, members=64), million)
+    assert members is longer, "each of them has its part of the minutes"
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])

@@ -16,7 +16,7 @@ from charrnn.corpus.warnings import Warned
 from charrnn.cost import FEWEST_STEPS, Plan
 from charrnn.counts.markov import Baseline
 from charrnn.network.language_model import LanguageModel
-from charrnn.presets import FITTED, FOREVER, preset
+from charrnn.presets import FITTED, FOREVER, for_longer, preset
 from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
@@ -112,13 +112,29 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
         return rows
     taken = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if taken:
-        rows.append(("chosen", f"{' '.join(taken)}, which suits {symbols:,} symbols"))
+        time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
+        rows.append(("chosen", f"{' '.join(taken)}, which suits {symbols:,} symbols{time}"))
     shrunk = [
         f"{option(name, wanted)} to {got}" for name, wanted, got in shrinking(c, options, symbols)
     ]
     if shrunk:
         rows.append(("shrunk", f"{', '.join(shrunk)}: the corpus fills no more"))
+    rows += longer_in_words(c, options, symbols)
     return rows
+
+
+def longer_in_words(config: Fitted, options: Options, symbols: int) -> Iterator[Entry]:
+    """What would be chosen if there were more time; nothing where sizes were given."""
+    longer = for_longer(config, symbols)
+    if longer is not None and all(is_chosen(name, config, options) for name in FITTED):
+        usual = preset(symbols, config.cell, config.minutes_each)
+        sizes = " ".join(
+            option(name, getattr(longer, name))
+            for name in FITTED
+            if getattr(longer, name) != getattr(usual, name)
+        )
+        minutes = option("minutes", longer.minutes * config.members)
+        yield "longer", f"{minutes} or more would choose {sizes}"
 
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
@@ -130,7 +146,7 @@ def is_chosen(name: str, config: Fitted, options: Options) -> bool:
 
 def shrinking(config: Fitted, options: Options, symbols: int) -> Iterable[tuple[str, int, int]]:
     """The settings that are smaller than what was wanted, with both values."""
-    usual = preset(symbols, config.cell)
+    usual = preset(symbols, config.cell, config.minutes_each)
     for name in SHRINKING:
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(config, name)
         if wanted > got:

@@ -128,7 +128,7 @@ class TrainConfig(Checked):
     )
     minutes: float | None = setting(
         Real(1e-3, 1e7),
-        "End after so many minutes.",
+        "End after so many minutes, with sizes that suit them.",
         panel=LEARNING,
         default_in_words="when it is done",
     )
@@ -182,6 +182,11 @@ class TrainConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_together(self)
+
+    @property
+    def minutes_each(self) -> float | None:
+        """The part of the minutes that one network has."""
+        return None if self.minutes is None else self.minutes / self.members
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,9 +257,8 @@ def of_member(config: Fitted, number: int) -> Fitted:
     """The settings of one of several networks, which count from 0: each has a seed of its own, and
     its part of the minutes.
     """
-    minutes = None if config.minutes is None else config.minutes / config.members
     seed = (config.seed + number) % (1 << 64)
-    return replace(config, seed=seed, minutes=minutes, members=1)
+    return replace(config, seed=seed, minutes=config.minutes_each, members=1)
 
 
 def ending(

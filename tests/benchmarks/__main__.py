@@ -5,6 +5,7 @@ python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
 python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks, and a network to calculate with
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
+python -m tests.benchmarks minutes --corpus FILE   what longer runs bring, which takes longer still
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib import import_module
 from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-LONG = ("chapter", "ranks")  # or on quiet cores: only where they are asked for
+LONG = ("chapter", "minutes", "ranks")  # only where they are asked for
 
 
 def main() -> None:
@@ -31,6 +32,7 @@ def main() -> None:
     given = {
         "step": [options.against],
         "chapter": [options.corpus],
+        "minutes": [options.corpus],
         "ranks": [options.gigabits or [10.0, 1.0], options.latency],
     }
     prepare()  # before numpy: BLAS gets one thread, as in the program

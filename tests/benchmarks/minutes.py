@@ -1,0 +1,57 @@
+"""What longer runs bring: `--minutes` chooses sizes for the time there is, and ends in time.
+
+python -m tests.benchmarks minutes
+python -m tests.benchmarks minutes --corpus tinyshakespeare.txt
+
+The corpus that every machine has is Python's own: 5 MB of the sources of its standard library, each
+file a text, a tenth of the files held out. Other corpora hold out their last tenth, as one stream.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+from tests.benchmarks.chapter import best_baseline, figure
+from tests.benchmarks.learning import trained
+
+LARGEST = 5_000_000  # bytes
+NOT_SOURCES = {"test", "tests", "idle_test", "site-packages", "encodings", "pydoc_data"}
+CELLS = ("tanh", "lstm")
+MINUTES = (1, 5, 20)
+
+
+def library() -> list[Path]:
+    """The first so many bytes of the sources, in the order of their names."""
+    root = Path(sysconfig.get_path("stdlib"))
+    files, size = [], 0
+    for path in sorted(root.rglob("*.py")):
+        if NOT_SOURCES & set(path.relative_to(root).parts):
+            continue
+        size += path.stat().st_size
+        if size > LARGEST:
+            break
+        files.append(path)
+    return files
+
+
+def split(files: list[Path]) -> list[str]:
+    """The arguments of train that hold out every tenth of these files."""
+    arguments = ["--examples", "files"]
+    for number, path in enumerate(files):
+        arguments += ["--valid", str(path)] if number % 10 == 9 else [str(path)]
+    return arguments
+
+
+def report(corpora: list[str]) -> None:
+    """Print a row for each corpus, cell and time, as soon as it is known."""
+    print("| corpus | cell | minutes | held-out nats per character | best Markov |")
+    print("|---|---|---|---|---|", flush=True)
+    of = {Path(corpus).stem: [corpus, "--examples", "files"] for corpus in corpora}
+    for name, arguments in ({"standard library": split(library())} | of).items():
+        for cell in CELLS:
+            for minutes in MINUTES:
+                options = [*arguments, "--cell", cell, "--minutes", str(minutes)]
+                summary, _ = trained(options, 0)
+                loss, markov = figure(summary["best"], "nats_per_character"), best_baseline(summary)
+                print(f"| {name} | {cell} | {minutes} | {loss:.3f} | {markov:.3f} |", flush=True)
