@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.model import READY
 from charrnn.errors import CorpusError, DivergedError
+from charrnn.network.parallel import useful_workers
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Step, architecture_of
@@ -23,6 +24,7 @@ from charrnn.training.optimizers import MOMENTS
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in
 COUNTING = 50  # bytes for each symbol that is counted, or its n-grams
+FEWEST_STEPS = 1000  # in which a network learns as much of a text as in more, smaller ones
 TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
 
 
@@ -35,18 +37,32 @@ class Plan:
     memory_bytes: int
     steps_per_epoch: int
     steps: int | None  # None where the clock decides
+    busy_ranks: int = 1  # those of several processes that have something to do
 
 
-def plan(config: Fitted, corpus: Corpus) -> Plan:
-    """The plan for this corpus."""
+def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
+    """The plan for this corpus, on so many processes."""
+    busy = busy_ranks(config, corpus, ranks)
     steps = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
     return Plan(
         config,
         parameters(config, corpus.vocabulary.symbols),
-        memory_bytes(config, corpus),
+        memory_bytes(part_of_each(config, ranks, busy), corpus),
         steps,
         None if config.minutes and config.epochs == FOREVER else steps * config.epochs,
+        busy,
     )
+
+
+def busy_ranks(config: Fitted, corpus: Corpus, ranks: int) -> int:
+    """How many of so many processes get lanes to learn from."""
+    architecture = architecture_of(config, corpus.vocabulary.symbols)
+    return useful_workers(architecture, config.batch, ranks)
+
+
+def part_of_each(config: Fitted, ranks: int, busy: int) -> Fitted:
+    """What one process does of it, with one thread where there are several."""
+    return config if ranks == 1 else replace(config, batch=-(-config.batch // busy), workers=1)
 
 
 def parameters(config: Fitted, symbols: int) -> int:
@@ -88,10 +104,12 @@ def blocks_kept(config: Fitted, symbols: int) -> int:
     return len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates
 
 
-def characters_per_second(config: Fitted, corpus: Corpus) -> float:
+def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> float:
     """How fast this machine trains such a network: a few steps are tried and forgotten, as they
-    will be in the middle of the run.
+    will be in the middle of the run. Of several processes one tries its part, for all.
     """
+    busy = busy_ranks(config, corpus, ranks)
+    config = part_of_each(config, ranks, busy)
     states = start_all(corpus, config)
     for state in states:
         state.characters = config.epochs * len(corpus.train.ids) // 2
@@ -106,7 +124,7 @@ def characters_per_second(config: Fitted, corpus: Corpus) -> float:
                 break
             if number == 0:  # it has touched all memory for the first time
                 seen, began = 0, time.monotonic()
-    return rate
+    return rate * busy
 
 
 def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:

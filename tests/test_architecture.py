@@ -79,10 +79,16 @@ IN_CLI: dict[str, set[str]] = {
     "options": {"completion"},
     "shared_work": {"console", "options"},
     "signals": {"arriving_signals", "console"},
+    "launcher": set(),
+    "mpi": {
+        *("arriving_signals", "console", "error_messages", "exit_status", "launcher", "streams"),
+    },
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
     "usage": {"did_you_mean", "exit_status"},
-    "error_messages": {"console", "exit_status", "hints", "signals", "streams", "usage"},
+    "error_messages": {
+        *("console", "exit_status", "hints", "launcher", "signals", "streams", "usage"),
+    },
     "app": {
         *("completion", "console", "did_you_mean", "exit_status", "help", "options", "usage"),
     },
@@ -168,7 +174,6 @@ IN_CLI: dict[str, set[str]] = {
     "reach": {
         *("console", "figure_file", "options", "run_reach", "standard_input", "thread_count"),
     },
-    "train": {"console", "options", "run_training", "thread_count"},
     "sample": {
         *("console", "figure_file", "options", "run_sampling", "shared_work", "thread_count"),
     },
@@ -176,6 +181,7 @@ IN_CLI: dict[str, set[str]] = {
         *("console", "options", "run_scoring", "score_parts", "shared_work", "standard_input"),
         "thread_count",
     },
+    "train": {"console", "launcher", "mpi", "options", "run_training", "thread_count"},
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
     "slim": {"console", "options", "table", "thread_count"},
     "run_export": {"console", "output_file", "table"},
@@ -242,6 +248,11 @@ def test_dask_is_known_in_one_room_alone() -> None:
     for room, files in rooms().items():
         for file in files:
             assert room == "cluster" or not imports(file) & {"dask", "distributed"}
+
+
+def test_several_processes_are_known_in_one_place() -> None:
+    knowing = [file for file in HOUSE.rglob("*.py") if "mpi4py" in imports(file)]
+    assert [file.name for file in knowing] == ["ranks.py"]
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:

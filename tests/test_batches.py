@@ -77,6 +77,28 @@ def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
     assert first != second
 
 
+@settings(max_examples=100)
+@given(corpora, st.integers(2, 6), st.integers(1, 9), st.integers(0, 9), st.booleans(), st.data())
+def test_some_lanes_are_those_lanes_of_all(
+    lengths: list[int], lanes: int, steps: int, seed: int, carry: bool, data: st.DataObject
+) -> None:
+    text = examples(lengths)
+    lanes = min(lanes, len(text.ids))
+    start = data.draw(st.integers(0, lanes))
+    here = slice(start, data.draw(st.integers(start, lanes)))
+    every, some = (
+        Epoch(text, lanes, steps, seed, 2, carry, counting=True, here=which)
+        for which in (None, here)
+    )
+    for whole, part in zip(every, some, strict=True):
+        assert part.count == whole.count
+        for name in ("x", "y", "begins", "idle", "clock", "left"):
+            of_whole, of_part = getattr(whole, name), getattr(part, name)
+            assert (of_whole is None) == (of_part is None)
+            if of_whole is not None:
+                np.testing.assert_array_equal(of_part, of_whole[:, here])
+
+
 def test_carry_keeps_the_order_of_the_book_and_never_resets() -> None:
     text = examples([5, 9, 4, 8])
     windows = list(Epoch(text, 1, 6, 0, 0, carry=True))

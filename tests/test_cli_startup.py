@@ -12,6 +12,7 @@ from tests.program import Program
 
 # What a file for others needs, its assets among them, and nobody else.
 EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", "onnx"}
+SEVERAL = {"mpi4py", "charrnn.cli.mpi", "charrnn.training.ranks"}  # processes
 
 
 @pytest.mark.parametrize(
@@ -28,8 +29,9 @@ EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", 
             {"pydantic", "asyncio", "charrnn.cluster", *EXPORTERS},
         ),
         ("-m charrnn eval names.txt -m nowhere.npz", {"pydantic", "asyncio", "charrnn.cluster"}),
-        ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic"}),
         ("-m charrnn sweep --help", {"numpy", "tqdm", "pydantic", "charrnn.sweeping"}),
+        ("-m charrnn train nowhere.txt --hidden 3 --lr 0.1", {"pydantic", *SEVERAL}),
+        ("-m charrnn train --help", {"numpy", "tqdm", "pydantic", *SEVERAL}),
         ("-m tests.shout shout --help", {"numpy", "tqdm", "pydantic"}),
     ],
 )

@@ -286,3 +286,18 @@ def test_a_long_stream_of_rows_needs_no_more_memory_than_a_short_one() -> None:
 
     peak(4)  # buffers are made once
     assert peak(40) < 1.2 * peak(4)
+
+
+def test_what_several_processes_score_adds_up_to_what_as_many_threads_do() -> None:
+    architecture = Architecture(30, 256, 1)
+    model = LanguageModel(network(architecture), Vocabulary("".join(map(chr, range(97, 125)))))
+    ids = np.random.default_rng(0).integers(1, 30, 12_160).astype(np.uint8)
+    ids[63::64] = END  # as many chunks as examples: more than a thread reads side by side
+    text = Examples(ids, np.arange(0, len(ids) + 1, 64, dtype=np.uint32))
+    scorer = Scorer(model, 3, fast=True)
+    parts = [scorer.score_in_chunks(text, rank, 3) for rank in range(3)]
+    assert sum(parts, Score()) == scorer.score_in_chunks(text)
+    assert [part.ends for part in parts] == [64, 64, 62]
+    few = Examples(ids[:640], text.starts[:11])
+    assert scorer.score_in_chunks(few, 0, 3) == scorer.score_in_chunks(few)
+    assert scorer.score_in_chunks(few, 1, 3) == Score()

@@ -22,6 +22,7 @@
       progress checkup_rows  meanwhile        run_scoring           a text, scored and shown
       autosave metrics line_sink  written       score_summary       the sums
       held_file      the model file, ours       per_example         a row an example
+      mpi launcher   on several processes
       run_summary run_json   shown after it     per_character       a heat map, or a row each
     run_sweep        many runs, compared      tried                 the values of --try
       prepare_sweep sweep_options  before it    sweep_plan          what is shown before it

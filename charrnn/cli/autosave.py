@@ -11,6 +11,7 @@ from charrnn.cli.metrics import Metrics
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.training.alone import ALONE, Ranks
 from charrnn.training.loop import Checkup, Event
 
 OFTEN = 2.0  # seconds from save to save, at check-ups
@@ -27,11 +28,13 @@ class Saver:
         run: Checkpoint,
         console: Console,
         metrics: Metrics | None,
+        ranks: Ranks = ALONE,
         *,
         is_there: bool,
     ) -> None:
         """is_there says that the file holds the run as it is now."""
         self.path, self.run, self.console, self.metrics = path, run, console, metrics
+        self.ranks = ranks
         self.step: int | None = run.state.step if is_there else None  # of what is in the file
         self._mark = self._now() if is_there else None
         self._at = time.monotonic()
@@ -42,6 +45,8 @@ class Saver:
         passed = time.monotonic() - self._at
         if passed < self._seldom and not (isinstance(event, Checkup) and passed >= self._often):
             return
+        if not self.ranks.first_has_all():
+            return  # but after the next step
         try:
             self.save()
         except SaveError as error:

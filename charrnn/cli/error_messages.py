@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from charrnn.cli import signals, streams
+from charrnn.cli import launcher, signals, streams
 from charrnn.cli.console import Console
 from charrnn.cli.exit_status import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Fault
 from charrnn.errors import CharrnnError, SettingError
@@ -36,10 +36,14 @@ def told() -> Iterator[None]:
 
             traceback.print_exception(error)
     console = Console()
+    if fault.status:
+        launcher.let_others_speak()
     if fault.what:
         console.error(fault.what, fault.hint)
     elif fault.status == INTERRUPTED and console.err.is_terminal:
         console.say(Visible(""))  # the shell's prompt goes below the ^C
+    if fault.status:
+        launcher.end_all(fault.status)
     raise SystemExit(fault.status)
 
 

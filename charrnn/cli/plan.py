@@ -13,7 +13,7 @@ from charrnn.cli.hints import option_for
 from charrnn.cli.table import Entry, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.warnings import Warned
-from charrnn.cost import Plan
+from charrnn.cost import FEWEST_STEPS, Plan
 from charrnn.counts.markov import Baseline
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import FITTED, FOREVER, for_longer, preset
@@ -159,7 +159,7 @@ def option(name: str, value: object) -> str:
     return f"{option_for(name)}{TOGETHER}{shown}"
 
 
-def time_in_words(plan: Plan, rate: float, left: float) -> list[Entry]:
+def time_in_words(plan: Plan, rate: float, left: float, worker: str) -> list[Entry]:
     """The steps there will be, and how long they will take at so many characters a second."""
     c = plan.config
     steps = f"{plan.steps_per_epoch:,} an epoch, of {c.batch} x {c.moves_on} characters each"
@@ -167,11 +167,45 @@ def time_in_words(plan: Plan, rate: float, left: float) -> list[Entry]:
         steps += f"; about {plan.steps:,} in {count(c.epochs, 'epoch')}"
     ends = [clock(left)] if plan.steps is not None else []
     ends += [f"{count(c.minutes, 'minute')} (--minutes)"] if c.minutes is not None else []
-    speed = f"{counted(rate)} characters a second with {count(c.workers, 'thread')}"
+    speed = f"{counted(rate)} characters a second with {count(c.workers, worker)}"
     return [
         ("steps", steps),
         ("time", f"about {' or at most '.join(ends)}, at {speed}"),
     ]
+
+
+def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
+    """What each rank has to do, and whether fewer would be enough, or better."""
+    c, busy = plan.config, plan.busy_ranks
+    rows = [("ranks", f"{c.workers:,}, of {-(-c.batch // busy):,} lanes and one thread each")]
+    if busy < c.workers:
+        rows.append(
+            (
+                "",
+                f"{busy:,} of them would do, and have all the work: to share out the steps of so"
+                " small a network further would cost more than it brings",
+            )
+        )
+    enough = f"{FEWEST_STEPS:,}"
+    if 0 < steps < FEWEST_STEPS and busy > 1:
+        suit = max(1, busy * steps // FEWEST_STEPS)
+        rows.append(
+            (
+                "",
+                f"{steps:,} steps are few to learn in, and {enough} or more would learn more of"
+                f" this text: no more than {count(suit, 'rank')} of so many lanes, such as"
+                f" {option('batch', max(1, c.batch * suit // busy))}",
+            )
+        )
+    return rows
+
+
+def others_in_words(had: Fitted, config: Fitted) -> list[Entry]:
+    """What becomes of the bytes where others go on than have begun."""
+    if had.workers == config.workers:
+        return []
+    then, now = f"{had.workers:,}", f"{config.workers:,}"
+    return [("", f"it was shared out to {then}, and is to {now} now: the last digits will differ")]
 
 
 def simplest_in_words(one: Baseline) -> str:

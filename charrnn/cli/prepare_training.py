@@ -17,7 +17,7 @@ from charrnn.cli.formatting import epochs_in_words
 from charrnn.cli.plan import PlanDisplay
 from charrnn.cli.run_json import in_order, plan_json, warnings_json
 from charrnn.cli.table import Entry
-from charrnn.corpus.corpus import Corpus, CorpusConfig, load
+from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
 from charrnn.cost import Plan, characters_per_second, check_memory, plan, text_bytes
@@ -31,6 +31,7 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.training.alone import Ranks, check_can_be_shared
 from charrnn.training.inheritance import sized_like, sizes_of
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count
 
@@ -65,13 +66,18 @@ class PreparedRun:
         return left / max(self.characters_per_second, 1e-9)
 
     @property
-    def checkups(self) -> int:
+    def steps(self) -> int:
         """How many there will be by the end; where the clock ends the run, about as many."""
         c, steps = self.checkpoint.config, self.plan.steps
         if c.minutes is not None:
             timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.moves_on))
             steps = timed if steps is None else min(steps, timed)
-        return (steps or 0) // c.check_every + 1
+        return steps or 0
+
+    @property
+    def checkups(self) -> int:
+        """How many there will be by the end."""
+        return self.steps // self.checkpoint.config.check_every + 1
 
     def as_json(self) -> dict[str, Any]:
         """The plan for programs."""
@@ -86,9 +92,12 @@ class PreparedRun:
         return model | planned | {"warnings": warnings_json(self.warnings)}
 
 
-def prepared(options: Options, workers: int, console: Console) -> PreparedRun:
+def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
     """The run, its plan shown; a file that is too large for the disk is refused."""
-    run = resumed_run(options, console) if options.resume else new_run(options, workers, console)
+    if options.resume:
+        run = resumed_run(options, console, ranks)
+    else:
+        run = new_run(options, workers, console, ranks)
     thread_count.note_if_refused(console)
     if not options.dry_run:
         container.check_writable(options.model, room_needed(run))
@@ -116,11 +125,13 @@ def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
         )
 
 
-def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
+def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
     """A new run."""
     model = model_to_start_from(options, console)
     sizes = {} if model is None else sizes_of(model)
     config = TrainConfig(**{"workers": workers, **sizes, **options.learning})
+    if options.mpi:
+        check_can_be_shared(config)
     known = ""
     if model is not None:
         config = sized_like(config, model, options.learning)
@@ -129,14 +140,14 @@ def new_run(options: Options, workers: int, console: Console) -> PreparedRun:
     reading = Reading(**options.reading)
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
-    corpus = load(options.sources, cutting, options.valid)
+    corpus = ranks.load(options.sources, cutting, options.valid)
     c = fitted(config, corpus)
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
     if model is not None:
         display.show(words.start_in_words(options.start_from, model, corpus))
-    rate = characters_per_second(c, corpus)
+    rate = characters_per_second(c, corpus, ranks.count)
     if "check_every" not in options.learning:
         c = paced(c, corpus, rate)
     record = record_of(corpus, cutting, {})
@@ -177,22 +188,29 @@ def noted(found: Iterator[Baseline], record: CorpusRecord) -> Iterator[Baseline]
         yield one
 
 
-def resumed_run(options: Options, console: Console) -> PreparedRun:
+def resumed_run(options: Options, console: Console, ranks: Ranks) -> PreparedRun:
     """The run in the model file."""
     run = checkpoint.load(options.model)
+    if options.mpi:
+        check_can_be_shared(run.config)
     console.note_if_waiting((*(options.sources or run.corpus.sources), *options.valid))
-    corpus = resuming.read_again(run, options)
+    corpus = resuming.read_again(run, options, ranks)
     record = resuming.named_anew(run.corpus, corpus)
     run.corpus = replace(record, baselines=in_order(record.baselines))
-    run.config = c = resuming.settings(run.config, options, corpus)
+    had = run.config
+    c = resuming.settings(had, options, corpus)
+    if options.mpi:
+        c = replace(c, workers=ranks.count)
+    run.config = c
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
     is_over = all_ended(run.states, c) is not None
-    rate = 0.0 if is_over else characters_per_second(c, corpus)
+    rate = 0.0 if is_over else characters_per_second(c, corpus, ranks.count)
     made = PreparedRun(options, corpus, run, will_be, doubts, rate)
     so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
     display.show([("resumes", so_far)])
+    display.show(words.others_in_words(had, c))
     if not is_over:
         check_history(made)
         display.show(time_in_words(made))
@@ -207,7 +225,7 @@ def show_beginning(
 ) -> Plan:
     """Show what is to learn and from what: the plan. CorpusError where memory will not do."""
     display.show(words.corpus_in_words(corpus, doubts))
-    will_be = plan(config, corpus)
+    will_be = plan(config, corpus, config.workers if options.mpi else 1)
     display.show(words.network_in_words(will_be, options, len(corpus.train.ids)))
     check_memory(will_be.memory_bytes, memory.available(), text_bytes(corpus))
     return will_be
@@ -215,7 +233,13 @@ def show_beginning(
 
 def time_in_words(run: PreparedRun) -> list[Entry]:
     """How long it will take."""
-    return words.time_in_words(run.plan, run.characters_per_second, run.seconds_left)
+    entries = words.time_in_words(
+        run.plan,
+        run.characters_per_second,
+        run.seconds_left,
+        "rank" if run.options.mpi else "thread",
+    )
+    return entries + (words.ranks_in_words(run.plan, run.steps) if run.options.mpi else [])
 
 
 def remembered(losses: Mapping[str, float], corpus: Corpus) -> list[Baseline]:

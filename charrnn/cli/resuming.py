@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.hints import option_for
 from charrnn.corpus.bundled import path_of
-from charrnn.corpus.corpus import Corpus, load
+from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.places import place_of
 from charrnn.errors import CorpusError, ResumeError
 from charrnn.model_file.checkpoint import Checkpoint
@@ -22,6 +22,7 @@ from charrnn.model_file.schema import CorpusRecord
 from charrnn.presets import FOREVER, fitted
 from charrnn.settings.common import had_in_words
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.training.alone import Ranks
 from charrnn.training.loop import check_patience
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 MAY_RISE = ("epochs", "minutes", "patience")
 
 
-def read_again(run: Checkpoint, options: Options) -> Corpus:
+def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
     """The corpus that the run learned from; ResumeError if it is another one by now."""
     record = run.corpus
     check_cutting(record, options)
@@ -43,7 +44,7 @@ def read_again(run: Checkpoint, options: Options) -> Corpus:
             "Go on from Python, with charrnn.resume.",
         )
     try:
-        corpus = load(sources, record.config, valid)
+        corpus = ranks.load(sources, record.config, valid)
     except CorpusError as error:
         if options.sources:
             raise

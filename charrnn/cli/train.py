@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import launcher, options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import (
     MODEL,
@@ -47,6 +47,9 @@ charrnn train --resume --epochs 200
 # names of your own, from a model that has read many
 charrnn train mine.txt --from given-names.npz -m mine.npz
 
+# on four cores of any machines that share this folder
+mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
+
 # from another program, with a record of every step
 cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 """
@@ -79,6 +82,11 @@ class Options:
         panel=LEARNING,
         names=("--from",),
     )
+    mpi: bool = flag(
+        "Learn as one of the processes that mpiexec starts. Needs mpi4py: pip install"
+        " 'charrnn[mpi]'.",
+        panel=LEARNING,
+    )
     resume: bool = flag("Go on with the run in the model file.")
     force: bool = flag("Replace a model file that is there.")
     metrics: Path | None = setting(
@@ -102,6 +110,13 @@ class Options:
                 f"Name a file, - for standard input, or one of {ours}. Try 'charrnn train --help'.",
             )
         check_exclusive(resume=self.resume, force=self.force)
+        if not self.mpi:
+            launcher.check_alone()
+        elif "workers" in self.learning:
+            raise SettingError(
+                "--mpi and --threads exclude each other: each rank has one thread",
+                "Leave --threads out, and start as many ranks as there are cores.",
+            )
         if self.resume and self.start_from is not None:
             raise SettingError("--resume and --from exclude each other", "Leave one of them out.")
         check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
@@ -124,7 +139,11 @@ class Options:
         """A line to type next, that speaks of the same model."""
         usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
         which = [] if self.model == usual else ["-m", str(self.model)]
-        return shlex.join(["charrnn", command, *options, *which])
+        line = ["charrnn", command, *options, *which]
+        if self.mpi and command == "train":
+            count = launcher.processes()
+            line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]
+        return shlex.join(line)
 
 
 def train(options: Options) -> None:
@@ -139,6 +158,17 @@ def train(options: Options) -> None:
     options.check()
     useful = thread_count.prepare(options.learning.get("workers"))
 
-    from charrnn.cli.run_training import run  # numpy comes with it, and must find the threads set
+    # numpy comes with these, and must find the threads set
+    if not options.mpi:
+        from charrnn.cli.run_training import run
 
-    run(options, useful, Console(options.quiet))
+        run(options, useful, Console(options.quiet))
+        return
+    from charrnn.cli.mpi import joined
+    from charrnn.cli.run_training import assist, run
+
+    with joined() as ranks:
+        if ranks.number:
+            assist(ranks)
+        else:
+            run(options, ranks.count, Console(options.quiet), ranks)

@@ -35,6 +35,7 @@ class Parallel:
         dtype: DTypeLike = np.float32,
         grid: Grid | None = None,
     ) -> None:
+        self.here = slice(0, lanes)  # the lanes of the batch that this process has: all
         self.weight = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
         self.workers = useful_workers(architecture, lanes, workers)
         self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]

@@ -32,9 +32,13 @@ class Regularization:
         dropout: float = 0.0,
         dropconnect: float = 0.0,
         blank: float = 0.0,
+        here: slice | None = None,
     ) -> None:
-        """The shares of units, of recurrent weights and of characters to hide."""
+        """The shares of units, of recurrent weights and of characters to hide, and the lanes that
+        are to have it: all of them, unless others are learned from elsewhere. It is drawn for all.
+        """
         self.lanes, self.seed = lanes, seed
+        self.here = slice(0, lanes) if here is None else here
         self.dropout, self.dropconnect, self.blank = dropout, dropconnect, blank
         self.is_on = any((dropout, dropconnect, blank))
         self.architecture = p.architecture
@@ -54,7 +58,7 @@ class Regularization:
         if not self.dropout:
             return None
         shape = (self.architecture.layers, 1, self.lanes, self.architecture.hidden)
-        return list(self._loudness(shape, self.dropout))
+        return list(self._loudness(shape, self.dropout, self.here))
 
     def weights(self, p: Parameters) -> Parameters:
         """The parameters without some of their weights."""
@@ -75,13 +79,16 @@ class Regularization:
         """The window with some of what is read blanked out; what should be said stays."""
         if not self.blank:
             return window
-        hidden = self._rng.random(window.x.shape, np.float32) < self.blank
+        shape = len(window.x), self.lanes
+        hidden = self._rng.random(shape, np.float32)[:, self.here] < self.blank
         x = np.where(hidden & (window.x != END), UNKNOWN, window.x)
         return replace(window, x=x)
 
-    def _loudness(self, shape: tuple[int, ...], share: float) -> Array:
-        """0 for about that share of the places, the same number for the others; the mean is 1."""
+    def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
+        """0 for about that share of the places, the same number for the others; the mean is 1. Of
+        what is drawn, these of the last rows but one.
+        """
         kept = max(1, round(256 * (1 - share)))
-        draws = self._rng.integers(0, 256, shape, np.uint8)
+        draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
         loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
         return loudness

@@ -48,12 +48,14 @@ class Window:
     left: Integers | None = None  # (T, B) how many are still to come: see inputs
     counts_from: int = 0  # the step of the first loss; those before are there to go back through
     advance: int | None = None  # steps to where the next window begins: all of them
+    elsewhere: int = 0  # how many losses there are in lanes that another process has
 
     @property
     def count(self) -> int:
-        """How many losses there are."""
+        """How many losses there are, in all lanes."""
         of = slice(self.counts_from, None)
-        return self.y[of].size - (0 if self.idle is None else int(self.idle[of].sum()))
+        here = self.y[of].size - (0 if self.idle is None else int(self.idle[of].sum()))
+        return here + self.elsewhere
 
     def starts(self) -> Starts:
         """For each step, the lanes where an example begins."""

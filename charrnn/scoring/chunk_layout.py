@@ -53,9 +53,27 @@ class Chunks:
     reads_from: Places  # (B,)
     first: Places  # (B,)
     stop: Places  # (B,)
+    of_longest: int | None = None  # symbols to read of the longest, where others have that one
 
     def __len__(self) -> int:
         return len(self.first)
+
+    @property
+    def longest(self) -> int:
+        """For how many steps they are read."""
+        if self.of_longest is not None:
+            return self.of_longest
+        return int((self.stop - self.reads_from).max(initial=0))
+
+    def part(self, lanes: slice) -> Chunks:
+        """Some of them, read for as many steps as all would be: so no sum is rounded otherwise."""
+        of = self.reads_from[lanes], self.first[lanes], self.stop[lanes]
+        return Chunks(*of, self.longest)
+
+    @property
+    def places(self) -> slice:
+        """The symbols that they count."""
+        return slice(int(self.first[0]), int(self.stop[-1])) if len(self) else slice(0, 0)
 
     def padded(self, lanes: int) -> Chunks:
         """The same and some that are empty, so that there are so many lanes."""
@@ -64,6 +82,7 @@ class Chunks:
             np.concatenate([self.reads_from, none]),
             np.concatenate([self.first, none]),
             np.concatenate([self.stop, none]),
+            self.of_longest,
         )
 
     def without_warming_up(self, these: NDArray[np.bool_]) -> Chunks:
@@ -109,9 +128,8 @@ def windows(text: Text, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Wind
     clock = left = None
     if text.since is not None:
         clock, left = read_before(ids, text.since), still_to_come(ids)
-    lengths = chunks.stop - chunks.reads_from
-    for at in range(0, int(lengths.max(initial=0)), STEPS):
-        steps = min(STEPS, int(lengths.max()) - at)
+    for at in range(0, chunks.longest, STEPS):
+        steps = min(STEPS, chunks.longest - at)
         places = chunks.reads_from + at + np.arange(steps)[:, None]
         inside = places < chunks.stop
         here = np.where(inside, places, 0)

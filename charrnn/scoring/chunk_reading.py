@@ -100,6 +100,8 @@ class ChunkReader:
         """
         count = len(chunks)
         lanes = next((few for few in FEW if few >= count), self.most)
+        if chunks.of_longest is not None:
+            lanes = self.most // self.workers
         parallel = self._parallel(lanes)
         chunks = chunks.padded(lanes)
         begun = self.zeros(lanes)
@@ -128,6 +130,15 @@ class ChunkReader:
             [h[:count] for h in ended],
             np.array(marks, np.uint64).reshape(-1, count),
         )
+
+    def share(self, chunks: Chunks, number: int, processes: int) -> Chunks:
+        """Those that one of several processes reads: what a thread would, in the same lanes."""
+        if processes == 1:
+            return chunks
+        if len(chunks) <= FEW[-1]:
+            return chunks if number == 0 else chunks.part(slice(0))
+        each = self.most // self.workers
+        return chunks.part(slice(each * number, each * (number + 1)))
 
     def _mend(self, text: Text, chunks: Chunks, done: Pass, apart: NDArray[np.bool_]) -> None:
         """Read some of them again, each from where the one before it ended."""

@@ -114,15 +114,29 @@ class Scorer:
 
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
-        ids = examples.ids
+        return self._in_chunks(examples, 0, 1)[0]
+
+    def score_in_chunks(self, examples: Examples, number: int = 0, processes: int = 1) -> Score:
+        """The sums of those over all examples, or over what one of several processes has to read:
+        what all of them find adds up to the same.
+        """
+        nats, here = self._in_chunks(examples, number, processes)
+        return tally(examples.ids[here], nats[here])
+
+    def _in_chunks(self, examples: Examples, number: int, processes: int) -> tuple[Floats, slice]:
+        """The surprisal of every symbol, and where it is that of a symbol which was read here."""
+        ids, here = examples.ids, slice(0)
         since, room = 0 if self._counts else None, self._room(ids)
         text = Text(ids, END, 0, np.zeros(len(ids)), None, since, room)
         if len(ids):
             chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
-            self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))
+            chunks = self._reader.share(chunks, number, processes)
+            if len(chunks):
+                self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))
+            here = chunks.places
         np.nan_to_num(text.nats, copy=False, nan=RUINED, posinf=RUINED)
         add_novelty(self.model, ids, text.nats, None)
-        return text.nats
+        return text.nats, here
 
 
 def likelier_lengths(model: LanguageModel, tau: Integers) -> Integers:

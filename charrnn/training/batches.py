@@ -62,9 +62,13 @@ class Epoch:
         stride: int | None = None,
         *,
         counting: bool = False,
+        here: slice | None = None,
     ) -> None:
-        """``counting`` is for a network that reads where in its example it is."""
+        """``counting`` is for a network that reads where in its example it is. Windows have the
+        lanes that are ``here``: all of them, unless others are read by another process.
+        """
         self.examples = examples
+        self.here = slice(0, lanes) if here is None else here
         self.steps = steps
         self.stride = stride or steps
         self.carry = carry
@@ -87,10 +91,11 @@ class Epoch:
 
     def starting_from(self, window: int) -> Iterator[Window]:
         """The windows of this epoch from that one on."""
-        lanes = len(self.lengths)
-        at_once = max(1, CHUNK // (lanes * self.stride))
+        positions = self.bounds[:-1][self.here]
+        lanes = len(positions)
+        at_once = max(1, CHUNK // (max(1, lanes) * self.stride))
         first = self._begins(window)
-        cursors = self._cursors(self.bounds[:-1] + first)
+        cursors = self._cursors(positions + first)
         kept = np.array([[self._symbol_before(cursor) for cursor in cursors]])
         while window < self.windows:
             count = min(at_once, self.windows - window)
@@ -116,17 +121,21 @@ class Epoch:
         left = self.lengths - at
         steps = min(counts_from + self.stride, int(left.max()))
         rows = rows[: steps + 1].astype(np.intp)
-        idle = np.arange(steps)[:, None] >= left if left.min() < steps else None
+        idle = np.arange(steps)[:, None] >= left[self.here] if left.min() < steps else None
         x, begins = rows[:-1], None if self.carry else rows[:-1] == END
         advance = min(steps, self._begins(number + 1) - at)
         window = Window(x, rows[1:], begins, idle, counts_from=counts_from, advance=advance)
+        if window.x.shape[1] < len(left):
+            losses = (np.minimum(left, steps) - counts_from).clip(0)
+            elsewhere = int(losses.sum() - losses[self.here].sum())
+            window = replace(window, elsewhere=elsewhere)
         return window if self.stops is None else self._counted(window, at)
 
     def _counted(self, window: Window, at: int) -> Window:
         """The same with how many characters were read, and how many are left, at each place."""
         assert self.stops is not None
         steps = np.arange(len(window.x))[:, None]
-        places = (self.bounds[:-1] + at + steps) % self.stops[-1]
+        places = (self.bounds[:-1][self.here] + at + steps) % self.stops[-1]
         which = np.searchsorted(self.stops, places, side="right")
         first = np.where(which == 0, 0, self.stops[which - 1])
         return replace(window, clock=places - first, left=self.stops[which] - 1 - places)

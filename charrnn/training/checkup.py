@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.network.language_model import LanguageModel
-from charrnn.scoring.score import Score, tally
+from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Fitted
-
-if TYPE_CHECKING:
-    pass
+from charrnn.training.alone import ALONE, Ranks
 
 SHARE = 0.1  # symbols examined for each one that is trained on between two check-ups
 MINIMUM = 1 << 14
@@ -22,25 +18,31 @@ FAMILIAR = 1 << 12  # symbols of the training text that are looked at beside it
 
 
 class Validator:
-    """The texts to look at, and who scores them."""
+    """The texts to look at, and who scores them: each of several ranks a part."""
 
-    def __init__(self, model: LanguageModel, corpus: Corpus, config: Fitted) -> None:
+    def __init__(
+        self, model: LanguageModel, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
+    ) -> None:
         between = config.check_every * config.batch * config.moves_on
         self._held_out = part_of(corpus.held_out, max(MINIMUM, int(between * SHARE)))
         self._familiar = part_of(corpus.train, FAMILIAR)
         self._scorer = Scorer(model, config.workers, fast=True)
+        self._ranks = ranks
 
     def score(self) -> Score | None:
         """The loss on held-out text; nothing where none is held out."""
         if not len(self._held_out):
             return None
-        nats = self._scorer.nats_in_chunks(self._held_out)
-        return tally(self._held_out.ids, nats)
+        return self._sums(self._held_out)
 
-    @np.errstate(all="ignore")  # what overflows shows in the loss
     def familiar_nats(self) -> float:
         """The loss per character on a little of what was learned from."""
-        return float(self._scorer.nats_in_chunks(self._familiar).mean())
+        return self._sums(self._familiar).nats_per_character
+
+    @np.errstate(all="ignore")  # what overflows shows in the loss
+    def _sums(self, examples: Examples) -> Score:
+        part = self._scorer.score_in_chunks(examples, self._ranks.number, self._ranks.count)
+        return self._ranks.total(part)
 
 
 def part_of(examples: Examples, most: int) -> Examples:

@@ -21,13 +21,13 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.errors import DivergedError, ResumeError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.language_model import LanguageModel
-from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.scorer import Score
 from charrnn.seeding import WEIGHTS
 from charrnn.settings.training import Ending, Fitted, ending
+from charrnn.training.alone import ALONE, Ranks
 from charrnn.training.batches import Epoch
 from charrnn.training.checkup import Validator
 from charrnn.training.inheritance import inherited
@@ -156,14 +156,20 @@ def entropy(logs: Array) -> float:
     return -float(np.sum(np.exp(seen) * seen))
 
 
-def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
-    """Go on from this state until the run is over, changing the state in place."""
-    learner = Learner(state, corpus, config)
+def train(
+    state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
+) -> Iterator[Event]:
+    """Go on from this state until the run is over, changing the state in place.
+
+    Where there are several ranks, each of them iterates over the same steps.
+    """
+    learner = Learner(state, corpus, config, ranks)
     model = LanguageModel(state.parameters, corpus.vocabulary, config.carry)
-    validator = Validator(model, corpus, config)
+    validator = Validator(model, corpus, config, ranks)
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
+            ranks.align(state.parameters.flat, state.moments, state.lanes)
             familiar = validator.familiar_nats()
             learner.check_bounds(familiar)
             yield check_up(state, validator.score(), familiar)
@@ -180,15 +186,23 @@ def train(state: TrainState, corpus: Corpus, config: Fitted) -> Iterator[Event]:
 class Learner:
     """What takes one step after the other: the unfolded network, the optimiser and a watch."""
 
-    def __init__(self, state: TrainState, corpus: Corpus, config: Fitted) -> None:
+    def __init__(
+        self, state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
+    ) -> None:
         p = state.parameters
-        self.state, self.corpus, self.config = state, corpus, config
-        self.parallel = Parallel(
+        self.state, self.corpus, self.config, self.ranks = state, corpus, config, ranks
+        self.parallel = ranks.parallel(
             p.architecture, config.bptt, config.batch, config.workers, p.flat.dtype
         )
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
         self.regularization = Regularization(
-            p, config.batch, config.seed, config.dropout, config.dropconnect, config.blank
+            p,
+            config.batch,
+            config.seed,
+            config.dropout,
+            config.dropconnect,
+            config.blank,
+            self.parallel.here,
         )
         self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
@@ -208,6 +222,7 @@ class Learner:
             config.carry,
             config.moves_on,
             counting=bool(state.parameters.architecture.inputs),
+            here=self.parallel.here,
         )
         self.windows = epoch.windows
         if state.window >= self.windows:
@@ -246,7 +261,7 @@ class Learner:
         state.since += count
         self._move_on()
         if config.minutes is not None:
-            state.minutes += self.clock.lap() / 60
+            state.minutes += self.ranks.of_first(self.clock.lap()) / 60
         return Step(state.step, count, nats / count, norm, lr)
 
     def check_bounds(self, nats_per_character: float) -> None:

@@ -31,6 +31,7 @@ from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
+from charrnn.training.alone import ALONE, Ranks
 from charrnn.training.checkup import AT_ONCE, SHARE, part_of
 from charrnn.training.loop import Checkup, Done, Event, Step, TrainState, ended, start, train
 from charrnn.vocabulary import UNKNOWN, Ids
@@ -68,13 +69,17 @@ def all_ended(states: Sequence[TrainState], config: Fitted) -> Ending | None:
 
 
 def train_all(
-    states: Sequence[TrainState], corpus: Corpus, config: Fitted, counted: Ids | None = None
+    states: Sequence[TrainState],
+    corpus: Corpus,
+    config: Fitted,
+    counted: Ids | None = None,
+    ranks: Ranks = ALONE,
 ) -> Iterator[Event]:
     """Go on with all of them until the last has come to its end, changing the states in place."""
     configs = [of_member(config, i) for i in range(len(states))]
     each = max(1, config.workers // len(states))  # threads
     runs = [
-        train(state, corpus, replace(own, workers=each))
+        train(state, corpus, replace(own, workers=each), ranks)
         for state, own in zip(states, configs, strict=True)
     ]
     if len(runs) == 1 and counted is None:

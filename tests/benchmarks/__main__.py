@@ -3,6 +3,7 @@
 python -m tests.benchmarks                         everything
 python -m tests.benchmarks step startup            some of it
 python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
+python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks, and a network to calculate with
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
 python -m tests.benchmarks minutes --corpus FILE   what longer runs bring, which takes longer still
 python -m tests.benchmarks scale                   many machines, with Dask
@@ -18,7 +19,7 @@ from charrnn.cli.thread_count import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")
-LONG = (*WITH_CORPORA, "scale")  # only where they are asked for
+LONG = (*WITH_CORPORA, "scale", "ranks")  # only where they are asked for
 
 
 def main() -> None:
@@ -27,8 +28,14 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS + LONG))
     parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
+    parser.add_argument("--gigabits", action="append", type=float, metavar="N")
+    parser.add_argument("--latency", type=float, default=30.0, metavar="MICROSECONDS")
     options = parser.parse_args()
-    given = {"step": [options.against], **{name: [options.corpus] for name in WITH_CORPORA}}
+    given = {
+        "step": [options.against],
+        "ranks": [options.gigabits or [10.0, 1.0], options.latency],
+        **{name: [options.corpus] for name in WITH_CORPORA},
+    }
     prepare()  # before numpy: BLAS gets one thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:

@@ -36,6 +36,8 @@ The number of a fault stands in the names of its tests.
 37. A signal while modules are imported, or at any other moment of the start.
 39. A folder that vanishes. 40. Folders that are sticky or keep all. 41. Hints that fit.
 43. COLUMNS of any size. 44. Long histories. 45. A limit in the words of the option.
+46. A rank that is killed. 47. One that fails alone. 48. Signals to mpiexec. 49. Ranks that read
+    another corpus, or do not know of each other.
 
 And of a cluster, with real processes:
 
