@@ -138,7 +138,7 @@ class Cluster:
                 try:
                     result = self._result(piece, future, name)
                 except DeadlyPieceError:
-                    if is_alone:
+                    if len(out) == 1:
                         raise
                     suspects.extend(piece for piece, _ in out)
                     self._forget(out)
