@@ -16,7 +16,7 @@ import pytest
 
 import charrnn
 from tests.child import wait_until
-from tests.cluster_work import process, twice
+from tests.cluster_work import meet, twice
 from tests.clusters import (
     Machines,
     children_of,
@@ -106,17 +106,15 @@ def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
         assert len(taken) > 3
 
 
-def test_c4_a_machine_that_comes_late_is_given_work(made: Machines) -> None:
+@pytest.mark.parametrize("how", ["ordered", "as_completed"])
+def test_c4_a_machine_that_comes_late_is_given_work(
+    made: Machines, tmp_path: Path, how: str
+) -> None:
     made.work()
     with open_cluster(scheduler=str(made.file)) as cluster:
-        found: set[int] = set()
-        many = iter(int, 1)  # for ever
-        for worker in cluster.ordered(process, many):
-            if not found:
-                made.work()
-            found.add(worker)
-            if len(found) == 2:
-                break
+        made.work()
+        met = list(getattr(cluster, how)(meet, [str(tmp_path)] * 2))  # which two can, not one alone
+    assert len({one if how == "ordered" else one.result for one in met}) == 2
 
 
 def test_c5_where_there_is_no_worker_that_is_said_and_one_is_waited_for(
