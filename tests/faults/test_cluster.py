@@ -92,8 +92,8 @@ def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
     trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    impatient = {f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{what}": "5s" for what in ("TCP", "CONNECT")}
-    impatient["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = "1s"
+    impatient = {f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{what}": "15s" for what in ("TCP", "CONNECT")}
+    impatient["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = "8s"
     with machines(elsewhere, 2, impatient) as made:
         made.until_there_are(2)
 
