@@ -115,11 +115,11 @@ class Cluster:
         out: deque[tuple[Any, Future[Any]]] = deque()
         suspects: deque[Any] = deque()  # one of them kills workers, and the others are beside it
         source, failure = iter(pieces), None
-        is_over = False
+        is_over = is_alone = False
         try:
             while True:
-                is_alone = bool(suspects)
-                if is_alone:
+                is_alone = is_alone if out else bool(suspects)
+                if is_alone and not out:
                     piece = suspects.popleft()
                     out.append((piece, self._give(function, piece, shared)))
                 while not (is_over or is_alone) and len(out) < AHEAD * max(1, self.threads):
@@ -134,11 +134,12 @@ class Cluster:
                 if not out:
                     break
                 piece, future = out[0]
-                self._wait_for([future])
+                if not self._wait_for([future]):
+                    continue
                 try:
                     result = self._result(piece, future, name)
                 except DeadlyPieceError:
-                    if is_alone:
+                    if len(out) == 1:
                         raise
                     suspects.extend(piece for piece, _ in out)
                     self._forget(out)
@@ -224,9 +225,10 @@ class Cluster:
         return result
 
     def _wait_for(self, futures: list[Future[Any]]) -> list[Future[Any]]:
-        """Those that are done by the time that one of them is."""
-
+        """Those that are done by the time that one of them is; none, if more workers came first."""
         from distributed import wait
+
+        threads = self.threads
 
         def done() -> list[Future[Any]]:
             return [future for future in futures if future.done()]
@@ -237,6 +239,8 @@ class Cluster:
                     self._spoken(partial(wait, futures, OFTEN, "FIRST_COMPLETED"))
             except TimeoutError:
                 self._look_around()
+                if self.threads > threads:
+                    break
         self._hear()
         return done()
 

@@ -34,7 +34,7 @@ WORKERS = 2
 ROUNDS = 3
 EMPTY = 500  # tasks with next to nothing in them
 TEXTS = (16_000, 64_000)  # drawn, to see whether the memory of the client grows with them
-SAMPLED = 16_384
+SAMPLED = 65_536
 
 
 class Work(NamedTuple):
@@ -94,6 +94,7 @@ def efficiency(cluster: Cluster) -> None:
     """Print the share of processor time that is work."""
     print("| work | one process, CPU s | workers and client, CPU s | ratio |")
     for work in works(model()):
+        work.shared(cluster)  # so that workers have imported what they need
         ratios, alones, others = [], [], []
         for _ in range(ROUNDS):
             start = cpu()

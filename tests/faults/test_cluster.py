@@ -16,10 +16,11 @@ import pytest
 
 import charrnn
 from tests.child import wait_until
-from tests.cluster_work import process, twice
+from tests.cluster_work import meet, twice
 from tests.clusters import (
     Machines,
     children_of,
+    command_of,
     kill_session,
     machines,
     need_dask,
@@ -91,7 +92,9 @@ def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
     trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_pieces(monkeypatch)
-    with machines(elsewhere, 2, {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "1s"}) as made:
+    impatient = {f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{what}": "15s" for what in ("TCP", "CONNECT")}
+    impatient["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = "8s"
+    with machines(elsewhere, 2, impatient) as made:
         made.until_there_are(2)
 
         def stand_still() -> None:
@@ -103,17 +106,15 @@ def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
         assert len(taken) > 3
 
 
-def test_c4_a_machine_that_comes_late_is_given_work(made: Machines) -> None:
+@pytest.mark.parametrize("how", ["ordered", "as_completed"])
+def test_c4_a_machine_that_comes_late_is_given_work(
+    made: Machines, tmp_path: Path, how: str
+) -> None:
     made.work()
     with open_cluster(scheduler=str(made.file)) as cluster:
-        found: set[int] = set()
-        many = iter(int, 1)  # for ever
-        for worker in cluster.ordered(process, many):
-            if not found:
-                made.work()
-            found.add(worker)
-            if len(found) == 2:
-                break
+        made.work()
+        met = list(getattr(cluster, how)(meet, [str(tmp_path)] * 2))  # which two can, not one alone
+    assert len({one if how == "ordered" else one.result for one in met}) == 2
 
 
 def test_c5_where_there_is_no_worker_that_is_said_and_one_is_waited_for(
@@ -251,6 +252,9 @@ def refuses_address(program: Program, address: str, what: str, hint: str) -> Non
 def test_c11_what_is_no_scheduler_is_refused_soon(
     trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    two.until_there_are(1)
+    worker = worker_address(two)
+    refuses_address(trained, worker, "is no scheduler of Dask, but a Worker", "dask scheduler")
     assert preflight.PATIENCE < 5
     monkeypatch.setattr(preflight, "PATIENCE", 0.5)
     with listening(None) as address:
@@ -264,9 +268,6 @@ def test_c11_what_is_no_scheduler_is_refused_soon(
     refuses_address(trained, "http://127.0.0.1", "is not an address", "tcp://HOST:PORT")
     refuses_address(trained, "nofile", "neither the address of a scheduler nor its file", "tcp://")
     refuses_address(trained, "names.txt", "is not the file of a scheduler", "Name the one")
-    two.until_there_are(1)
-    worker = worker_address(two)
-    refuses_address(trained, worker, "is no scheduler of Dask, but a Worker", "dask scheduler")
 
 
 def worker_address(machines: Machines) -> str:
@@ -386,7 +387,7 @@ def test_c13_a_reader_who_leaves_ends_it_quietly(trained: Program, two: Machines
 def test_our_own_scheduler_is_reached_from_this_machine_alone() -> None:
     with local_cluster(2) as address:
         assert address.startswith("tcp://127.0.0.1:")
-        leader = next(one for one in children_here() if listening_at(one))
+        leader = next(one for one in children_here() if "charrnn.cluster.local" in command_of(one))
         found = {place for one in processes_of(leader) for place in listening_at(one)}
     assert len(found) >= 4  # a scheduler, two workers, their nannies, and pages of all of them
     assert {host for host, _ in found} == {"0100007F"}
