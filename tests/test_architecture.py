@@ -121,10 +121,12 @@ IN_CLI: dict[str, set[str]] = {
     "sample_output": {"console"},
     "copies": {"console"},
     "choosing_samples": set(),
+    "prime": {"console"},
     "run_sampling": {
         *(
             "console",
             "copies",
+            "prime",
             "sample_output",
             "surprisal_colours",
             "thread_count",
@@ -139,8 +141,10 @@ IN_CLI: dict[str, set[str]] = {
     "score_summary": {"console", "formatting", "table"},
     "score_parts": {"above", "console", "score_summary"},
     "share_scoring": set(),
+    "text_to_score": set(),
     "run_scoring": {
         *(
+            "text_to_score",
             "above",
             "console",
             "output_file",
@@ -167,7 +171,7 @@ IN_CLI: dict[str, set[str]] = {
     "texts_to_read": set(),
     "run_embedding": {"console", "formatting", "output_file", "texts_to_read"},
     "embed": {"console", "options", "run_embedding", "standard_input", "thread_count"},
-    "run_filling": {"console", "run_sampling"},
+    "run_filling": {"console", "prime"},
     "fill": {"console", "options", "run_filling", "thread_count"},
     "reach_report": {"console", "curve", "table"},
     "run_reach": {"console", "figure_file", "reach_report", "texts_to_read"},

@@ -13,7 +13,8 @@
     thread_count     BLAS has one, we more    output_file           a file beside stdout
     standard_input   does text come in there  texts_to_read         files, or what was held out
     shared_work      --workers, --scheduler   share_scoring         to workers, piece by piece
-    score_parts      eval --part, --add
+    score_parts      eval --part, --add       text_to_score         files, or a part of them
+    prime            what samples go on from
 
     run_training     a run, start to end      run_sampling          samples, drawn and shown
       prepare_training what comes before it     choosing_samples    which of them are wanted

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import BOLD, CYAN, Console
-from charrnn.cli.run_sampling import as_read, note_prime
+from charrnn.cli.prime import as_read, note_prime
 from charrnn.corpus.reading import blocks
 from charrnn.errors import CorpusError
 from charrnn.escaping import Raw, Visible, encodable, joined, visible_line

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from dataclasses import replace as changed
 from itertools import chain, tee
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.cli import thread_count
@@ -22,7 +19,7 @@ from charrnn.cli.per_example import ExampleRows
 from charrnn.cli.score_parts import part_json
 from charrnn.cli.score_summary import TOGETHER, Summary, show
 from charrnn.cli.shared_work import cluster_for
-from charrnn.corpus.corpus import Corpus
+from charrnn.cli.text_to_score import Text, part_of, the_text
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
 from charrnn.model import Model
@@ -38,9 +35,7 @@ from charrnn.scoring.mixed_scorer import parts_of, scorer_of
 from charrnn.scoring.origins import Counted, Origins, Several
 from charrnn.scoring.pieces import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.score import bytes_of
-from charrnn.scoring.sharing import Extent, extent_of, pieces_within, span_of
-from charrnn.settings.part import Part
-from charrnn.vocabulary import Codes
+from charrnn.scoring.sharing import extent_of
 
 if TYPE_CHECKING:
     from charrnn.cli.eval import Options
@@ -48,17 +43,6 @@ if TYPE_CHECKING:
 SOON = 1.0  # seconds until the bar is drawn
 SLOWLY = 1 << 13  # symbols in a piece where the network learns from each window
 COSTLY = 1 << 16  # and where each of them becomes a line
-
-
-@dataclass(frozen=True)
-class Text:
-    """What is scored."""
-
-    name: str
-    codes: Iterator[Codes]
-    examples_are: str
-    size: int | None  # about so many bytes, if that is known before
-    may_be_empty: bool = False
 
 
 class Listener(Protocol):
@@ -192,28 +176,6 @@ def note_other_corpora(options: Options, models: Sequence[Model], console: Conso
             console.warn(f"{path} may have learned some of what {options.models[0]} did not see")
 
 
-def the_text(options: Options, model: Model, corpus: Corpus | None, origins: Origins) -> Text:
-    """What was named, or what was held out of this corpus."""
-    record = model.corpus
-    if corpus is not None and not options.sources:
-        name = ", ".join(record.valid) or f"held out of {', '.join(record.sources)}"
-        codes = texts.held_out_codes(corpus, record)
-        return Text(name, codes, record.examples_are, record.held_out_characters)
-    kind: Any = options.examples or record.config.examples
-    reading = changed(model.reading, **options.reading)
-    keep_blank = options.sort == "input"
-    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
-    return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
-
-
-def size_of(sources: Sequence[str]) -> int | None:
-    """The bytes of these files; None where one of them is a stream, or packed."""
-    packed = (".gz", ".xz", ".bz2")
-    if any(not os.path.isfile(source) or source.endswith(packed) for source in sources):
-        return None
-    return sum(os.path.getsize(source) for source in sources)
-
-
 def symbols_at_once(options: Options) -> int:
     """How many symbols are read before anything is shown."""
     if options.sort == "input":
@@ -288,13 +250,6 @@ def check_has_no_carry(models: Sequence[Model], options: Options) -> None:
                 f"{path} goes on from one example to the next, so its text cannot be shared out",
                 "Score the text in one piece, or train without --carry.",
             )
-
-
-def part_of(text: Text, extent: Extent, part: Part, origins: Origins) -> Text:
-    """A part of a text; where the examples before it begin is nothing to anybody."""
-    before, codes = pieces_within(text.codes, span_of(part, extent.pieces))
-    origins.take(before)
-    return changed(text, codes=codes, size=None, may_be_empty=extent.pieces > 0)
 
 
 def read_by_all(readers: Sequence[Reader], text: Text, symbols: int) -> Iterator[Sequence[Piece]]:
