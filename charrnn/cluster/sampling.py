@@ -120,7 +120,7 @@ def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample
 
     for found in cluster.ordered(draw, pieces(), cluster.share(job), name):
         if not found.is_enough:
-            size = min(2 * size, MOST)
+            size = min(4 * size, MOST)
         for sample in found.samples():
             yield sample
             in_vain = 0 if sample is not None else in_vain + 1

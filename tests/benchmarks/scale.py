@@ -34,7 +34,7 @@ WORKERS = 2
 ROUNDS = 3
 EMPTY = 500  # tasks with next to nothing in them
 TEXTS = (16_000, 64_000)  # drawn, to see whether the memory of the client grows with them
-SAMPLED = 65_536
+SAMPLED = 262_144
 
 
 class Work(NamedTuple):
