@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from charrnn.cli import arriving_signals
+from charrnn.cli import early_signals
 
-arriving_signals.keep()  # before anything else is imported
+early_signals.keep()  # before anything else is imported
 
 import sys  # noqa: E402
 

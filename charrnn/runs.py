@@ -31,9 +31,9 @@ from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.lock import locked
 from charrnn.presets import fitted
 from charrnn.settings.training import TrainConfig
-from charrnn.training.inheritance import sized_like
 from charrnn.training.loop import Event
 from charrnn.training.members import start_all, text_to_count, train_all
+from charrnn.training.warm_start import sized_like
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
 

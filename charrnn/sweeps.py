@@ -23,10 +23,10 @@ from charrnn.settings.training import TrainConfig
 from charrnn.sweeping import grid
 from charrnn.sweeping.folder import Folder, Options, grown, places_of
 from charrnn.sweeping.forecast import planned
-from charrnn.sweeping.material import Material, Splits
+from charrnn.sweeping.local_processes import Processes
 from charrnn.sweeping.one_run import Ended, Task
-from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.result import Result
+from charrnn.sweeping.shared_data import Material, Splits
 
 Texts = Iterable[str] | Path | Sequence[Path]
 

@@ -169,8 +169,8 @@ def when_three_are_there(
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the pieces of work be small, and many."""
     from charrnn.cluster import sampling
-    from charrnn.scoring import sharing
+    from charrnn.scoring import splitting
 
     monkeypatch.setattr(sampling, "FIRST", 5)
     monkeypatch.setattr(sampling, "MOST", 5)
-    monkeypatch.setattr(sharing, "PIECE", 20)
+    monkeypatch.setattr(splitting, "PIECE", 20)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
-from charrnn.export.baking import baked
 from charrnn.export.js import engine as source
 from charrnn.export.js import facts_of, in_base64, plain_json
 from charrnn.export.options import ExportOptions
+from charrnn.export.weight_encoding import baked
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.language_model import LanguageModel

@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # file of cli -> the files of cli it may import. What is imported for types only does not count.
 IN_CLI: dict[str, set[str]] = {
-    "arriving_signals": set(),
+    "early_signals": set(),
     "console": set(),
     "exit_status": set(),
     "hints": set(),
@@ -71,17 +71,17 @@ IN_CLI: dict[str, set[str]] = {
     "formatting": set(),
     "streams": set(),
     "thread_count": set(),
-    "curve": {"console"},
+    "terminal_curve": {"console"},
     "help": {"console"},
     "completion": set(),
     "held_file": {"output_file"},
     "did_you_mean": set(),
     "options": {"completion"},
     "shared_work": {"console", "options"},
-    "signals": {"arriving_signals", "console"},
+    "signals": {"early_signals", "console"},
     "launcher": set(),
     "mpi": {
-        *("arriving_signals", "console", "error_messages", "exit_status", "launcher", "streams"),
+        *("early_signals", "console", "error_messages", "exit_status", "launcher", "streams"),
     },
     "surprisal_colours": {"console"},
     "table": {"console", "formatting"},
@@ -94,24 +94,38 @@ IN_CLI: dict[str, set[str]] = {
     },
     "autosave": {"console", "metrics"},
     "checkup_rows": {"console", "formatting", "table"},
-    "plan": {"console", "curve", "hints", "formatting", "table"},
-    "run_json": set(),
+    "plan_display": {"console", "terminal_curve", "hints", "formatting", "table"},
+    "training_json": set(),
     "progress": {"checkup_rows", "console", "formatting"},
     "resuming": {"hints"},
     "prepare_training": {
-        *("console", "formatting", "plan", "resuming", "run_json", "table"),
+        *("console", "formatting", "plan_display", "resuming", "training_json", "table"),
         "thread_count",
     },
-    "run_summary": {"console", "curve", "formatting", "progress", "run_json", "table"},
-    "run_training": {
-        *("autosave", "console", "held_file", "metrics", "prepare_training", "progress"),
-        *("run_summary", "signals"),
+    "training_summary": {
+        "console",
+        "terminal_curve",
+        "formatting",
+        "progress",
+        "training_json",
+        "table",
     },
-    "tried": {"did_you_mean", "options"},
-    "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "tried"},
+    "run_train": {
+        *("autosave", "console", "held_file", "metrics", "prepare_training", "progress"),
+        *("training_summary", "signals"),
+    },
+    "try_option": {"did_you_mean", "options"},
+    "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "try_option"},
     "sweep_options": {"hints"},
     "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options"},
-    "sweep_plan": {"formatting", "hints", "plan", "prepare_sweep", "run_json", "table"},
+    "sweep_plan": {
+        "formatting",
+        "hints",
+        "plan_display",
+        "prepare_sweep",
+        "training_json",
+        "table",
+    },
     "sweep_progress": {"console", "formatting", "progress", "table"},
     "sweep_summary": {"console", "formatting", "table"},
     "run_sweep": {
@@ -119,13 +133,13 @@ IN_CLI: dict[str, set[str]] = {
         *("sweep_summary", "table"),
     },
     "sample_output": {"console"},
-    "copies": {"console"},
+    "copies_of_corpus": {"console"},
     "choosing_samples": set(),
     "prime": {"console"},
-    "run_sampling": {
+    "run_sample": {
         *(
             "console",
-            "copies",
+            "copies_of_corpus",
             "prime",
             "sample_output",
             "surprisal_colours",
@@ -136,16 +150,16 @@ IN_CLI: dict[str, set[str]] = {
     },
     "per_character": {"console", "surprisal_colours"},
     "per_example": {"console", "table"},
-    "above": {"console", "exit_status", "formatting"},
+    "surprisal_alarm": {"console", "exit_status", "formatting"},
     "standard_input": {"console"},
     "score_summary": {"console", "formatting", "table"},
-    "score_parts": {"above", "console", "score_summary"},
+    "score_parts": {"surprisal_alarm", "console", "score_summary"},
     "share_scoring": set(),
     "text_to_score": set(),
-    "run_scoring": {
+    "run_eval": {
         *(
             "text_to_score",
-            "above",
+            "surprisal_alarm",
             "console",
             "output_file",
             "per_character",
@@ -159,33 +173,33 @@ IN_CLI: dict[str, set[str]] = {
     },
     "model_summary": {
         "console",
-        "curve",
+        "terminal_curve",
         "figure_file",
         "hints",
         "formatting",
-        "run_json",
+        "training_json",
         "table",
     },
     "output_file": {"options"},
     "figure_file": {"console", "output_file"},
     "texts_to_read": set(),
-    "run_embedding": {"console", "formatting", "output_file", "texts_to_read"},
-    "embed": {"console", "options", "run_embedding", "standard_input", "thread_count"},
-    "run_filling": {"console", "prime"},
-    "fill": {"console", "options", "run_filling", "thread_count"},
-    "reach_report": {"console", "curve", "table"},
+    "run_embed": {"console", "formatting", "output_file", "texts_to_read"},
+    "embed": {"console", "options", "run_embed", "standard_input", "thread_count"},
+    "run_fill": {"console", "prime"},
+    "fill": {"console", "options", "run_fill", "thread_count"},
+    "reach_report": {"console", "terminal_curve", "table"},
     "run_reach": {"console", "figure_file", "reach_report", "texts_to_read"},
     "reach": {
         *("console", "figure_file", "options", "run_reach", "standard_input", "thread_count"),
     },
     "sample": {
-        *("console", "figure_file", "options", "run_sampling", "shared_work", "thread_count"),
+        *("console", "figure_file", "options", "run_sample", "shared_work", "thread_count"),
     },
     "eval": {
-        *("console", "options", "run_scoring", "score_parts", "shared_work", "standard_input"),
+        *("console", "options", "run_eval", "score_parts", "shared_work", "standard_input"),
         "thread_count",
     },
-    "train": {"console", "launcher", "mpi", "options", "run_training", "thread_count"},
+    "train": {"console", "launcher", "mpi", "options", "run_train", "thread_count"},
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
     "slim": {"console", "options", "table", "thread_count"},
     "run_export": {"console", "output_file", "table"},
@@ -256,7 +270,7 @@ def test_dask_is_known_in_one_room_alone() -> None:
 
 def test_several_processes_are_known_in_one_place() -> None:
     knowing = [file for file in HOUSE.rglob("*.py") if "mpi4py" in imports(file)]
-    assert [file.name for file in knowing] == ["ranks.py"]
+    assert [file.name for file in knowing] == ["mpi_ranks.py"]
 
 
 def test_the_network_knows_numpy_and_nothing_else() -> None:
@@ -331,6 +345,6 @@ def test_numpy_comes_with_the_work_and_not_with_the_options() -> None:
         "reach",
         "export",
         "sweep",
-        "tried",
+        "try_option",
     ):
         assert "numpy" not in imports(CLI[name])

@@ -17,8 +17,8 @@ from charrnn.export import exported
 from charrnn.export.c_header import prefix_for
 from charrnn.export.options import ExportOptions
 from charrnn.model import Model
-from charrnn.network.grid import Grid
 from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Grid
 from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
 from tests.exporting import IDS, MODELS, model_of

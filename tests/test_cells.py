@@ -16,11 +16,11 @@ from charrnn.cost import memory_bytes
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
-from charrnn.network.grid import SETTLED_BITS, Grid, settles
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.layer import Layer
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.rounding import SETTLED_BITS, Grid, settles
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Window
 from charrnn.presets import fitted

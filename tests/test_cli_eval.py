@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.cli import run_scoring
+from charrnn.cli import run_eval
 from charrnn.cli.console import Console
-from charrnn.cli.run_scoring import ReadingBar
+from charrnn.cli.run_eval import ReadingBar
 from charrnn.corpus import corpus
 from charrnn.model import Model
 from charrnn.runs import load
@@ -310,7 +310,7 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch: pytest.MonkeyPatch, is_alone: bool, is_drawn: bool
 ) -> None:
     seen = Terminal()
-    monkeypatch.setattr(run_scoring, "SOON", 0.0)
+    monkeypatch.setattr(run_eval, "SOON", 0.0)
     monkeypatch.setattr(sys, "stderr", seen)
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", "xterm")

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from charrnn.cli import run_scoring
+from charrnn.cli import run_eval
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import ranking
@@ -62,7 +62,7 @@ def test_the_top_rows_are_the_first_of_all(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
     monkeypatch.setattr(ranking, "SPARE", 1)
-    monkeypatch.setattr(run_scoring, "AT_ONCE", 10)
+    monkeypatch.setattr(run_eval, "AT_ONCE", 10)
     write("\n".join(WORDS * 3 + ["qqq", "zz", "qqq"]))
     every = rows(well_trained, "text.txt", "--per-example", "--sort", sort)
     for top in (1, 3, 1000):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli import app
-from charrnn.cli import plan as plan_display
+from charrnn.cli import plan_display as plan_display
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.counts.markov import Baseline

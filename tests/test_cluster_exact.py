@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.scoring import sharing
+from charrnn.scoring import splitting
 from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
 from tests.corpora import NAMES
 from tests.program import Program, Result
@@ -40,7 +40,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     found = int(request.param)
     monkeypatch.setattr(sampling, "FIRST", found)
     monkeypatch.setattr(sampling, "MOST", found)
-    monkeypatch.setattr(sharing, "PIECE", found)
+    monkeypatch.setattr(splitting, "PIECE", found)
     return found
 
 
@@ -85,7 +85,7 @@ def test_so_it_is_while_workers_are_killed(
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
     killing.clear()
-    monkeypatch.setattr(sharing, "PIECE", 7)
+    monkeypatch.setattr(splitting, "PIECE", 7)
     one, others = alike(trained, some, "eval", "names.txt", "--per-example", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.cli.console import Output
-from charrnn.cli.curve import HEIGHT, LABEL, learning_curve, picture
+from charrnn.cli.terminal_curve import HEIGHT, LABEL, learning_curve, picture
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import record_of

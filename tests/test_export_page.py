@@ -20,8 +20,8 @@ from charrnn.export.html import filter_of
 from charrnn.export.js import asset
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
-from charrnn.network.grid import Grid
 from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Grid
 from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Vocabulary

@@ -22,8 +22,8 @@ from charrnn.errors import CharrnnError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.architecture import Architecture
-from charrnn.network.grid import UNIT
 from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import Score
 from charrnn.training.loop import Checkup, Done, Event, Step, TrainState
 

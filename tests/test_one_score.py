@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.network.grid import OFTEN, UNIT, settles
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.rounding import OFTEN, UNIT, settles
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring import chunk_reading

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from charrnn.counts.model import Counts
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.grid import UNIT, Array64
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters, initial
+from charrnn.network.rounding import UNIT, Array64
 from charrnn.prediction import mixing
 from charrnn.prediction.predictor import Predictor, Use, together
 from charrnn.sampling.sampler import SampleConfig, Sampler

@@ -18,8 +18,8 @@ from charrnn.cli.console import NARROW, Console, Output
 from charrnn.cli.progress import Pace
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.model_file import checkpoint
-from charrnn.network.grid import UNIT
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.rounding import UNIT
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings.training import TrainConfig

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from charrnn.analysis import reach
+from charrnn.analysis.gradient_norms import Walk
 from charrnn.analysis.reach import Reach, places, reach_of, spectral_radius, stretches
-from charrnn.analysis.walk import Walk
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS

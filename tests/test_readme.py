@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli.app import COMMANDS, load
-from charrnn.cli.plan import WORDS
+from charrnn.cli.plan_display import WORDS
 from charrnn.corpus.bundled import NAMES, path_of
 from tests.program import Program
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from charrnn.corpus.segmentation import Cut, cut
-from charrnn.network.grid import Array64
+from charrnn.network.rounding import Array64
 from charrnn.prediction.predictor import Steps
 from charrnn.sampling.redrawing import (
     ATTEMPTS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from charrnn.network import stepper
-from charrnn.network.grid import on_grid
+from charrnn.network.rounding import on_grid
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import Unfolded, Window
 from tests.speaking import babbler

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.analysis.walk import Walk
+from charrnn.analysis.gradient_norms import Walk
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
 from charrnn.network.parallel import Parallel

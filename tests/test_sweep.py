@@ -14,13 +14,13 @@ from charrnn import TrainConfig
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
 from charrnn.settings.sweeping import Seeds
-from charrnn.sweeping import grid, material, messages, result
+from charrnn.sweeping import grid, messages, result, shared_data
+from charrnn.sweeping.comparison import best_of, standings
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.forecast import alike, planned, seconds_of
 from charrnn.sweeping.grid import Grid, Trial, in_words, name_of
-from charrnn.sweeping.material import Material, Splits
 from charrnn.sweeping.result import Result
-from charrnn.sweeping.standings import best_of, standings
+from charrnn.sweeping.shared_data import Material, Splits
 from tests.corpora import WORDS
 
 SAFE = set(string.ascii_letters + string.digits + "=,-.")
@@ -176,7 +176,7 @@ def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
         calls.append(given)
         return corpora.load(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(material, "load", load)
+    monkeypatch.setattr(shared_data, "load", load)
     splits = Splits(Material((str(names),), names=("names.txt",)))
     assert splits.of(0) is splits.counted(0) is splits.of(0)
     assert splits.of(1).corpus.sources == ("names.txt",)

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.analysis.walk import Places, Walk
+from charrnn.analysis.gradient_norms import Places, Walk
 from charrnn.network.inputs import read_before, still_to_come
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Array, Parameters

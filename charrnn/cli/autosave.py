@@ -11,8 +11,8 @@ from charrnn.cli.metrics import Metrics
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.training.alone import ALONE, Ranks
 from charrnn.training.loop import Checkup, Event
+from charrnn.training.single_process import ALONE, Ranks
 
 OFTEN = 2.0  # seconds from save to save, at check-ups
 SELDOM = 60.0  # the same between them, or after a save that failed

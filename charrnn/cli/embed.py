@@ -96,6 +96,6 @@ def embed(options: Options) -> None:
     options.check()
     thread_count.prepare(1)
 
-    from charrnn.cli.run_embedding import run  # numpy comes with it, and must find the threads set
+    from charrnn.cli.run_embed import run  # numpy comes with it, and must find the threads set
 
     run(options, console)

@@ -275,6 +275,6 @@ def evaluate(options: Options) -> None:
         return
     useful = thread_count.prepare(options.workers)
 
-    from charrnn.cli.run_scoring import run  # numpy comes with it, and must find the threads set
+    from charrnn.cli.run_eval import run  # numpy comes with it, and must find the threads set
 
     run(options, useful, console)

@@ -65,6 +65,6 @@ def fill(options: Options) -> None:
     options.check()
     useful = thread_count.prepare(options.workers)
 
-    from charrnn.cli.run_filling import run  # numpy comes with it, and must find the threads set
+    from charrnn.cli.run_fill import run  # numpy comes with it, and must find the threads set
 
     run(options, useful, Console(options.quiet))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli.console import Console
-from charrnn.cli.curve import best_of, learning_curve
 from charrnn.cli.figure_file import FigureFile, names_of
 from charrnn.cli.formatting import (
     TOGETHER,
@@ -22,8 +21,9 @@ from charrnn.cli.formatting import (
     of_held_out,
 )
 from charrnn.cli.hints import option_for
-from charrnn.cli.run_json import corpus_json, in_order, settings_json
 from charrnn.cli.table import Entry, entries
+from charrnn.cli.terminal_curve import best_of, learning_curve
+from charrnn.cli.training_json import corpus_json, in_order, settings_json
 from charrnn.corpus.bundled import path_of
 from charrnn.counts.packing import packed_size
 from charrnn.display import figures

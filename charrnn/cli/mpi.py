@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from charrnn.cli import arriving_signals, launcher, streams
+from charrnn.cli import early_signals, launcher, streams
 from charrnn.cli.console import Console
 from charrnn.cli.error_messages import explain
 from charrnn.cli.exit_status import FAILURE, Fault
 from charrnn.errors import CharrnnError, DivergedError
 
 if TYPE_CHECKING:
-    from charrnn.training.ranks import MpiRanks
+    from charrnn.training.mpi_ranks import MpiRanks
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def joined() -> Iterator[MpiRanks]:
     """
     ranks = joined_ranks()
     if ranks.number:
-        for number in arriving_signals.ours():
+        for number in early_signals.ours():
             signal.signal(number, signal.SIG_IGN)
     try:
         yield ranks
@@ -45,7 +45,7 @@ def joined() -> Iterator[MpiRanks]:
 
 def joined_ranks() -> MpiRanks:
     """The same; CharrnnError where there is no MPI, or another one than that of mpiexec."""
-    from charrnn.training.ranks import join
+    from charrnn.training.mpi_ranks import join
 
     try:
         ranks = join()

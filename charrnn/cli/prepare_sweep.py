@@ -25,8 +25,8 @@ from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.folder import Options as Begun
 from charrnn.sweeping.forecast import Planned, planned, seconds_of
 from charrnn.sweeping.grid import Trial, in_words
-from charrnn.sweeping.material import Material, Split, Splits
 from charrnn.sweeping.one_run import Task
+from charrnn.sweeping.shared_data import Material, Split, Splits
 
 if TYPE_CHECKING:
     from charrnn.cli.sweep import Options

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from charrnn import memory
-from charrnn.cli import plan as words
+from charrnn.cli import plan_display as words
 from charrnn.cli import resuming, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.formatting import epochs_in_words
-from charrnn.cli.plan import PlanDisplay
-from charrnn.cli.run_json import in_order, plan_json, warnings_json
+from charrnn.cli.plan_display import PlanDisplay
 from charrnn.cli.table import Entry
+from charrnn.cli.training_json import in_order, plan_json, warnings_json
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.reading import Reading
 from charrnn.corpus.warnings import Warned, warnings
@@ -25,15 +25,15 @@ from charrnn.counts.markov import Baseline
 from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
-from charrnn.model_file.json_text import LARGEST
+from charrnn.model_file.metadata import LARGEST
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.training.alone import Ranks, check_can_be_shared
-from charrnn.training.inheritance import sized_like, sizes_of
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count
+from charrnn.training.single_process import Ranks, check_can_be_shared
+from charrnn.training.warm_start import sized_like, sizes_of
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from charrnn.analysis.reach import Reach
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Output
-from charrnn.cli.curve import Canvas, Line
 from charrnn.cli.table import Column, Table, entries
+from charrnn.cli.terminal_curve import Canvas, Line
 from charrnn.escaping import Visible, visible_line
 
 FIRST: Final = 22  # columns of the names of the rows

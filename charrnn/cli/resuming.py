@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli.hints import option_for
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.places import place_of
+from charrnn.corpus.file_locations import place_of
 from charrnn.errors import CorpusError, ResumeError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.presets import FOREVER, fitted
 from charrnn.settings.common import had_in_words
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.training.alone import Ranks
 from charrnn.training.loop import check_patience
+from charrnn.training.single_process import Ranks
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

@@ -21,11 +21,11 @@ from charrnn.cli.sweep_progress import SweepProgress
 from charrnn.cli.table import entries
 from charrnn.errors import ClusterError, ModelExistsError
 from charrnn.escaping import visible_line
+from charrnn.sweeping.comparison import best_of
 from charrnn.sweeping.folder import Folder
+from charrnn.sweeping.local_processes import Lost, Processes
 from charrnn.sweeping.one_run import Ended, Moved
-from charrnn.sweeping.processes import Lost, Processes
 from charrnn.sweeping.result import Result
-from charrnn.sweeping.standings import best_of
 
 if TYPE_CHECKING:
     from charrnn.cli.sweep import Options
@@ -127,7 +127,7 @@ def share_out(sweep: PreparedSweep, cluster: Cluster, options: Options, console:
     """Have the runs that are missing made by the workers of a cluster. A signal ends that at once,
     and the workers forget what they were at.
     """
-    from charrnn.sweeping.shared_out import shared_out
+    from charrnn.sweeping.dask_runs import shared_out
 
     def moved(event: Moved) -> None:
         screen.moved(event.name, event.share)

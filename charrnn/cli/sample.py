@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from charrnn.cli import options, shared_work, thread_count
 from charrnn.cli.console import Console
@@ -13,7 +13,7 @@ from charrnn.cli.options import check_exclusive, check_read_once, flag, group, l
 from charrnn.errors import SettingError
 from charrnn.settings.common import COUNT, DRAWING
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import Real, Several, Text, Whole, setting
+from charrnn.settings.fields import Several, Text, Whole, setting, settings_of
 from charrnn.settings.sampling import SampleConfig
 
 PRIME = "Prime"  # panels of help
@@ -57,6 +57,9 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 """
 
 
+ONE: Final = settings_of(SampleConfig)["temperature"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What may be typed after the name of the command."""
@@ -71,9 +74,8 @@ class Options:
     temperatures: tuple[float, ...] | None = like(
         SampleConfig,
         "temperature",
-        values=Several(Real(0, 1e6)),
-        about="Below 1 is more careful, above 1 bolder; 0 always takes the most likely character."
-        " Of several, each has -n samples.",
+        values=Several(ONE.values),
+        about=f"{ONE.about} Of several, each has -n samples.",
     )
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     first: int = setting(
@@ -214,6 +216,6 @@ def sample(options: Options) -> None:
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     useful = thread_count.prepare(options.workers)
 
-    from charrnn.cli.run_sampling import run  # numpy comes with it, and must find the threads set
+    from charrnn.cli.run_sample import run  # numpy comes with it, and must find the threads set
 
     run(options, useful, file, Console(options.quiet))

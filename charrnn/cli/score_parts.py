@@ -12,14 +12,14 @@ from dataclasses import asdict
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from charrnn.cli.above import Alarm
 from charrnn.cli.console import Console
 from charrnn.cli.score_summary import Summary, show
+from charrnn.cli.surprisal_alarm import Alarm
 from charrnn.corpus.reading import blocks
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError
 from charrnn.scoring.score import Score
-from charrnn.scoring.sharing import Extent
+from charrnn.scoring.splitting import Extent
 from charrnn.settings.corpus import Reading
 from charrnn.settings.part import Part
 

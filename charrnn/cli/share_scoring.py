@@ -11,7 +11,7 @@ from charrnn.cluster.scoring import ScoringJob, TextPiece, scored
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.model import Model
 from charrnn.scoring.origins import Origins
-from charrnn.scoring.sharing import whole_pieces
+from charrnn.scoring.splitting import whole_pieces
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:

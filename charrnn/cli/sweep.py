@@ -17,7 +17,7 @@ from charrnn.cli.options import (
     group,
     like,
 )
-from charrnn.cli.tried import values_tried
+from charrnn.cli.try_option import values_tried
 from charrnn.corpus.bundled import NAMES
 from charrnn.errors import SettingError
 from charrnn.settings.common import CORPUS, LEARNING

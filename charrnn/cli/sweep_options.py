@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.hints import option_for
-from charrnn.corpus.places import place_of
+from charrnn.corpus.file_locations import place_of
 from charrnn.errors import ResumeError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import settings_of

@@ -8,10 +8,10 @@ from typing import Any
 
 from charrnn.cli.formatting import bytes_in_words, clock, count
 from charrnn.cli.hints import option_for
-from charrnn.cli.plan import best_in_words, corpus_in_words, part_in_words
+from charrnn.cli.plan_display import best_in_words, corpus_in_words, part_in_words
 from charrnn.cli.prepare_sweep import PreparedSweep
-from charrnn.cli.run_json import corpus_json, in_order, warnings_json
 from charrnn.cli.table import Entry
+from charrnn.cli.training_json import corpus_json, in_order, warnings_json
 from charrnn.counts.markov import Baseline
 from charrnn.sweeping.forecast import alike
 from charrnn.sweeping.grid import value_in_words

@@ -13,8 +13,8 @@ from charrnn.cli.formatting import bits, clock
 from charrnn.cli.table import Column, Table
 from charrnn.errors import CharrnnError
 from charrnn.escaping import Visible, joined, visible_line
+from charrnn.sweeping.comparison import Standing, best_of, standings
 from charrnn.sweeping.result import Result
-from charrnn.sweeping.standings import Standing, best_of, standings
 
 COLUMNS = (
     Column("held-out", 10),

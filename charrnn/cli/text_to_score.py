@@ -9,11 +9,11 @@ from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.sources import name_of
+from charrnn.corpus.sources import PACKED, name_of
 from charrnn.model import Model
 from charrnn.scoring import texts
 from charrnn.scoring.origins import Origins
-from charrnn.scoring.sharing import Extent, pieces_within, span_of
+from charrnn.scoring.splitting import Extent, pieces_within, span_of
 from charrnn.settings.part import Part
 from charrnn.vocabulary import Codes
 
@@ -48,7 +48,7 @@ def the_text(options: Options, model: Model, corpus: Corpus | None, origins: Ori
 
 def size_of(sources: Sequence[str]) -> int | None:
     """The bytes of these files; None where one of them is a stream, or packed."""
-    packed = (".gz", ".xz", ".bz2")
+    packed = tuple(suffix for suffix, _ in PACKED.values())
     if any(not os.path.isfile(source) or source.endswith(packed) for source in sources):
         return None
     return sum(os.path.getsize(source) for source in sources)

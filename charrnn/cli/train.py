@@ -160,12 +160,12 @@ def train(options: Options) -> None:
 
     # numpy comes with these, and must find the threads set
     if not options.mpi:
-        from charrnn.cli.run_training import run
+        from charrnn.cli.run_train import run
 
         run(options, useful, Console(options.quiet))
         return
     from charrnn.cli.mpi import joined
-    from charrnn.cli.run_training import assist, run
+    from charrnn.cli.run_train import assist, run
 
     with joined() as ranks:
         if ranks.number:

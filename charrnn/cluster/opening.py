@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from charrnn.cluster import preflight
+from charrnn.cluster import scheduler_check
 from charrnn.cluster.local import local_cluster
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import MissingPackageError, SettingError
@@ -60,8 +60,8 @@ def open_cluster(
 @contextmanager
 def _elsewhere(scheduler: str) -> Iterator[str]:
     """The address of a scheduler that is one."""
-    address = preflight.address_of(scheduler)
-    preflight.check(address)
+    address = scheduler_check.address_of(scheduler)
+    scheduler_check.check(address)
     yield address
 
 

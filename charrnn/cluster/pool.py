@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
-from charrnn.cluster import likeness, task
+from charrnn.cluster import task, worker_check
 from charrnn.errors import CharrnnError, ClusterError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Cluster:
         self._client = client
         self._address = address
         self._say = say
-        self._mine = replace(likeness.here(), threads=1)
+        self._mine = replace(worker_check.here(), threads=1)
         self._topic = f"charrnn-{uuid4().hex}"
         self._told: SimpleQueue[Message] = SimpleQueue()
         self._listener: Callable[[Message], None] | None = None
@@ -64,13 +64,13 @@ class Cluster:
         while not self._count():
             self._look_around()
             time.sleep(OFTEN)
-        found = self._spoken(lambda: self._client.run(likeness.here, on_error="return"))
+        found = self._spoken(lambda: self._client.run(worker_check.here, on_error="return"))
         for worker, its in found.items():
-            if isinstance(its, likeness.Likeness):
+            if isinstance(its, worker_check.Likeness):
                 self._mine.check(its, worker)
             else:
                 raise ClusterError(
-                    f"worker {worker} cannot import this charrnn: {its}", likeness.THE_SAME
+                    f"worker {worker} cannot import this charrnn: {its}", worker_check.THE_SAME
                 )
 
     @property

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.cluster.pool import Cluster
-from charrnn.cluster.prepared import prepared
 from charrnn.cluster.task import check_wanted
+from charrnn.cluster.worker_cache import prepared
 from charrnn.model import Model
 from charrnn.prediction.predictor import together
 from charrnn.sampling.redrawing import IN_VAIN, Wishes, redrawn

@@ -15,8 +15,8 @@ from uuid import uuid4
 import numpy as np
 
 from charrnn.cluster.pool import Cluster
-from charrnn.cluster.prepared import prepared
 from charrnn.cluster.task import check_wanted
+from charrnn.cluster.worker_cache import prepared
 from charrnn.model import Model
 from charrnn.prediction.predictor import Predictor, together
 from charrnn.scoring.mixed_scorer import scorer_of

@@ -25,7 +25,7 @@ from charrnn.errors import CharrnnError
 if TYPE_CHECKING:
     from distributed import Worker
 
-    from charrnn.cluster.likeness import Likeness
+    from charrnn.cluster.worker_check import Likeness
 
 OFTEN: Final = 0.2  # seconds between two looks
 DEPTH: Final = 20  # calls of a traceback that are sent
@@ -94,7 +94,7 @@ def run(
     """What ``function`` makes of a pickled piece, on a worker that is like the client."""
     from distributed import get_worker
 
-    from charrnn.cluster.likeness import here
+    from charrnn.cluster.worker_check import here
 
     worker, piece = get_worker(), pickle.loads(packed)
     client.check(here(), worker.address)

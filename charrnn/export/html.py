@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 
 from charrnn.escaping import STEERING
-from charrnn.export.baking import baked
 from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
 from charrnn.export.options import ExportOptions
+from charrnn.export.weight_encoding import baked
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.random_stream import keys_of_texts
 from charrnn.scoring import surprisal_bands

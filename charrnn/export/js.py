@@ -12,9 +12,9 @@ import base64
 import json
 from importlib.resources import files
 
-from charrnn.export.baking import baked
 from charrnn.export.known import check_known
 from charrnn.export.options import ExportOptions
+from charrnn.export.weight_encoding import baked
 from charrnn.model_file.checkpoint import Trained
 
 # A cell and a head of the engine are a function each in assets/network.js, and a name here.

@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.filling.pattern import Automaton, Pattern, Symbols
 from charrnn.filling.reading import NextSymbols, log_sum
-from charrnn.network.grid import Array64
+from charrnn.network.rounding import Array64
 from charrnn.vocabulary import END
 
 WIDTHS: Final = (256, 2048, 16384)  # beginnings that are kept, in one try after the other

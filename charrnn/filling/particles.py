@@ -17,7 +17,7 @@ import numpy as np
 from charrnn.filling.exact import Fillings
 from charrnn.filling.pattern import Pattern, Run, Symbols
 from charrnn.filling.reading import NextSymbols, log_sum
-from charrnn.network.grid import Array64
+from charrnn.network.rounding import Array64
 from charrnn.sampling import random_stream
 from charrnn.vocabulary import END, UNKNOWN
 

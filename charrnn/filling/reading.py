@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from charrnn.filling.pattern import Pattern, Symbols
-from charrnn.network.grid import Array64
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.rounding import Array64
 from charrnn.network.softmax import normalise
 from charrnn.prediction.predictor import Predictor, State, predictor_of
 from charrnn.vocabulary import UNKNOWN

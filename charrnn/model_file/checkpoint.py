@@ -19,7 +19,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.places import NOWHERE, place_of, seen_from
+from charrnn.corpus.file_locations import NOWHERE, place_of, seen_from
 from charrnn.counts.packing import pack
 from charrnn.errors import ResumeError
 from charrnn.model_file import arrays as names_of

@@ -5,8 +5,8 @@ what was saved, or an error. Nothing is unpickled or unpacked, and no array is m
 file was seen to hold it.
 
     npz           what each byte of the file is      reader        the strict reading
-    facts         the JSON text                      recognition   is it ours at all?
-    replacement   a file is written whole            members       the members of any ZIP
+    metadata      the JSON text, and the format      recognition   is it ours at all?
+    replacement   a file is written whole            zip_members   the members of any ZIP
                                                      diagnosis     words for what is wrong
 
 Later formats keep the beginning, the first member, so that we do not call them damaged.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from charrnn.errors import ModelFileError, SaveError
 from charrnn.model_file import npz
-from charrnn.model_file.json_text import JSON, LARGEST, compose, parse
+from charrnn.model_file.metadata import JSON, LARGEST, compose, parse
 from charrnn.model_file.npz import Layout, Spec
 from charrnn.model_file.reader import Archive, Expected, Reader
 from charrnn.model_file.recognition import open_regular

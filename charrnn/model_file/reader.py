@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import DamagedModelError, ModelFileError, NewerModelError
-from charrnn.model_file import diagnosis, json_text, npz, recognition
-from charrnn.model_file.json_text import JSON, Document
+from charrnn.model_file import diagnosis, metadata, npz, recognition
+from charrnn.model_file.metadata import JSON, Document
 from charrnn.model_file.npz import Layout, Member, Spec
 from charrnn.model_file.zip_members import End, bytes_at, walk
 
@@ -87,7 +87,7 @@ class Reader:
             raise self.damaged(f"it does not begin with {npz.JSON_MEMBER}")
         if not first.stored:
             raise self.damaged(f"{first.name} is compressed or encrypted, and should be neither")
-        if first.size > min(self.size, json_text.LARGEST):
+        if first.size > min(self.size, metadata.LARGEST):
             raise self.damaged(f"{first.name} has {first.size:,} bytes, the file {self.size:,}")
         text = bytes_at(self.file, first.content_at, first.size)
         if zlib.crc32(text) != first.checksum:
@@ -97,8 +97,8 @@ class Reader:
     def document(self, text: bytes) -> Document:
         """What the text says; it may be of any format up to ours."""
         try:
-            return json_text.parse(text)
-        except json_text.NewerFormatError as error:
+            return metadata.parse(text)
+        except metadata.NewerFormatError as error:
             raise NewerModelError(
                 f"{self.path} was written by a newer charrnn",
                 "Update this one.",

@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import CorpusConfig
-from charrnn.corpus.places import NOWHERE, found
+from charrnn.corpus.file_locations import NOWHERE, found
 from charrnn.corpus.reading import Reading
-from charrnn.model_file.json_text import FORMAT, Document
+from charrnn.model_file.metadata import FORMAT, Document
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.places import reached_from
+from charrnn.corpus.file_locations import reached_from
 from charrnn.counts.packing import unpack
 from charrnn.errors import DamagedModelError, SettingError
 from charrnn.model_file import arrays as names_of
 from charrnn.model_file.arrays import COUNTED, named
 from charrnn.model_file.container import Spec
-from charrnn.model_file.json_text import Document
+from charrnn.model_file.metadata import Document
 from charrnn.model_file.schema import Contents, checked
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.cells import Cell
-from charrnn.network.grid import SETTLED, snap
 from charrnn.network.matmul import Product
 from charrnn.network.parameters import Array
+from charrnn.network.rounding import SETTLED, snap
 
 Starts = Sequence[Sequence[int]]  # for each step, some lanes
 

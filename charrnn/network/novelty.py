@@ -12,8 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
+from charrnn.network.rounding import Array64, in_units
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 

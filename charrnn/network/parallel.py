@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.grid import Grid
 from charrnn.network.parameters import Array, Parameters
+from charrnn.network.rounding import Grid
 from charrnn.network.thread_pool import Threads
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.network.grid import SETTLED, Array64, Grid, settles, snap
 from charrnn.network.inputs import INPUTS
 from charrnn.network.parameters import Integers, Parameters
+from charrnn.network.rounding import SETTLED, Array64, Grid, settles, snap
 from charrnn.network.thread_pool import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.grid import Grid
 from charrnn.network.inputs import INPUTS
 from charrnn.network.layer import Layer, Starts, rows_of
 from charrnn.network.parameters import Array, Integers, Parameters
 from charrnn.network.readout import Readout
+from charrnn.network.rounding import Grid
 from charrnn.vocabulary import END
 
 State = list[Array]  # (B, H) for each of the architecture's states

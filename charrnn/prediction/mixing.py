@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.network.grid import Array64
+from charrnn.network.rounding import Array64
 
 MOST_ROOTS: Final = 500  # symbols
 LEAST: Final = 1e-300  # added to what several networks think possible, so that it has a logarithm

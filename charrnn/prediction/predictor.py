@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from charrnn.counts.model import Counts
 from charrnn.errors import ModelFileError
-from charrnn.network.grid import Array64
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
+from charrnn.network.rounding import Array64
 from charrnn.network.stepper import NONE, InputCounts, Stepper
 from charrnn.prediction.mixing import check_mixable, mean_of, with_counts
 from charrnn.vocabulary import Vocabulary

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.grid import Array64
 from charrnn.network.parameters import Integers
+from charrnn.network.rounding import Array64
 from charrnn.network.softmax import normalise, set_aside
 from charrnn.vocabulary import UNKNOWN
 

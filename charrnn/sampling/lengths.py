@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.novelty import add_novelty
+from charrnn.network.rounding import Array64, in_units
 from charrnn.network.softmax import normalise, set_aside
 from charrnn.network.stepper import State, Stepper
 from charrnn.prediction.predictor import Steps

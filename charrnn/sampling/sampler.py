@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
-from charrnn.network.grid import Array64, in_units
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Integers
+from charrnn.network.rounding import Array64, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.prediction.predictor import Predictor, State, predictor_of
 from charrnn.sampling import random_stream

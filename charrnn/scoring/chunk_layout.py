@@ -21,8 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.grid import OFTEN
 from charrnn.network.inputs import read_before, still_to_come
+from charrnn.network.rounding import OFTEN
 from charrnn.network.unfolded import Window
 from charrnn.vocabulary import END, Ids
 

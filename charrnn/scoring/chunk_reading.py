@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.exact_readout import ExactReadout
-from charrnn.network.grid import Grid
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.matmul import SMALL
 from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array
+from charrnn.network.rounding import Grid
 from charrnn.network.unfolded import State
 from charrnn.scoring.chunk_layout import STEPS, Chunks, Places, Text, windows
 from charrnn.vocabulary import END, UNKNOWN

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.network.grid import UNIT
+from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import Score, sum_of_units, sums_of_units, tallies, tally
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 

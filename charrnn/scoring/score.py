@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.network.grid import UNIT
+from charrnn.network.rounding import UNIT
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 
 NATS_IN_A_BIT: Final = math.log(2)

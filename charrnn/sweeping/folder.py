@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.corpus.bundled import path_of
-from charrnn.corpus.places import place_of, reached_from, seen_from
+from charrnn.corpus.file_locations import place_of, reached_from, seen_from
 from charrnn.errors import CharrnnError, ModelBusyError, ModelExistsError, ResumeError, SaveError
 from charrnn.model_file import replacement
 from charrnn.model_file.lock import locked

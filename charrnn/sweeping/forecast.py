@@ -14,8 +14,8 @@ from charrnn.cost import Plan, characters_per_second, plan
 from charrnn.presets import fitted
 from charrnn.settings.training import Fitted
 from charrnn.sweeping.grid import Grid, in_words
-from charrnn.sweeping.material import Splits
 from charrnn.sweeping.one_run import config_of
+from charrnn.sweeping.shared_data import Splits
 
 TRIED = 8  # networks whose speed is measured, at most
 OF_SIZE = (  # what a step takes depends on these

@@ -22,9 +22,8 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Trial
-from charrnn.sweeping.material import Split, Splits
 from charrnn.sweeping.result import Result, failed
-from charrnn.training.inheritance import sized_like
+from charrnn.sweeping.shared_data import Split, Splits
 from charrnn.training.loop import Checkup, Done, Event, progress
 from charrnn.training.members import (
     check_together,
@@ -33,6 +32,7 @@ from charrnn.training.members import (
     text_to_count,
     train_all,
 )
+from charrnn.training.warm_start import sized_like
 
 OFTEN, SELDOM = 10.0, 60.0  # seconds from save to save, at check-ups and at any step
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a file in all, and from look to look

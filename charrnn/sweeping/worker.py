@@ -70,8 +70,8 @@ def work(
     """Make one run after the other, until no more are asked for."""
     from charrnn.sweeping import messages
     from charrnn.sweeping.grid import Trial
-    from charrnn.sweeping.material import Splits, material_of
     from charrnn.sweeping.one_run import Ended, Task, learned
+    from charrnn.sweeping.shared_data import Splits, material_of
 
     splits: Splits | None = None
     while (message := inbox.get()) is not None and not stop.is_set():

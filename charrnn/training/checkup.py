@@ -9,7 +9,7 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Fitted
-from charrnn.training.alone import ALONE, Ranks
+from charrnn.training.single_process import ALONE, Ranks
 
 SHARE = 0.1  # symbols examined for each one that is trained on between two check-ups
 MINIMUM = 1 << 14

@@ -27,14 +27,14 @@ from charrnn.network.unfolded import State, Window
 from charrnn.scoring.scorer import Score
 from charrnn.seeding import WEIGHTS
 from charrnn.settings.training import Ending, Fitted, ending
-from charrnn.training.alone import ALONE, Ranks
 from charrnn.training.batches import Epoch
 from charrnn.training.checkup import Validator
-from charrnn.training.inheritance import inherited
 from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.schedules import rate
+from charrnn.training.single_process import ALONE, Ranks
 from charrnn.training.stopwatch import Stopwatch
+from charrnn.training.warm_start import inherited
 
 BLOCK = 1 << 22  # symbols counted at a time
 USUAL_LR = 0.002

@@ -31,9 +31,9 @@ from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
-from charrnn.training.alone import ALONE, Ranks
 from charrnn.training.checkup import AT_ONCE, SHARE, part_of
 from charrnn.training.loop import Checkup, Done, Event, Step, TrainState, ended, start, train
+from charrnn.training.single_process import ALONE, Ranks
 from charrnn.vocabulary import UNKNOWN, Ids
 
 COUNTED = 10_000_000  # symbols that are kept to be counted, at most

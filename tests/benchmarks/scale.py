@@ -24,7 +24,7 @@ from charrnn.model import Model
 from charrnn.runs import train
 from charrnn.sampling.sampler import SampleConfig
 from charrnn.scoring.score import Score
-from charrnn.scoring.sharing import PIECE, whole_pieces
+from charrnn.scoring.splitting import PIECE, whole_pieces
 from charrnn.scoring.texts import codes_in
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import TrainConfig

@@ -20,8 +20,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from charrnn.network.grid import Array64
     from charrnn.network.parameters import Array, Integers, Parameters
+    from charrnn.network.rounding import Array64
 
 # name -> where it is found
 HEADS = {

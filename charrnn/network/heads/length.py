@@ -26,9 +26,9 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.network.grid import Array64
 from charrnn.network.heads import Head, Lengths
 from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.rounding import Array64
 from charrnn.vocabulary import END
 
 PARTS: Final = 8  # M

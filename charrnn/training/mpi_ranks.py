@@ -28,7 +28,7 @@ from charrnn.network.parallel import Parallel, useful_workers
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
-from charrnn.training.alone import DismissedError, Learning, Ranks
+from charrnn.training.single_process import DismissedError, Learning, Ranks
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
-from charrnn.cli.curve import best_of, learning_curve
 from charrnn.cli.formatting import clock, count, counted, epochs_in_words, of_bits, of_held_out
 from charrnn.cli.progress import Pace
-from charrnn.cli.run_json import corpus_json, in_order, warnings_json
 from charrnn.cli.table import Entry, entries
+from charrnn.cli.terminal_curve import best_of, learning_curve
+from charrnn.cli.training_json import corpus_json, in_order, warnings_json
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.sources import INHERITED
 from charrnn.corpus.warnings import Warned

@@ -24,9 +24,9 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 
 from charrnn.sweeping import messages
-from charrnn.sweeping.material import Material
 from charrnn.sweeping.one_run import Ended, Moved, Task
 from charrnn.sweeping.result import failed, from_json
+from charrnn.sweeping.shared_data import Material
 from charrnn.sweeping.worker import heard
 
 TICK = 0.1  # seconds after which whoever watches may look at something else

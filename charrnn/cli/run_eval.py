@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.cli import thread_count
-from charrnn.cli.above import Alarm
 from charrnn.cli.console import Console
 from charrnn.cli.output_file import check_may_be_replaced
 from charrnn.cli.per_character import heat_map
@@ -19,6 +18,7 @@ from charrnn.cli.per_example import ExampleRows
 from charrnn.cli.score_parts import part_json
 from charrnn.cli.score_summary import TOGETHER, Summary, show
 from charrnn.cli.shared_work import cluster_for
+from charrnn.cli.surprisal_alarm import Alarm
 from charrnn.cli.text_to_score import Text, part_of, the_text
 from charrnn.corpus.sources import name_of
 from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
@@ -35,7 +35,7 @@ from charrnn.scoring.mixed_scorer import parts_of, scorer_of
 from charrnn.scoring.origins import Counted, Origins, Several
 from charrnn.scoring.pieces import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces
 from charrnn.scoring.score import bytes_of
-from charrnn.scoring.sharing import extent_of
+from charrnn.scoring.splitting import extent_of
 
 if TYPE_CHECKING:
     from charrnn.cli.eval import Options

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from charrnn.cluster.prepared import prepared
 from charrnn.cluster.task import check_wanted, report
+from charrnn.cluster.worker_cache import prepared
 from charrnn.corpus.bundled import path_of
 from charrnn.model_file import replacement
-from charrnn.sweeping.material import Material, Split, Splits
 from charrnn.sweeping.one_run import Ended, Moved, Task, learned
 from charrnn.sweeping.result import Result, failed
+from charrnn.sweeping.shared_data import Material, Split, Splits
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.grid import Array64, Grid
 from charrnn.network.parameters import Array, Parameters
+from charrnn.network.rounding import Array64, Grid
 
 Wholes = NDArray[np.signedinteger[Any]]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from charrnn.cli.console import Console
-from charrnn.cli.curve import best_of
 from charrnn.cli.formatting import TOGETHER, bits, bytes_in_words, clock, count, counted
 from charrnn.cli.hints import option_for
 from charrnn.cli.table import Entry, entries
+from charrnn.cli.terminal_curve import best_of
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.warnings import Warned
 from charrnn.cost import FEWEST_STEPS, Plan

@@ -20,20 +20,20 @@ from charrnn.cli.held_file import model_file_held
 from charrnn.cli.metrics import Metrics
 from charrnn.cli.prepare_training import PreparedRun, prepared
 from charrnn.cli.progress import Progress
-from charrnn.cli.run_summary import Outcome, say_what_next, show
 from charrnn.cli.signals import Stop
+from charrnn.cli.training_summary import Outcome, say_what_next, show
 from charrnn.corpus.corpus import CorpusConfig
 from charrnn.errors import CharrnnError, DivergedError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.scoring.score import Score
 from charrnn.settings.training import Ending
-from charrnn.training.alone import ALONE, DismissedError, Ranks
 from charrnn.training.loop import Done, Event
 from charrnn.training.members import scores_of_best, train_all
+from charrnn.training.single_process import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options
-    from charrnn.training.ranks import MpiRanks
+    from charrnn.training.mpi_ranks import MpiRanks
 
 
 def run(options: Options, workers: int, console: Console, ranks: Ranks = ALONE) -> None:

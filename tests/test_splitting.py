@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
-from charrnn.scoring import sharing
-from charrnn.scoring.sharing import extent_of, span_of, whole_pieces
+from charrnn.scoring import splitting
+from charrnn.scoring.splitting import extent_of, span_of, whole_pieces
 from charrnn.settings.part import Part
 from charrnn.vocabulary import Codes
 from tests.corpora import NAMES
@@ -51,7 +51,7 @@ def test_parts_follow_each_other_and_are_of_about_one_size(pieces: int, of: int)
 
 
 def test_an_example_that_no_memory_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "LONGEST", 100)
+    monkeypatch.setattr(splitting, "LONGEST", 100)
     blocks = (np.zeros(30, np.uint32) for _ in range(10))
     with pytest.raises(CorpusError, match="more than 100 characters"):
         list(whole_pieces(blocks, 5))
@@ -65,7 +65,7 @@ def test_a_text_is_known_by_what_stands_in_it() -> None:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text is cut into many pieces, short as it is."""
-    monkeypatch.setattr(sharing, "PIECE", 20)
+    monkeypatch.setattr(splitting, "PIECE", 20)
 
 
 def without_time(found: dict[str, Any]) -> dict[str, Any]:

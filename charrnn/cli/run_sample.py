@@ -23,7 +23,7 @@ from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler, rando
 
 if TYPE_CHECKING:
     from charrnn.cli.choosing_samples import Wanted
-    from charrnn.cli.copies import Copies
+    from charrnn.cli.copies_of_corpus import Copies
     from charrnn.cli.figure_file import FigureFile
     from charrnn.cli.sample import Options
     from charrnn.cluster.pool import Cluster
@@ -156,7 +156,7 @@ def copies_of(options: Options, model: Model, console: Console) -> Copies | None
     """What counts samples that are none of its own, where somebody is to be told."""
     if console.quiet or options.novel or not model.corpus.sources:
         return None
-    from charrnn.cli.copies import Copies, is_at_hand
+    from charrnn.cli.copies_of_corpus import Copies, is_at_hand
 
     return Copies(model) if is_at_hand(model) else None
 
