@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from charrnn.cli import options, shared_work, thread_count
 from charrnn.cli.console import Console
@@ -14,7 +14,7 @@ from charrnn.errors import SettingError
 from charrnn.settings.common import COUNT, DRAWING
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import Several, Text, Whole, setting, settings_of
-from charrnn.settings.sampling import SampleConfig
+from charrnn.settings.sampling import TEMPERATURE, SampleConfig
 
 PRIME = "Prime"  # panels of help
 AGAIN = "Drawing again"
@@ -57,9 +57,6 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 """
 
 
-ONE: Final = settings_of(SampleConfig)["temperature"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What may be typed after the name of the command."""
@@ -74,8 +71,8 @@ class Options:
     temperatures: tuple[float, ...] | None = like(
         SampleConfig,
         "temperature",
-        values=Several(ONE.values),
-        about=f"{ONE.about} Of several, each has -n samples.",
+        values=Several(TEMPERATURE),
+        about=f"{settings_of(SampleConfig)['temperature'].about} Of several, each has -n samples.",
     )
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     first: int = setting(

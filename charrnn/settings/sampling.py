@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from charrnn.settings.common import DRAWING, MANY, SEED
 from charrnn.settings.fields import Checked, Real, setting
 
+TEMPERATURE = Real(0, 1e6)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SampleConfig(Checked):
     """How to draw."""
 
     temperature: float = setting(
-        Real(0, 1e6),
+        TEMPERATURE,
         "Below 1 is more careful, above 1 bolder; 0 always takes the most likely character.",
         panel=DRAWING,
         default=1.0,
