@@ -46,7 +46,7 @@ def sweep(
     cores. Whoever stops asking stops them, saved; ``resume`` makes what is missing.
     """
     there = Folder(Path(folder))
-    wanted = grid.checked({name: list(values) for name, values in tried.items()}, list(seeds))
+    wanted = grid.checked(tried, seeds)
     files, given = files_or_texts(texts)
     learning = changed(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
@@ -83,6 +83,7 @@ def _results(
     with folder.held():
         if resume:
             folder.read_rows()
+            folder.forget_lost()
         else:
             folder.check_free(options.grid)
         folder.write_options(options)

@@ -281,6 +281,22 @@ def test_half_a_row_is_survived(program: Program) -> None:
     assert (program / "sweep/lr=0.01,seed=1.npz").read_bytes() == model
 
 
+def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
+    program: Program,
+) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    first, second = (program / f"sweep/lr=0.01,seed={seed}.npz" for seed in (0, 1))
+    whole = second.read_bytes()
+    second.unlink()
+    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    assert second.read_bytes() == whole
+    for other, said in ((whole[:1000], "is damaged"), (first.read_bytes(), "other settings")):
+        second.write_bytes(other)
+        ran = program.run("sweep", "--resume", "-o", "sweep")
+        assert (ran.status, said in ran.err, "Take the file away" in ran.err) == (1, True, True)
+        assert second.read_bytes() == other
+
+
 def test_it_goes_on_from_another_folder_with_the_corpus_moved(program: Program) -> None:
     program.run("sweep", "names.txt", *QUICK, *TWO).says()
     (program / "sweep/sweep.jsonl").unlink()

@@ -136,6 +136,10 @@ def test_what_is_above_is_added_up_too(trained: Program) -> None:
 def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) -> None:
     names = parts(trained, "names.txt", of=3)
     missing = "these parts are missing: 2/3"
+    alone = "--add and --model exclude each other"
+    trained.refuses(
+        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="stands in"
+    )
     trained.refuses("eval", "--add", names[0], names[2], what=missing, hint="Score them")
     twice = "part 1 is there twice, in 1.json too"
     trained.refuses("eval", "--add", *names, names[0], what=twice, hint="Add up parts of one text")

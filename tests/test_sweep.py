@@ -18,7 +18,7 @@ from charrnn.sweeping import grid, messages, result, shared_data
 from charrnn.sweeping.comparison import best_of, standings
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.forecast import alike, planned, seconds_of
-from charrnn.sweeping.grid import Grid, Trial, in_words, name_of
+from charrnn.sweeping.grid import Grid, Trial, checked, in_words, name_of
 from charrnn.sweeping.result import Result
 from charrnn.sweeping.shared_data import Material, Splits
 from tests.corpora import WORDS
@@ -275,3 +275,9 @@ def test_a_sweep_from_python_refuses_what_it_cannot_do_before_it_begins(tmp_path
     with pytest.raises(SettingError, match="nothing is held out"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, holdout=0.0)
     assert (tmp_path / "hidden=3,seed=0.npz").read_text() == "mine"
+
+
+def test_one_value_by_itself_is_no_list() -> None:
+    for tried, seeds in (({"hidden": 4}, (0,)), ({"hidden": [4]}, 3), ({"cell": "gru"}, (0,))):
+        with pytest.raises(SettingError, match="is one value"):
+            checked(tried, seeds)

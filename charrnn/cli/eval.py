@@ -86,8 +86,9 @@ class Options:
     )
     part: Part | None = setting(
         Parts(),
-        "Score one of N parts of the text, all of about one size, as one of N jobs: with --json,"
-        " --add adds up what they write.",
+        "Score one of N parts of the text, as one of N jobs: with --json, --add adds up what they"
+        " write. It is cut every quarter of a million characters, where an example ends: of fewer,"
+        " one part has all.",
         panel=SHARING,
         default_in_words="all of it",
     )
@@ -232,6 +233,10 @@ class Options:
         if self.add:
             beside = {**vars(self), "add": None, "sources": None, "models": None}
             beside |= {"as_json": None, "quiet": None, "workers": None}
+            named = settings_of(type(self))["models"]
+            untyped = named.default, (Path(os.environ.get(named.variable, "")),)
+            if self.models not in untyped:
+                beside["models"] = self.models
             for name, value in beside.items():
                 if value:
                     one = settings_of(type(self)).get(name)

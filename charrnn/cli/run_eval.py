@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace as changed
 from itertools import chain, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -104,6 +105,9 @@ def run(options: Options, workers: int, console: Console) -> None:
     if options.part is not None:
         extent = extent_of(the_text(options, model, corpus, Several()).codes)
         text = part_of(text, extent, options.part, noted)
+        if not options.as_json:
+            part = f"part {options.part.number:,} of {options.part.of:,}"
+            text = changed(text, name=f"{part} of {text.name}")
     asked = predictors(options, models, console)
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, one.ends)

@@ -45,6 +45,7 @@ def run(
             if not options.dry_run:
                 stack.enter_context(folder.held())
             folder.read_rows()
+            folder.forget_lost()
         cluster = None
         if not options.dry_run:
             workers = cluster_for(options.processes, options.scheduler, console)

@@ -117,10 +117,13 @@ def _stop(number: int, frame: FrameType | None) -> None:
 def _would_be_lost(frame: FrameType | None) -> bool:
     """Whether an exception in this frame may never reach us, or would leave a file behind."""
     while frame is not None:
-        name = os.path.basename(frame.f_code.co_filename)
-        if name in SWALLOWING or (name, frame.f_code.co_name) in IN_ONE_GO:
-            return True
-        if frame.f_code.co_name == "__del__":
+        code = frame.f_code
+        name = os.path.basename(code.co_filename)
+        if name == "contextlib.py":  # on the way into such a function, or out of it
+            entered = getattr(frame.f_locals.get("self"), "gen", None)
+            code = getattr(entered, "gi_code", code)
+        place = os.path.basename(code.co_filename), code.co_name
+        if name in SWALLOWING or place in IN_ONE_GO or code.co_name == "__del__":
             return True
         frame = frame.f_back
     return False

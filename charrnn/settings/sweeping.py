@@ -27,7 +27,9 @@ class Seeds:
     """Seeds, and ranges of them, with commas between."""
 
     metavar: str = "N-N"
-    allowed: str = "seeds such as 0-4 or 1,5,7"
+    allowed: str = (
+        f"seeds such as 0-4 or 1,5,7: each of them once, from low to high, {MOST:,} at most"
+    )
 
     def plain(self, value: Any) -> tuple[int, ...]:
         if not isinstance(value, tuple) or not value:

@@ -17,8 +17,15 @@ from typing import Any
 
 from charrnn.corpus.bundled import path_of
 from charrnn.corpus.file_locations import place_of, reached_from, seen_from
-from charrnn.errors import CharrnnError, ModelBusyError, ModelExistsError, ResumeError, SaveError
-from charrnn.model_file import replacement
+from charrnn.errors import (
+    CharrnnError,
+    ModelBusyError,
+    ModelExistsError,
+    ModelFileError,
+    ResumeError,
+    SaveError,
+)
+from charrnn.model_file import checkpoint, replacement
 from charrnn.model_file.lock import locked
 from charrnn.sweeping.grid import Grid, checked, value_in_words
 from charrnn.sweeping.result import Result, from_json
@@ -168,6 +175,27 @@ class Folder:
                     "Take the line away, and its run is made again.",
                 ) from error
             self.results[result.name] = result
+
+    def forget_lost(self) -> None:
+        """Drop the results whose model files are gone: their runs are to be made again."""
+        for result in [*self.results.values()]:
+            if result.model is not None and not self._has_model_of(result):
+                del self.results[result.name]
+
+    def _has_model_of(self, result: Result) -> bool:
+        """Whether its file is there; ResumeError where that is damaged, or of another run."""
+        path = self.model_of(result.name)
+        hint = "Take the file away, and its run is made again."
+        if not path.exists():
+            return False
+        try:
+            learned = asdict(checkpoint.load(path).config)
+        except ModelFileError as error:
+            raise ResumeError(error.what, hint) from error
+        wanted = {**result.settings, "seed": result.seed}
+        if any(learned[name] != value for name, value in wanted.items()):
+            raise ResumeError(f"{path} is a model of other settings than its row has", hint)
+        return True
 
     def add(self, result: Result) -> None:
         """Write a row, so that it outlasts a power cut."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -75,13 +75,20 @@ def checked(tried: Mapping[str, Any], seeds: Any) -> Grid:
     for name, values in tried.items():
         if name not in known:
             raise SettingError(f"{name} cannot be tried", f"What can: {', '.join(known)}.")
-        given = values if isinstance(values, (list, tuple)) else list(values)
+        given = listed(name, values)
         plain[name] = tuple(check(name, value, known[name].values) for value in given)
         check_different(name, plain[name])
     seed = settings_of(TrainConfig)["seed"]
-    all_seeds = tuple(check("seed", one, seed.values) for one in seeds)
+    all_seeds = tuple(check("seed", one, seed.values) for one in listed("seeds", seeds))
     check_different("seed", all_seeds)
     return Grid(plain, all_seeds)
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Several values; SettingError where there is but one, by itself."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SettingError(f"{name} {values!r} is one value", f"Give a list: [{values!r}].")
+    return list(values)
 
 
 def check_different(name: str, values: tuple[Any, ...]) -> None:

@@ -46,7 +46,7 @@ def found(folder: Path) -> Undisturbed:
 
 def is_tidy(program: Program) -> None:
     """Assert that nothing is left of those who were killed."""
-    assert not [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
+    assert [path.name for path in program.folder.iterdir() if path.name.startswith(".")] == []
 
 
 def lines_of(program: Program) -> int:

@@ -71,14 +71,15 @@ def test_21_a_run_that_is_interrupted_by_each_of_them_ends_in_the_same_bytes(
 STUCK = (
     "import os, time; from charrnn.cli.progress import Progress; show = Progress.show;"
     "Progress.show = lambda self, event: ("
-    " os.path.exists('model.npz') and time.sleep(300), show(self, event));"
+    " os.path.exists('model.npz') and (print('stuck', flush=True), time.sleep(300)),"
+    " show(self, event));"
     "from charrnn.__main__ import run; run()"
 )
 
 
 def test_21_it_is_said_in_the_middle_of_a_step_and_twice_stops_at_once(program: Program) -> None:
     with program.going(*ENDLESS, by=[*PYTHON, "-c", STUCK]) as child:
-        child.until_saved()
+        child.until(lambda: "stuck" in child.out)
         before = (program / "model.npz").read_bytes()
         child.send(signal.SIGINT)
         child.until(lambda: SAID in child.err)
