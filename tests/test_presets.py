@@ -54,7 +54,9 @@ def test_sizes_suit_the_minutes_that_are_given() -> None:
     million = 1_000_000
     assert preset(million) == preset(million, minutes=1)
     assert preset(million, minutes=5).hidden > preset(million).hidden
-    assert preset(million, minutes=20).dropout > preset(million, minutes=5).dropout
+    longer, shorter = (preset(million, "lstm", minutes) for minutes in (20, 5))
+    assert longer.hidden > shorter.hidden
+    assert longer.dropout > shorter.dropout
 
 
 def test_what_longer_would_choose_is_the_next_that_would_be_chosen() -> None:
