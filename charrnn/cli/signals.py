@@ -116,14 +116,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _would_be_lost(frame: FrameType | None) -> bool:
     """Whether an exception in this frame may never reach us, or would leave a file behind."""
+    here = frame
     while frame is not None:
-        code = frame.f_code
-        name = os.path.basename(code.co_filename)
-        if name == "contextlib.py":  # on the way into such a function, or out of it
-            entered = getattr(frame.f_locals.get("self"), "gen", None)
-            code = getattr(entered, "gi_code", code)
-        place = os.path.basename(code.co_filename), code.co_name
-        if name in SWALLOWING or place in IN_ONE_GO or code.co_name == "__del__":
+        name, function = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
+        if name in SWALLOWING or (name, function) in IN_ONE_GO or function == "__del__":
+            return True
+        if name == "contextlib.py" and frame is here:  # on the way into a `with`, or out of it
             return True
         frame = frame.f_back
     return False

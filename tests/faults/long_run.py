@@ -46,7 +46,8 @@ def found(folder: Path) -> Undisturbed:
 
 def is_tidy(program: Program) -> None:
     """Assert that nothing is left of those who were killed."""
-    assert [path.name for path in program.folder.iterdir() if path.name.startswith(".")] == []
+    left = [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
+    assert not left, left
 
 
 def lines_of(program: Program) -> int:
