@@ -211,7 +211,8 @@ def test_nothing_is_replaced(program: Program) -> None:
     program.write("sweep/lr=0.02,seed=0.npz", "mine")
     program.refuses(*line, what="lr=0.02,seed=0.npz is there already", hint="another folder")
     program.write("file", "mine")
-    program.refuses(*line[:-1], "file", what="file cannot be made", hint="another folder")
+    ended = program.refuses(*line[:-1], "file", what="file is not a folder", hint="another one")
+    assert "runs" not in ended.err, "before the plan"
     os.unlink(program / "sweep/lr=0.02,seed=0.npz")
     program.run(*line).says()
     program.refuses(*line, what="sweep holds a sweep already", hint="charrnn sweep --resume")

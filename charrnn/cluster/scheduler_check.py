@@ -29,7 +29,8 @@ def address_of(scheduler: str) -> str:
             address = json.load(file)["address"]
     except OSError as error:
         raise SettingError(
-            f"{scheduler} is neither the address of a scheduler nor its file: {error.strerror}",
+            f"{scheduler or 'nothing'} is neither the address of a scheduler nor its file:"
+            f" {error.strerror}",
             "An address looks like tcp://HOST:PORT; a file is what the scheduler wrote.",
         ) from None
     except (ValueError, KeyError, TypeError):

@@ -103,6 +103,8 @@ class Folder:
 
     def check_free(self, grid: Grid) -> None:
         """Raise where a sweep into it would take the place of a file."""
+        if os.path.lexists(self.path) and not self.path.is_dir():
+            raise SaveError(f"{self.path} is not a folder", "Name another one.")
         if self.is_begun:
             raise ModelExistsError(
                 f"{self.path} holds a sweep already", "Go on with it, or name another folder."

@@ -266,6 +266,7 @@ def test_c11_what_is_no_scheduler_is_refused_soon(
             refuses_address(trained, address, address, "")
     refuses_address(trained, "tcp://nowhere.invalid:1", "no scheduler of Dask answers", "Start one")
     refuses_address(trained, "http://127.0.0.1", "is not an address", "tcp://HOST:PORT")
+    refuses_address(trained, "", "nothing is neither the address of a scheduler", "tcp://")
     refuses_address(trained, "nofile", "neither the address of a scheduler nor its file", "tcp://")
     refuses_address(trained, "names.txt", "is not the file of a scheduler", "Name the one")
 
