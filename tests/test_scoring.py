@@ -295,9 +295,19 @@ def test_what_several_processes_score_adds_up_to_what_as_many_threads_do() -> No
     ids[63::64] = END  # as many chunks as examples: more than a thread reads side by side
     text = Examples(ids, np.arange(0, len(ids) + 1, 64, dtype=np.uint32))
     scorer = Scorer(model, 3, fast=True)
-    parts = [scorer.score_in_chunks(text, rank, 3) for rank in range(3)]
-    assert sum(parts, Score()) == scorer.score_in_chunks(text)
+    every = np.ones(len(ids), np.bool_)
+    parts = [scorer.score_in_chunks(text, every, rank, 3) for rank in range(3)]
+    assert sum(parts, Score()) == scorer.score_in_chunks(text, every)
     assert [part.ends for part in parts] == [64, 64, 62]
-    few = Examples(ids[:640], text.starts[:11])
-    assert scorer.score_in_chunks(few, 0, 3) == scorer.score_in_chunks(few)
-    assert scorer.score_in_chunks(few, 1, 3) == Score()
+    few = Examples(ids[:640], text.starts[:11]), every[:640]
+    assert scorer.score_in_chunks(*few, 0, 3) == scorer.score_in_chunks(*few)
+    assert scorer.score_in_chunks(*few, 1, 3) == Score()
+
+
+def test_symbols_that_do_not_count_are_read_all_the_same() -> None:
+    ids = np.random.default_rng(0).integers(1, 5, 400).astype(np.uint8)
+    scorer = Scorer(LanguageModel(network(Architecture(5, 8, 1)), ABC), fast=True)
+    text, counted = Examples(ids, np.array([0, 400], np.uint32)), np.arange(400) >= 300
+    found = scorer.score_in_chunks(text, counted)
+    assert found.characters + found.ends == 100
+    assert found.nats == pytest.approx(scorer.nats_in_chunks(text)[300:].sum())

@@ -35,6 +35,7 @@ from charrnn.scoring import texts
 from charrnn.scoring.score import Mean
 from charrnn.settings.fields import settings_of
 from charrnn.settings.training import Fitted
+from charrnn.training.checkup import most_looked_at
 
 LONGEST = 60  # entries, before "and so many more"
 IN_A_ROW = 3  # neighbours that make a range
@@ -161,6 +162,9 @@ def best_in_words(model: Model) -> list[Entry]:
         return []
     step, networks = step_of_best(model), model.config.members
     rows = [("best", of_held_out(best.nats_per_character, step, networks))]
+    held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
+    if held_out > most_looked_at(model.config):
+        rows.append(("", "of the part that check-ups look at; of all of it: charrnn eval"))
     if baselines:
         name = best_of(baselines)
         rows.append(("", f"{name}, the best by counting: {of_bits(baselines[name])}"))

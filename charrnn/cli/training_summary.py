@@ -51,9 +51,8 @@ class Outcome:
         best = best_of_all(self.run.states)
         if best is None or not self.run.corpus.held_out_characters:
             return None
-        if "network" in self.scores and len(self.run.states) == 1:
-            return self.scores["network"].overall
-        return Mean(best[1], 1)
+        exact = self.scores.get("network" if len(self.run.states) == 1 else "alone")
+        return Mean(best[1], 1) if exact is None else exact.overall
 
     @property
     def best_step(self) -> int | None:
@@ -156,7 +155,7 @@ def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
 
 def parts_json(outcome: Outcome) -> dict[str, Any]:
     """What the network, counts and both make of what is held out."""
-    means = {name: score.overall for name, score in outcome.scores.items()}
+    means = {name: score.overall for name, score in outcome.scores.items() if name != "alone"}
     return {
         name: {**mean.per_character(), "perplexity": mean.perplexity}
         for name, mean in means.items()

@@ -63,6 +63,7 @@ class MixedScorer:
             self._counts = None if counts is None else GrowingCounts(counts)
         self._at_once = max(FEWEST, min(MOST, NUMBERS // self.vocabulary.symbols))
         self.parts: dict[str, Floats] = {}  # what the symbols that were read last cost each
+        self.alone: Floats = np.zeros(0)  # what they cost each network by itself, in the mean
         self.names = parts_of(predictor) or ("network",)
         self.begin()
 
@@ -77,19 +78,22 @@ class MixedScorer:
         """The surprisal of every symbol, given all that was read since the beginning; its rank."""
         found = [self._read(ids[at : at + self._at_once]) for at in self._blocks(ids)]
         self.parts = {
-            name: np.concatenate([np.zeros(0), *(parts[name] for parts, _ in found)])
+            name: np.concatenate([np.zeros(0), *(parts[name] for parts, _, _ in found)])
             for name in self.names
         }
+        self.alone = np.concatenate([np.zeros(0), *(alone for _, alone, _ in found)])
         ranks = None
         if self.ranking:
-            ranks = np.concatenate([np.zeros(0, np.int32), *(each for _, each in found)])
+            ranks = np.concatenate([np.zeros(0, np.int32), *(each for _, _, each in found)])
         return self.parts[self.predictor.use].copy(), ranks
 
     def _blocks(self, ids: Ids) -> range:
         return range(0, len(ids), self._at_once)
 
-    def _read(self, ids: Ids) -> tuple[dict[Use, Floats], Ranks]:
-        """What these symbols cost each, and their ranks for those that are asked."""
+    def _read(self, ids: Ids) -> tuple[dict[Use, Floats], Floats, Ranks]:
+        """What these symbols cost each part, and a network in the mean; their ranks for those that
+        are asked.
+        """
         costs = [reader.read(ids)[0] for reader in self._readers]
         logits = [reader.logits for reader in self._readers if reader.logits is not None]
         parts: dict[Use, Floats] = {name: np.empty(len(ids)) for name in self.names}
@@ -109,7 +113,7 @@ class MixedScorer:
                 continue
             is_asked = name == self.predictor.use
             add_novelty(self.predictor.networks[0], ids, nats, ranks if is_asked else None)
-        return parts, ranks
+        return parts, np.add.reduce(costs) / len(costs), ranks
 
     @property
     def _is_network_new(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.examples import Examples
@@ -116,12 +117,19 @@ class Scorer:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
         return self._in_chunks(examples, 0, 1)[0]
 
-    def score_in_chunks(self, examples: Examples, number: int = 0, processes: int = 1) -> Score:
-        """The sums of those over all examples, or over what one of several processes has to read:
-        what all of them find adds up to the same.
+    def score_in_chunks(
+        self,
+        examples: Examples,
+        counted: NDArray[np.bool_],
+        number: int = 0,
+        processes: int = 1,
+    ) -> Score:
+        """The sums of those over the symbols that count, or over what one of several processes has
+        to read: what all of them find adds up to the same.
         """
         nats, here = self._in_chunks(examples, number, processes)
-        return tally(examples.ids[here], nats[here])
+        chosen = counted[here]
+        return tally(examples.ids[here][chosen], nats[here][chosen])
 
     def _in_chunks(self, examples: Examples, number: int, processes: int) -> tuple[Floats, slice]:
         """The surprisal of every symbol, and where it is that of a symbol which was read here."""

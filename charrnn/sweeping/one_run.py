@@ -163,7 +163,8 @@ def _learned(task: Task, splits: Splits, at: float) -> Generator[Moved | Ended, 
     scores = scores_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
     best = run.state.best
     mean = scores["network"].overall.nats_per_character
-    parts = {name: score.overall.per_character() for name, score in scores.items()}
+    asked = {name: score.overall for name, score in scores.items() if name != "alone"}
+    parts = {name: mean.per_character() for name, mean in asked.items()}
     yield Ended(
         Result(
             trial.name,

@@ -26,7 +26,7 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.thread_pool import Threads
 from charrnn.prediction.mixing import check_mixable, mean_of, with_counts
 from charrnn.prediction.predictor import Predictor
-from charrnn.scoring.mixed_scorer import scorer_of
+from charrnn.scoring.mixed_scorer import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
@@ -173,7 +173,8 @@ def scores_of_best(
     however_long: bool = False,
 ) -> dict[str, Score]:
     """What the best parameters so far make of all that is held out, to the last digit: "network",
-    and where there are counts, "counts" and "both".
+    and where there are counts, "counts" and "both"; of several networks also "alone", what they
+    lose one by one, in the mean.
 
     A check-up is quick, and may have looked at a part. Nothing where there is nothing to score; nor
     where it would take long beside what the run has learned from, unless that is asked for.
@@ -193,7 +194,9 @@ def scores_of_best(
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
     scorer = scorer_of(Predictor(tuple(networks), counts), config.workers)
     nats, _ = scorer.read(held_out.ids)
-    parts = scorer.parts or {"network": nats}
+    parts: dict[str, Floats] = {"network": nats}
+    if isinstance(scorer, MixedScorer):
+        parts = {**scorer.parts, **({"alone": scorer.alone} if len(networks) > 1 else {})}
     return {name: tally(held_out.ids, cost) for name, cost in parts.items()}
 
 
@@ -209,16 +212,18 @@ class Together:
         self._of_counts = None
         if counted is not None:
             counts = Counts(counted, symbols)
-            contexts, _ = counts.contexts_of(self._part.ids, counts.after_end())
+            ids = self._part.examples.ids
+            contexts, _ = counts.contexts_of(ids, counts.after_end())
             self._of_counts = np.log(counts.probabilities(contexts))
 
     @np.errstate(all="ignore")  # what overflows shows in the loss
     def gain(self) -> float:
         """By how many nats per character they are better than one of them, in the mean."""
-        ids = self._part.ids
-        alone = [scorer.nats_in_chunks(self._part).mean() for scorer in self._scorers]
+        examples, counted = self._part
+        ids = examples.ids
+        alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self._scorers]
         o = mean_of([scorer.logits for scorer in self._scorers if scorer.logits is not None])
         o = o.copy() if self._of_counts is None else with_counts(o, self._of_counts)
         nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
         add_novelty(self._scorers[0].model, ids, nats, None)
-        return float(np.mean(alone) - nats.mean())
+        return float(np.mean(alone) - nats[counted].mean())

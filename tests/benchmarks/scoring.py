@@ -55,7 +55,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     state = start(corpus, config)
     events = train(state, corpus, config)
     scorer = Scorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
-    text: Examples = part_of(corpus.train, SCORED)
+    text: Examples = part_of(corpus.train, SCORED).examples
 
     def learn() -> None:
         for _ in islice(events, STEPS):
@@ -68,7 +68,7 @@ def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float
     """Characters a second of training, of scoring, and how many times as many these are."""
     both, size = works(corpus, hidden, layers, workers)
     seconds = in_turn(both, ROUNDS)
-    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED).ids)
+    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED).examples.ids)
     times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned
     return (
         learned / statistics.median(seconds["training"]),
