@@ -18,7 +18,7 @@ from tests.extras import without
 from tests.mpi import needs_mpi, others, ranks
 from tests.program import Program
 
-SIZE = ("--hidden", "128", "--layers", "1", "--batch", "48", "--bptt", "8", "--preview", "0")
+SIZE = ("--hidden", "192", "--layers", "1", "--batch", "48", "--bptt", "8", "--preview", "0")
 HIDING = ("--dropout", "0.2", "--dropconnect", "0.1", "--blank", "0.1")
 RUN = ("train", "lines.txt", *SIZE, "--epochs", "2", "--check-every", "5")
 LONG = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()[:300]
@@ -58,7 +58,7 @@ def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
 
 
 def test_the_sizes_of_these_tests_are_worth_sharing_out() -> None:
-    assert useful_workers(Architecture(50, 128, 1), 48, 3) == 3
+    assert useful_workers(Architecture(50, 192, 1), 48, 3) == 3
     assert useful_workers(Architecture(50, 16, 1), 48, 3) == 1
 
 

@@ -20,7 +20,7 @@ from charrnn.network.rounding import Grid
 from charrnn.network.thread_pool import Threads
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
-WORTHWHILE = 250_000  # multiply-adds a step and thread below which threads cost more than they give
+WORTHWHILE = 500_000  # multiply-adds a step and thread below which threads cost more than they give
 
 
 class Parallel:

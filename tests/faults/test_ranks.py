@@ -19,7 +19,7 @@ from tests.program import Program
 
 pytestmark = needs_mpi
 
-SIZE = ("--hidden", "128", "--layers", "1", "--batch", "32", "--bptt", "8")
+SIZE = ("--hidden", "192", "--layers", "1", "--batch", "32", "--bptt", "8")
 RUN = ("train", "lines.txt", *SIZE, "--check-every", "10", "--preview", "0", "--mpi")
 WHOLE = (*RUN, "--epochs", "10", "--metrics", "metrics.jsonl")
 GO_ON = ("train", "--resume", "--preview", "0", "--mpi", "--metrics", "metrics.jsonl")
