@@ -46,11 +46,11 @@ TANH = (
     Preset(120_000, 160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 40),
     Preset(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 19),
     Preset(8_000_000, 384, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 2.1),
-    Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.002, 4.2, minutes=4),
+    Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.003, 4.2, minutes=4),
     Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.001, 8.5, minutes=10),
     Preset(math.inf, 384, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
     Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.001, 1, minutes=3),
-)  # plain units that learn for long at a high rate get worse: the more minutes, the lower it is
+)  # plain units that learn for long at a high rate get worse
 GRU = (
     Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.003, 60),
     Preset(30_000, 96, 2, 0.4, 0.4, 0.1, 16, 16, 0.003, 35),

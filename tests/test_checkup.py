@@ -33,6 +33,14 @@ def test_of_many_examples_some_are_looked_at_whole() -> None:
     assert [examples.nth(i).tolist() for i in (0, 99)] == [text.nth(i).tolist() for i in (0, 990)]
 
 
+def test_a_few_long_ones_are_looked_at_in_stretches_of_all() -> None:
+    """Three of forty, looked at whole, would stand for no more than themselves."""
+    examples, counted = part_of(lines(40, 10_000), 32_000)
+    chosen = examples.ids[counted]
+    files = np.unique((chosen[chosen != END] - 2) // 10_000)
+    assert len(files) >= 16
+
+
 def test_of_a_long_text_its_end_is_looked_at_as_well_as_its_beginning() -> None:
     examples, counted = part_of(ONE_LONG, 16_384)
     chosen = examples.ids[counted]

@@ -18,7 +18,7 @@ SHARE = 0.1  # symbols examined for each one that is trained on between two chec
 MINIMUM = 1 << 14
 AT_ONCE = 1 << 16  # symbols that are scored in a moment
 FAMILIAR = 1 << 12  # symbols of the training text that are looked at beside it
-STRETCHES = 16  # of texts that are few and long: their beginning may be easier than the rest
+STRETCHES = 16  # of texts that are few and long: some of them may be easier than the rest
 SHORTEST = 1 << 8  # symbols of a stretch
 SETTLING = 1 << 5  # of these that do not count, for what stood before them was not read
 
@@ -71,7 +71,7 @@ def part_of(examples: Examples, most: int) -> Part:
     if total <= most:
         return Part(examples, np.ones(total, np.bool_))
     every = -(-total // most)
-    if len(examples) < 2 * every:
+    if len(examples) < STRETCHES * every:
         return stretches_of(examples, most)
     chosen = [examples.nth(number) for number in range(0, len(examples), every)]
     starts = np.cumsum([0, *(len(ids) for ids in chosen)]).astype(np.uint32)
