@@ -17,7 +17,7 @@ from tests.program import SMALL, Program
 
 pytestmark = pytest.mark.child(True)
 
-LINE = ("train", "names.txt", *SMALL, "--epochs", "3")
+LINE = ("train", "names.txt", *SMALL, "--batch", "4", "--epochs", "3")
 
 
 @pytest.fixture
