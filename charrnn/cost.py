@@ -17,9 +17,10 @@ from charrnn.errors import CorpusError, DivergedError
 from charrnn.network.parallel import useful_workers
 from charrnn.presets import FOREVER, steps_in
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Step, architecture_of
+from charrnn.training.loop import Step
 from charrnn.training.members import COUNTED, start_all, train_all
 from charrnn.training.optimizers import MOMENTS
+from charrnn.training.state import architecture_of
 
 ALONE = 45 << 20  # bytes: Python and the packages before anything is read
 COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in

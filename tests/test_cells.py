@@ -27,7 +27,8 @@ from charrnn.presets import fitted
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import Scorer
-from charrnn.training.loop import start, train
+from charrnn.training.loop import train
+from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary
 from tests.test_gradients import LANES, STEPS, assert_gradient_is_right, loss_of, masks, window
 

@@ -11,7 +11,8 @@ from charrnn.errors import DamagedModelError, SaveError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Step, start, train
+from charrnn.training.loop import Checkup, Done, Step, train
+from charrnn.training.state import start
 
 # only for tests
 SMALL = Fitted(

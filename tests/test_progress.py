@@ -23,7 +23,8 @@ from charrnn.network.rounding import UNIT
 from charrnn.presets import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import Checkup, start, train
+from charrnn.training.loop import Checkup, train
+from charrnn.training.state import start
 from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF

@@ -21,7 +21,8 @@ from charrnn.presets import fitted
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import start, train
+from charrnn.training.loop import train
+from charrnn.training.state import start
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from charrnn.cli.line_sink import LineSink, NoReaderError
 from charrnn.errors import CharrnnError
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Event, Step, TrainState
+from charrnn.training.loop import Checkup, Event, Step
+from charrnn.training.state import TrainState
 
 if TYPE_CHECKING:
     from charrnn.cli.console import Console

@@ -22,8 +22,8 @@ from charrnn.model_file.schema import CorpusRecord
 from charrnn.presets import FOREVER, fitted
 from charrnn.settings.common import had_in_words
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.training.loop import check_patience
 from charrnn.training.single_process import Ranks
+from charrnn.training.state import check_patience
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

@@ -22,8 +22,8 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending
-from charrnn.training.loop import Best
 from charrnn.training.members import best_of_all
+from charrnn.training.state import Best
 
 if TYPE_CHECKING:
     from charrnn.cli.train import Options

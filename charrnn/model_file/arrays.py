@@ -21,8 +21,8 @@ from charrnn.model_file.container import Spec
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import TrainState
 from charrnn.training.optimizers import MOMENTS
+from charrnn.training.state import TrainState
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -31,8 +31,8 @@ from charrnn.model_file.unpacking import Unpacker
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.settings.training import Ending, Fitted, ending
-from charrnn.training.loop import TrainState, architecture_of
 from charrnn.training.members import mean_of_bests
+from charrnn.training.state import TrainState, architecture_of
 from charrnn.vocabulary import Ids, Vocabulary
 
 Path = str | PathLike[str]

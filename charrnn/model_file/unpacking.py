@@ -22,8 +22,8 @@ from charrnn.model_file.schema import Contents, checked
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import State
-from charrnn.training.loop import Best, TrainState, architecture_of
 from charrnn.training.optimizers import MOMENTS, Moments, usual_squares
+from charrnn.training.state import Best, TrainState, architecture_of
 from charrnn.vocabulary import Ids
 
 Path = str | PathLike[str]

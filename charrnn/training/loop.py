@@ -13,58 +13,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.errors import DivergedError, ResumeError, SettingError
-from charrnn.network.architecture import Architecture
+from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Array, Parameters, initial
 from charrnn.network.regularization import Regularization
-from charrnn.network.unfolded import State, Window
+from charrnn.network.unfolded import Window
 from charrnn.scoring.scorer import Score
-from charrnn.seeding import WEIGHTS
 from charrnn.settings.training import Ending, Fitted, ending
 from charrnn.training.batches import Epoch
 from charrnn.training.checkup import Validator
-from charrnn.training.optimizers import Moments, Optimizer, clip, initial_moments
+from charrnn.training.optimizers import Optimizer, clip
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.schedules import rate
 from charrnn.training.single_process import ALONE, Ranks
+from charrnn.training.state import Best, TrainState, entropy, log_frequencies
 from charrnn.training.stopwatch import Stopwatch
-from charrnn.training.warm_start import inherited
 
-BLOCK = 1 << 22  # symbols counted at a time
 USUAL_LR = 0.002
-
-
-@dataclass(frozen=True)
-class Best:
-    """The parameters with the lowest held-out loss so far; where nothing is held out, the last."""
-
-    step: int
-    nats_per_character: float
-    flat: Array
-
-
-@dataclass
-class TrainState:
-    """All that a run knows. It belongs to ``train`` while that is running."""
-
-    parameters: Parameters
-    moments: Moments
-    lanes: State  # (B, H) for each state: where the next window starts from
-    step: int = 0
-    epoch: int = 0
-    window: int = 0  # of the epoch: how many have been read
-    characters: int = 0  # targets seen, ends included
-    nats: float = 0.0  # of the targets since the last check-up
-    since: int = 0  # how many those are
-    minutes: float = 0.0  # used so far; counted only where minutes are what ends the run
-    best: Best | None = None
-    history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up
 
 
 @dataclass(frozen=True)
@@ -98,62 +67,6 @@ class Done:
 
 
 Event = Step | Checkup | Done
-
-
-def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) -> TrainState:
-    """A network that has learned nothing yet, or no more than this model has."""
-    check_patience(config.patience, corpus)
-    architecture = architecture_of(config, corpus.vocabulary.symbols)
-    rng = np.random.default_rng([config.seed, WEIGHTS])
-    if model is None:
-        p = initial(architecture, log_frequencies(corpus), rng)
-        lengths = architecture.head.lengths
-        if lengths is not None:
-            starts = corpus.train.starts.astype(np.int64)
-            lengths.begin(p, np.diff(starts) - 1)
-    else:
-        size = len(corpus.train.ids)
-        softened = (np.exp(log_frequencies(corpus)) * size + 1) / (size + architecture.symbols)
-        p = inherited(model, corpus.vocabulary, softened)
-    lanes: State = [
-        np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
-    ]
-    return TrainState(p, initial_moments(config.optimizer, p), lanes)
-
-
-def architecture_of(config: Fitted, symbols: int) -> Architecture:
-    """The network that these settings ask for, over so many symbols."""
-    sizes = symbols, config.hidden, config.layers, config.cell, config.ends
-    asked = ("clock",) if config.clock else ()
-    return Architecture(*sizes, forced=config.teacher_forcing, asked=asked)
-
-
-def check_patience(patience: int | None, corpus: Corpus) -> None:
-    """Raise SettingError where patience would wait for a held-out loss that there is not."""
-    if patience is not None and not len(corpus.held_out):
-        raise SettingError(
-            f"patience {patience} needs text that is held out, and there is none",
-            "Leave it out, or hold some out.",
-            "nothing held out",
-            setting="patience",
-        )
-
-
-def log_frequencies(corpus: Corpus) -> Array:
-    """How often each symbol is a target in training, as a log; -inf where never."""
-    counts = np.zeros(corpus.vocabulary.symbols, np.int64)
-    for at in range(0, len(corpus.train.ids), BLOCK):
-        block = corpus.train.ids[at : at + BLOCK]
-        counts += np.bincount(block, minlength=len(counts))
-    with np.errstate(divide="ignore"):
-        logs: Array = np.log(counts / counts.sum())
-    return logs
-
-
-def entropy(logs: Array) -> float:
-    """The entropy of the unigram distribution: what a network that has learned nothing loses."""
-    seen = logs[np.isfinite(logs)]
-    return -float(np.sum(np.exp(seen) * seen))
 
 
 def train(

@@ -32,8 +32,9 @@ from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.checkup import AT_ONCE, SHARE, part_of
-from charrnn.training.loop import Checkup, Done, Event, Step, TrainState, ended, start, train
+from charrnn.training.loop import Checkup, Done, Event, Step, ended, train
 from charrnn.training.single_process import ALONE, Ranks
+from charrnn.training.state import TrainState, start
 from charrnn.vocabulary import UNKNOWN, Ids
 
 COUNTED = 10_000_000  # symbols that are kept to be counted, at most

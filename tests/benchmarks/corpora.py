@@ -16,7 +16,8 @@ import json, resource, sys, time
 from charrnn.corpus.corpus import load
 from charrnn.presets import fitted
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import start, train
+from charrnn.training.loop import train
+from charrnn.training.state import start
 began = time.perf_counter()
 corpus = load([sys.argv[1]])
 read = time.perf_counter() - began

@@ -19,7 +19,8 @@ from charrnn.presets import fitted
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import TrainConfig
 from charrnn.training.checkup import part_of
-from charrnn.training.loop import start, train
+from charrnn.training.loop import train
+from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
 MEGABYTE = 1 << 20

@@ -15,7 +15,7 @@ from charrnn.presets import fitted
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.mixed_scorer import scorer_of
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import start
+from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
 ROUNDS = 5
