@@ -28,20 +28,24 @@ def test_the_model_goes_where_it_is_told(program: Program, monkeypatch: pytest.M
 def test_a_model_is_never_lost_unasked(program: Program) -> None:
     summary_of(program)
     before = Path("model.npz").read_bytes()
-    ran = program.run("train", "nothing.txt")
+    program.write("bad.txt", b"\xff")  # which nobody has read, then
+    ran = program.run("train", "bad.txt")
     assert (ran.status, Path("model.npz").read_bytes()) == (1, before)
     assert ran.err == (
         "charrnn: error: model.npz is there already\n"
         "Go on with it: charrnn train --resume. Or replace it with --force, or name another file"
         " with -m.\n"
     )
+    hint = "Check the name"  # before anything is replaced for the sake of it
+    program.refuses("train", "nowhere.txt", what="nowhere.txt does not exist", hint=hint)
     summary_of(program, "--seed", "9", "--force")
     assert Path("model.npz").read_bytes() != before
 
 
 def test_what_cannot_be_written_is_said_before_anything_is_read(program: Program) -> None:
+    program.write("bad.txt", b"\xff")
     for model, said in (("no/m.npz", "there is no folder"), (".", "it is a folder")):
-        ran = program.run("train", "nothing.txt", "-m", model)
+        ran = program.run("train", "bad.txt", "-m", model)
         assert ran.status == 1
         assert said in ran.err
 

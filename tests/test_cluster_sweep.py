@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clusters import Machines, kill_session, machines, need_dask
+from tests.clusters import SOON, Machines, kill_session, machines, need_dask
 from tests.program import Program
 from tests.sweeps import (
     ENDLESS,
@@ -34,7 +34,8 @@ TO_GO_ON = (
 @pytest.fixture
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """A scheduler with a worker."""
-    with machines(tmp_path_factory.mktemp("machines"), 1) as made:
+    folder = tmp_path_factory.mktemp("machines")
+    with machines(folder, 1, SOON | {"TMPDIR": str(folder)}) as made:
         yield made
 
 
@@ -82,6 +83,7 @@ def test_the_files_are_the_same_where_a_worker_is_killed(program: Program, one: 
         child.end().says("next:")
     alone = trained_alone(program, "a.npz", *FIXED, "--hidden", "8", "--epochs", "59")
     assert (program / "sweep/epochs=59,seed=0.npz").read_bytes() == alone
+    assert not list(one.folder.rglob("charrnn-*"))  # nor has the one that was killed left files
 
 
 def test_finished_models_are_kept_when_the_scheduler_dies(program: Program, one: Machines) -> None:

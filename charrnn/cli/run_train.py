@@ -23,6 +23,7 @@ from charrnn.cli.progress import Progress
 from charrnn.cli.signals import Stop
 from charrnn.cli.training_summary import Outcome, say_what_next, show
 from charrnn.corpus.corpus import CorpusConfig
+from charrnn.corpus.sources import check_source
 from charrnn.errors import CharrnnError, DivergedError
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.scoring.score import Score
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 def run(options: Options, workers: int, console: Console, ranks: Ranks = ALONE) -> None:
     """Do all of it; SystemExit where a signal was the end."""
+    if not options.resume:
+        for source in (*options.sources, *options.valid):
+            check_source(source)  # before anyone is told to replace a model for the sake of it
     with model_file_held(options):
         ready = prepared(options, workers, console, ranks)
         if options.dry_run:

@@ -13,6 +13,7 @@ a cluster both do nothing, so that the same function works anywhere.
 from __future__ import annotations
 
 import pickle
+import tempfile
 import threading
 import time
 import traceback
@@ -121,3 +122,12 @@ def report(message: Mapping[str, Any]) -> None:
     running: Running | None = getattr(_here, "task", None)
     if running is not None:
         running.worker.log_event(running.topic, dict(message))
+
+
+def own_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the files of this task, for a while. Should the worker be killed, Dask clears it
+    away with the worker's own.
+    """
+    running: Running | None = getattr(_here, "task", None)
+    parent = None if running is None else running.worker.local_directory
+    return tempfile.TemporaryDirectory(prefix="charrnn-", dir=parent)

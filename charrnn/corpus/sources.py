@@ -58,20 +58,36 @@ def byte_blocks(source: str) -> Iterator[bytes]:
             ) from None
 
 
-def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
-    if source == "-":
-        return nullcontext(_standard_input())
+def check_source(source: str) -> None:
+    """Raise CorpusError where nothing can be read by that name; nothing is opened."""
+    if source != "-":
+        _mode(source)
+
+
+def _mode(source: str) -> int:
+    """What kind of file it is, as its status says."""
     if not source:
         raise CorpusError("a name is empty", "Look whether a variable of the shell was never set.")
     source = path_of(source)
     try:
         mode = os.stat(source).st_mode
-        if stat.S_ISDIR(mode):
-            raise CorpusError(f"{source} is a folder", "Name the files in it: FOLDER/*.txt")
+    except (OSError, ValueError) as error:
+        raise _unreadable(source, error) from None
+    if stat.S_ISDIR(mode):
+        raise CorpusError(f"{source} is a folder", "Name the files in it: FOLDER/*.txt")
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise _not_a_text(source)
+    return mode
+
+
+def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
+    if source == "-":
+        return nullcontext(_standard_input())
+    mode = _mode(source)
+    source = path_of(source)
+    try:
         if stat.S_ISFIFO(mode) and not source.startswith(INHERITED):
             return _open_named_pipe(source)
-        if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-            raise _not_a_text(source)
         stream = open(source, "rb")  # noqa: SIM115  byte_blocks closes it
     except (OSError, ValueError) as error:
         raise _unreadable(source, error) from None

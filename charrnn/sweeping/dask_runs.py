@@ -5,7 +5,6 @@ the model file. No disk is shared, and no clock.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from charrnn.cluster.task import check_wanted, report
+from charrnn.cluster.task import check_wanted, own_folder, report
 from charrnn.cluster.worker_cache import prepared
 from charrnn.corpus.bundled import path_of
 from charrnn.model_file import replacement
@@ -39,7 +38,7 @@ class Packed:
     @contextmanager
     def unpacked(self) -> Iterator[Material]:
         """The material in files of this machine, for a while."""
-        with tempfile.TemporaryDirectory(prefix="charrnn-") as folder:
+        with own_folder() as folder:
             names = {}
             for number, (name, content) in enumerate(self.contents.items()):
                 names[name] = os.path.join(folder, str(number))
@@ -76,7 +75,7 @@ class Piece:
 
 def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
     """Make the run: what it came to, and its file. This is the work of a worker."""
-    with tempfile.TemporaryDirectory(prefix="charrnn-") as folder:
+    with own_folder() as folder:
         file = Path(folder, "model.npz")
         if piece.saved is not None:
             file.write_bytes(piece.saved)
