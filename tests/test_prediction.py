@@ -163,6 +163,17 @@ def test_the_order_of_models_changes_nothing() -> None:
     assert all(cost == costs[0] for cost in costs)
 
 
+def test_nor_does_it_where_one_of_them_has_counts() -> None:
+    plain, ids = Predictor((network(3),)), text(7, 200)
+    for use in USES:
+        counting = predictor(use=use)
+        orders = (together([plain, counting]), together([counting, plain]))
+        assert [order.use for order in orders] == [use, use]
+        one, other = (MixedScorer(order).read(ids)[0] for order in orders)
+        np.testing.assert_array_equal(one, other)
+    assert together([plain, counting]).using("both").asks_counts
+
+
 def test_a_model_with_itself_is_itself_but_for_rounding() -> None:
     one, ids = Predictor((network(1),)), text(8, 200)
     twice = MixedScorer(together([one, one])).read(ids)[0]

@@ -35,7 +35,7 @@ class Saver:
         """is_there says that the file holds the run as it is now."""
         self.path, self.run, self.console, self.metrics = path, run, console, metrics
         self.ranks = ranks
-        self.step: int | None = run.state.step if is_there else None  # of what is in the file
+        self.step: int | None = run.longest.step if is_there else None  # of what is in the file
         self._mark = self._now() if is_there else None
         self._at = time.monotonic()
         self._often, self._seldom = 0.0, SELDOM  # the first check-up is saved at once
@@ -62,7 +62,7 @@ class Saver:
         if self.metrics is not None:
             self.metrics.sync()
         checkpoint.save(self.path, self.run)
-        self._mark, self.step = self._now(), self.run.state.step
+        self._mark, self.step = self._now(), self.run.longest.step
         self._at = time.monotonic()
         self._often = max(OFTEN, COSTLY * (self._at - began))
         self._seldom = max(SELDOM, self._often)
@@ -77,7 +77,6 @@ class Saver:
             return f"{self.path} is what it was before."
         return "Nothing was saved."
 
-    def _now(self) -> tuple[int, int, object]:
-        """What tells two states of a run apart."""
-        state = self.run.state
-        return state.step, len(state.history), self.run.config
+    def _now(self) -> tuple[object, ...]:
+        """What tells two states of a run apart, whichever of its networks has moved."""
+        return self.run.config, *((one.step, len(one.history)) for one in self.run.states)

@@ -75,11 +75,11 @@ class Metrics:
     ) -> None:
         """Open it to go on from where the run stands, or below what it has."""
         self.path, self.console, self.stop = path, console, stop
-        self.name, self.mark = name_of(run), mark_of(run.state)
+        self.name, self.mark = name_of(run), mark_of(run.longest)
         first = {
             "schema": RUN,
             "run": self.name,
-            "step": run.state.step,
+            "step": run.longest.step,
             "seed": run.config.seed,
             "corpus": run.corpus.fingerprint,
         }

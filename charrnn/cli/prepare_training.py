@@ -208,7 +208,7 @@ def resumed_run(options: Options, console: Console, ranks: Ranks) -> PreparedRun
     is_over = all_ended(run.states, c) is not None
     rate = 0.0 if is_over else characters_per_second(c, corpus, ranks.count)
     made = PreparedRun(options, corpus, run, will_be, doubts, rate)
-    so_far = f"at step {run.state.step:,}, after {epochs_in_words(run.state.epoch)}"
+    so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
     display.show([("resumes", so_far)])
     display.show(words.others_in_words(had, c))
     if not is_over:

@@ -22,8 +22,8 @@ from charrnn.cli.formatting import clock, counted
 from charrnn.escaping import Visible, joined, visible_line
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import Checkup, Done, Event, Step, progress
-from charrnn.training.members import lowest_so_far
+from charrnn.training.loop import Checkup, Done, Event, Step
+from charrnn.training.members import lowest_so_far, share_done
 from charrnn.training.stopwatch import Stopwatch
 
 REFRESH = 0.1  # seconds between two pictures of the bar
@@ -100,7 +100,7 @@ class Progress:
         self._is_animated = console.is_animated and console.err.window >= NARROWEST
         bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
         self.bar = console.bar(total=1.0, bar_format=bar_format) if self._is_animated else None
-        self._steps_before = run.state.step
+        self._steps_before = run.longest.step
         self._characters = 0  # since the bar was drawn
         self._loss = 0.0
         self._weight = 0.0
@@ -139,7 +139,7 @@ class Progress:
     @property
     def is_new(self) -> bool:
         """Whether anything was learned."""
-        return self.run.state.step > self._steps_before
+        return self.run.longest.step > self._steps_before
 
     def finish(self) -> None:
         """The run has come to its end, whatever the reason."""
@@ -151,7 +151,7 @@ class Progress:
             self._untasted = None
 
     def _share(self) -> float:
-        return progress(self.run.state, self.run.config, self.symbols)
+        return share_done(self.run.states, self.run.config, self.symbols)
 
     def _update_pace(self) -> None:
         self.pace.update(self._characters, self._share())
@@ -173,7 +173,7 @@ class Progress:
         """What stands beside the bar: as much as leaves room for it."""
         left = clock(self.pace.seconds_left)
         pieces = {
-            "step": f"step {self.run.state.step:,}",
+            "step": f"step {self.run.longest.step:,}",
             "loss": f"{self._loss:.3f} nats",
             "speed": f"{counted(self.pace.characters_per_second)} chars/s",
             "left": f"{left} left",
@@ -192,7 +192,7 @@ class Progress:
         if event is None or self.console.quiet:
             return
         began = time.monotonic()
-        epoch = self.run.state.characters / self.symbols
+        epoch = self.run.longest.characters / self.symbols
         self._say(*self.rows.lines(event, epoch))
         self._untasted = None if tasted else event
         if tasted:

@@ -71,7 +71,7 @@ class Outcome:
 def show(outcome: Outcome, options: Options, console: Console) -> None:
     """Show what the run came to."""
     run = outcome.run
-    curve = learning_curve(run.state.history, run.corpus, console.err)
+    curve = learning_curve(run.longest.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
     if options.as_json:
         console.json("train", summary(outcome, options))
@@ -81,7 +81,7 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
 
 def in_words(outcome: Outcome, options: Options) -> list[Entry]:
     """The short table."""
-    run, pace, state = outcome.run, outcome.pace, outcome.run.state
+    run, pace, state = outcome.run, outcome.pace, outcome.run.longest
     found = [("model", str(options.model))]
     if outcome.best is not None:
         nats, step = outcome.best.nats_per_character, outcome.best_step
@@ -128,7 +128,7 @@ def stopped(outcome: Outcome) -> str:
 def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
     """The summary for programs."""
     run, best = outcome.run, outcome.best
-    state, size = run.state, run.vocabulary.symbols
+    state, size = run.longest, run.vocabulary.symbols
     return {
         "model": str(options.model),
         "corpus": corpus_json(run.corpus, size),
@@ -166,7 +166,7 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     """Lines to type next."""
     run = outcome.run
     if outcome.stopped == "interrupted":
-        console.note(f"saved at step {run.state.step:,}; to go on: {go_on(run, options)}")
+        console.note(f"saved at step {run.longest.step:,}; to go on: {go_on(run, options)}")
         return
     if not outcome.is_new:
         console.note("there was nothing left to do")

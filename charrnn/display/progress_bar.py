@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.training.loop import Checkup, Event, progress
+from charrnn.training.loop import Checkup, Event
+from charrnn.training.members import share_done
 
 FORMAT = "{percentage:3.0f}% |{bar}| {elapsed}<{remaining}{postfix}"
 
@@ -34,7 +35,7 @@ def watched(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 if event.score is not None:
                     words = f"{event.score.nats_per_character:.3f} nats held out"
                 bar.set_postfix_str(words, refresh=False)
-            bar.update(progress(run.state, run.config, symbols) - bar.n)
+            bar.update(share_done(run.states, run.config, symbols) - bar.n)
             yield event
 
 

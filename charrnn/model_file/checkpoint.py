@@ -30,8 +30,8 @@ from charrnn.model_file.schema import COUNTERS, CorpusRecord, Learned
 from charrnn.model_file.unpacking import Unpacker
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
-from charrnn.settings.training import Ending, Fitted, ending
-from charrnn.training.members import mean_of_bests
+from charrnn.settings.training import Ending, Fitted, ending, of_member
+from charrnn.training.members import last_ending, mean_of_bests
 from charrnn.training.state import TrainState, architecture_of
 from charrnn.vocabulary import Ids, Vocabulary
 
@@ -53,6 +53,11 @@ class Checkpoint:
     def states(self) -> list[TrainState]:
         """Those of all networks."""
         return [self.state, *self.others]
+
+    @property
+    def longest(self) -> TrainState:
+        """That of the network that has learned longest."""
+        return max(self.states, key=lambda state: state.step)
 
     @property
     def latest(self) -> LanguageModel:
@@ -82,15 +87,31 @@ class Trained:
     @property
     def best(self) -> tuple[int, float] | None:
         """The step of the best check-up and its nats per character; of several, see members."""
-        first = None
-        if self.best_step is not None and self.best_nats_per_character is not None:
-            first = self.best_step, self.best_nats_per_character
-        return mean_of_bests([first, *(one.best for one in self.others_learned)])
+        return mean_of_bests([self.first_best, *(one.best for one in self.others_learned)])
+
+    @property
+    def first_best(self) -> tuple[int, float] | None:
+        """The same of the first network alone."""
+        if self.best_step is None or self.best_nats_per_character is None:
+            return None
+        return self.best_step, self.best_nats_per_character
 
     @property
     def ended(self) -> Ending | None:
         """What has ended the run, if anything has."""
-        return ending(self.config, self.epoch, self.minutes, self.best_step, self.history)
+        counters = {"step": self.step, "epoch": self.epoch, "minutes": self.minutes}
+        every = [Learned(counters, self.first_best, self.history), *self.others_learned]
+        why = [
+            ending(
+                of_member(self.config, number),
+                one.run["epoch"],
+                one.run["minutes"],
+                None if one.best is None else one.best[0],
+                one.history,
+            )
+            for number, one in enumerate(every)
+        ]
+        return last_ending(why, [one.run["step"] for one in every])
 
 
 def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
@@ -152,9 +173,7 @@ def save_slim(path: Path, trained: Trained) -> None:
         "characters": trained.characters_seen,
         "minutes": trained.minutes,
     }
-    best = None
-    if trained.best_step is not None and trained.best_nats_per_character is not None:
-        best = trained.best_step, trained.best_nats_per_character
+    best = trained.first_best
     corpus = replace(trained.corpus, sources=sources, valid=valid, places=())
     learned = [Learned(counters, best, []), *trained.others_learned]
     facts = _facts_of(trained.model.vocabulary, trained.config, corpus, learned, trained.counted)

@@ -145,7 +145,7 @@ def predictor_of(model: LanguageModel | Predictor) -> Predictor:
 
 def together(predictors: Sequence[Predictor]) -> Predictor:
     """The mean of all networks of several, in an order of their own, so that it is the same however
-    they are named; the counts of the first that has any are included once.
+    they are named; of counts, those of the longest text are included once.
     """
     first = predictors[0]
     if len(predictors) == 1:
@@ -161,4 +161,6 @@ def together(predictors: Sequence[Predictor]) -> Predictor:
     shared = replace(first.vocabulary, novelty=novelty)
     found = [one.counts for one in predictors if one.counts is not None]
     largest = max(found, key=lambda counts: counts.trie.starts, default=None)
-    return Predictor(tuple(replace(one, vocabulary=shared) for one in networks), largest, first.use)
+    uses = {one.use for one in predictors if one.counts is not None}  # what has none cannot choose
+    use: Use = uses.pop() if len(uses) == 1 else "both"
+    return Predictor(tuple(replace(one, vocabulary=shared) for one in networks), largest, use)

@@ -185,7 +185,7 @@ class TrainConfig(Checked):
 
     @property
     def minutes_each(self) -> float | None:
-        """The part of the minutes that one network has."""
+        """The part of the minutes that one network has, were all of the machine its own."""
         return None if self.minutes is None else self.minutes / self.members
 
 
@@ -255,10 +255,12 @@ def check_together(config: TrainConfig) -> None:
 
 def of_member(config: Fitted, number: int) -> Fitted:
     """The settings of one of several networks, which count from 0: each has a seed of its own, and
-    its part of the minutes.
+    its part of the minutes, in which as many learn at once as there are threads.
     """
-    seed = (config.seed + number) % (1 << 64)
-    return replace(config, seed=seed, minutes=config.minutes_each, members=1)
+    seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
+    if minutes is not None:
+        minutes *= min(config.workers, config.members)
+    return replace(config, seed=seed, minutes=minutes, members=1)
 
 
 def ending(

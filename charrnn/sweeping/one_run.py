@@ -24,10 +24,11 @@ from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Trial
 from charrnn.sweeping.result import Result, failed
 from charrnn.sweeping.shared_data import Split, Splits
-from charrnn.training.loop import Checkup, Done, Event, progress
+from charrnn.training.loop import Checkup, Done, Event
 from charrnn.training.members import (
     check_together,
     scores_of_best,
+    share_done,
     start_all,
     text_to_count,
     train_all,
@@ -154,7 +155,8 @@ def _learned(task: Task, splits: Splits, at: float) -> Generator[Moved | Ended, 
             saving.note(event)
             if isinstance(event, Done):
                 why = event.why
-            yield Moved(trial.name, progress(run.state, run.config, len(split.corpus.train.ids)))
+            share = share_done(run.states, run.config, len(split.corpus.train.ids))
+            yield Moved(trial.name, share)
     except GeneratorExit:
         with suppress(SaveError):  # then it goes on from where it was saved before
             saving.save()

@@ -216,6 +216,18 @@ def check_up(state: TrainState, score: Score | None, familiar: float) -> Checkup
     return Checkup(state.step, score, train_loss, is_best, familiar)
 
 
+def checkup_again(state: TrainState, corpus: Corpus, config: Fitted) -> Checkup | None:
+    """The check-up that a run has ended with, as it was told then."""
+    if not state.history:
+        return None
+    validator = Validator(
+        LanguageModel(state.parameters, corpus.vocabulary, config.carry), corpus, config
+    )
+    score, train_loss = validator.score(), state.history[-1]["train"]
+    is_best = state.best is not None and state.best.step == state.step
+    return Checkup(state.step, score, train_loss, is_best, validator.familiar_nats())
+
+
 def progress(state: TrainState, config: Fitted, symbols: int) -> float:
     """The share of the run that is done, from 0 to 1, by what was seen or by the time it took."""
     seen = state.characters / (config.epochs * symbols)

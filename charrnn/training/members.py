@@ -6,6 +6,7 @@
 Each is the run that it would be alone, so whatever holds of one holds of all; they are shared out
 to the threads there are. What is told of them is the mean: of a step, its loss; of a check-up, the
 loss of one of them on held-out text, and beside it what all of them and the counts make together.
+A network that has ended counts with its last check-up until the others have, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
@@ -32,7 +34,7 @@ from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.checkup import AT_ONCE, SHARE, part_of
-from charrnn.training.loop import Checkup, Done, Event, Step, ended, train
+from charrnn.training.loop import Checkup, Done, Event, Step, checkup_again, ended, progress, train
 from charrnn.training.single_process import ALONE, Ranks
 from charrnn.training.state import TrainState, start
 from charrnn.vocabulary import UNKNOWN, Ids
@@ -64,9 +66,24 @@ def text_to_count(corpus: Corpus, config: TrainConfig) -> Ids | None:
 
 
 def all_ended(states: Sequence[TrainState], config: Fitted) -> Ending | None:
-    """What has ended the run, if anything has: that of the network that learns longest."""
+    """What has ended the run, if anything has."""
     why = [ended(state, of_member(config, i)) for i, state in enumerate(states)]
-    return None if None in why else why[0]
+    return last_ending(why, [state.step for state in states])
+
+
+def last_ending(why: Sequence[Ending | None], steps: Sequence[int]) -> Ending | None:
+    """Of what has ended several networks, that of the one that has learned longest; None as long as
+    one of them goes on.
+    """
+    if None in why:
+        return None
+    return max(zip(steps, why, strict=True), key=lambda one: one[0])[1]
+
+
+def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> float:
+    """The share of the run that is done, from 0 to 1, on a corpus of so many symbols."""
+    shares = [progress(state, of_member(config, i), symbols) for i, state in enumerate(states)]
+    return sum(shares) / len(shares)
 
 
 def train_all(
@@ -89,27 +106,34 @@ def train_all(
     threads = Threads(min(config.workers, len(runs)))
     models = [LanguageModel(s.parameters, corpus.vocabulary, config.carry) for s in states]
     together = Together(models, corpus, config, counted) if len(corpus.held_out) else None
+    latest = {
+        i: checkup
+        for i, (state, own) in enumerate(zip(states, configs, strict=True))
+        if ended(state, own) and (checkup := checkup_again(state, corpus, own)) is not None
+    }
     lowest = lowest_so_far(states)
     why: Ending = "epochs"
-    while runs:
+    going = dict(enumerate(runs))
+    while going:
         if threads.most > 1:
-            jobs = [threads.submit(next, run) for run in runs]
-            events = [job.result() for job in jobs]
+            jobs = [threads.submit(next, run) for run in going.values()]
+            events = dict(zip(going, [job.result() for job in jobs], strict=True))
         else:
-            events = [next(run) for run in runs]
-        steps = [event for event in events if isinstance(event, Step)]
-        checkups = [event for event in events if isinstance(event, Checkup)]
-        if steps:
+            events = {i: next(run) for i, run in going.items()}
+        if steps := [event for event in events.values() if isinstance(event, Step)]:
             yield mean_step(steps)
-        if checkups:
-            found = mean_checkup(checkups, lowest)
+        checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
+        latest |= checkups
+        if checkups and len(latest) == len(runs):
+            step = max(checkup.step for checkup in checkups.values())
+            found = replace(mean_checkup([latest[i] for i in sorted(latest)], lowest), step=step)
             if found.score is not None and together is not None:
                 lowest = min(lowest, found.score.nats_per_character)
                 together_now = found.score.nats_per_character - together.gain()
                 found = replace(found, together_nats_per_character=together_now)
             yield found
-        why = next((event.why for event in events if isinstance(event, Done)), why)
-        runs = [run for run, event in zip(runs, events, strict=True) if not isinstance(event, Done)]
+        why = next((event.why for event in events.values() if isinstance(event, Done)), why)
+        going = {i: run for i, run in going.items() if not isinstance(events[i], Done)}
     yield Done(why)
 
 
@@ -124,7 +148,7 @@ def mean_step(steps: Sequence[Step]) -> Step:
 
 
 def mean_checkup(checkups: Sequence[Checkup], lowest: float) -> Checkup:
-    """One check-up of all of them; it is the best where their mean is the lowest."""
+    """The last check-ups of all of them as one; it is the best where their mean is the lowest."""
     first, share = checkups[0], 1 / len(checkups)
     scores = [one.score for one in checkups if one.score is not None]
     score: Score | None = None
@@ -161,8 +185,19 @@ def best_of_all(states: Sequence[TrainState]) -> tuple[int, float] | None:
 
 def lowest_so_far(states: Sequence[TrainState]) -> float:
     """The lowest mean of the held-out losses at a check-up that has been."""
-    losses = [[row["held_out"] for row in s.history if "held_out" in row] for s in states]
-    return min((sum(row) / len(row) for row in zip(*losses, strict=False)), default=math.inf)
+    rows = [
+        (row["step"], i, row["held_out"])
+        for i, state in enumerate(states)
+        for row in state.history
+        if "held_out" in row
+    ]
+    lowest = math.inf
+    latest: dict[int, float] = {}
+    for _, together in groupby(sorted(rows), key=lambda row: row[0]):
+        latest |= {i: loss for _, i, loss in together}
+        if len(latest) == len(states):
+            lowest = min(lowest, sum(latest.values()) / len(latest))
+    return lowest
 
 
 def scores_of_best(

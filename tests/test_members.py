@@ -1,0 +1,161 @@
+"""Several networks that learn side by side, of which one comes to its end before the others."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.cli import autosave
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.model_file import checkpoint
+from charrnn.network.language_model import LanguageModel
+from charrnn.prediction.predictor import Predictor
+from charrnn.presets import fitted
+from charrnn.scoring.mixed_scorer import MixedScorer
+from charrnn.settings.training import Fitted
+from charrnn.training import loop
+from charrnn.training.loop import Checkup, Done, Event
+from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
+from charrnn.training.state import TrainState
+from charrnn.training.stopwatch import Stopwatch
+from tests.program import Program
+
+# How many windows an epoch has depends on the order of its examples, and so on the seed.
+EPOCH = (
+    *("--members", "2", "--epochs", "1", "--hidden", "4", "--layers", "1"),
+    *("--batch", "5", "--bptt", "2", "--check-every", "1000"),
+)
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    """Words of all lengths, a tenth held out."""
+    words = ["".join(letters) for letters in itertools.product("abc", repeat=4)]
+    return from_texts([word * (1 + n % 7) for n, word in enumerate(words)], CorpusConfig())
+
+
+def settings(corpus: Corpus, **given: object) -> Fitted:
+    """Of small networks that end by patience, each in its own time."""
+    usual: dict[str, object] = {"hidden": 6, "layers": 1, "batch": 4, "bptt": 8, "members": 3}
+    usual |= {"epochs": 40, "patience": 2, "check_every": 5, "lr": 0.05}
+    return fitted(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
+
+
+def is_uneven(states: list[TrainState]) -> bool:
+    """Whether the networks have learned for different numbers of steps."""
+    return len({state.step for state in states}) > 1
+
+
+def ended_unevenly(corpus: Corpus) -> tuple[list[TrainState], Fitted, list[Event]]:
+    """A run whose networks did not end together, and all that was told of it."""
+    for seed in range(20):
+        config = settings(corpus, seed=seed)
+        states = start_all(corpus, config)
+        events = list(train_all(states, corpus, config))
+        if is_uneven(states):
+            return states, config, events
+    raise AssertionError("they always end together")
+
+
+def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
+    for seed in range(30):
+        program.run("train", "names.txt", *EPOCH, "--seed", str(seed), "--force", "-q").says()
+        states = checkpoint.load(Path("model.npz")).states
+        if states[0].step < states[1].step:
+            break
+    assert states[0].step < states[1].step
+    assert all(state.epoch == 1 and state.best is not None for state in states)
+    told = program.run("info", "--json").json
+    assert told["best"]["step"] == max(state.step for state in states)
+    assert "after 1 epoch only with --epochs N" in " ".join(program.run("info").out.split())
+    before = Path("model.npz").read_bytes()
+    assert "nothing left to do" in program.run("train", "--resume").err
+    assert Path("model.npz").read_bytes() == before
+
+
+def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(autosave, "OFTEN", 0)
+    monkeypatch.setattr(autosave, "COSTLY", 0)
+    line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
+    for seed in range(10):
+        more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
+        program.run(*line, *more, "--force", "-q").says()
+        run = checkpoint.load(Path("model.npz"))
+        assert all_ended(run.states, run.config) == "patience"
+        if run.states[0].step < run.longest.step:
+            return
+    raise AssertionError("the first never ended before another one")
+
+
+def test_a_check_up_is_of_all_though_some_have_ended(corpus: Corpus) -> None:
+    states, config, events = ended_unevenly(corpus)
+    checkups = [event for event in events if isinstance(event, Checkup)]
+    last = [state.history[-1]["held_out"] for state in states]
+    found = checkups[-1]
+    assert found.score is not None
+    assert found.score.nats_per_character == pytest.approx(np.mean(last), rel=1e-6)
+    networks = tuple(LanguageModel(one.parameters, corpus.vocabulary) for one in states)
+    nats, _ = MixedScorer(Predictor(networks)).read(corpus.held_out.ids)
+    assert found.together_nats_per_character == pytest.approx(nats.mean(), rel=1e-3)
+    lowest = min(c.score.nats_per_character for c in checkups if c.score is not None)
+    assert lowest_so_far(states) == pytest.approx(lowest, rel=1e-6)
+    stars = [c.is_best for c in checkups]
+    means = [c.score.nats_per_character for c in checkups if c.score is not None]
+    assert stars == [mean < min(means[:n], default=np.inf) for n, mean in enumerate(means)]
+    assert share_done(states, config, len(corpus.train.ids)) < 1  # patience has its own measure
+
+
+def test_a_run_that_goes_on_without_the_first_tells_what_it_would_have_told(
+    corpus: Corpus,
+) -> None:
+    _, config, whole = ended_unevenly(corpus)
+    states = start_all(corpus, config)
+    told: list[Event] = []
+    for event in train_all(states, corpus, config):
+        told.append(event)
+        ends = [loop.ended(state, replace(config, members=1)) for state in states]
+        if any(ends) and not all(ends):
+            break
+    told += train_all(states, corpus, config)
+
+    def figures(events: list[Event]) -> list[str]:
+        return [repr(event) for event in events if isinstance(event, (Checkup, Done))]
+
+    assert figures(told) == figures(whole)
+
+
+@pytest.mark.parametrize(("members", "workers"), [(1, 2), (2, 1), (2, 2), (4, 2), (3, 4)])
+def test_minutes_are_those_of_a_clock_on_the_wall(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int, workers: int
+) -> None:
+    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)  # seconds that any step takes
+    config = settings(corpus, members=members, workers=workers, minutes=1.2, patience=None)
+    states = start_all(corpus, config)
+    for _ in train_all(states, corpus, config):
+        pass
+    rounds = -(-members // workers) if members > workers else 1  # one after the other
+    wall = states[0].step * 0.6 / 60 * members / min(members, workers)
+    assert wall == pytest.approx(1.2, rel=0.02)
+    assert rounds * 0.6 * states[0].step / 60 == pytest.approx(wall, rel=0.01)
+    assert all_ended(states, config) == "minutes"
+    assert share_done(states, config, len(corpus.train.ids)) == 1
+
+
+def test_what_ended_them_is_what_ended_the_last(corpus: Corpus, tmp_path: Path) -> None:
+    texts = ["anna", "bob", "clara", "dora"] * 9
+    config = charrnn.TrainConfig(hidden=3, layers=1, members=2, epochs=3, minutes=50.0)
+    run = charrnn.train(texts, config)
+    for _ in run:
+        pass
+    run.save(tmp_path / "m.npz")
+    assert checkpoint.load_trained(tmp_path / "m.npz").ended == "epochs"
+    run.checkpoint.others[0].epoch = 2  # as if it had been stopped before its last window
+    run.save(tmp_path / "m.npz")
+    assert checkpoint.load_trained(tmp_path / "m.npz").ended is None
