@@ -145,8 +145,12 @@ def usual_checks(corpus: Corpus, places: int, steps: int) -> int:
     return max(1, steps // CHECKUPS, whole)
 
 
-def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitted:
-    """The same with check-ups to suit a run that the clock ends: as many as others have."""
+def paced(
+    config: Fitted, given: TrainConfig, corpus: Corpus, characters_per_second: float
+) -> Fitted:
+    """The same with what was not given to suit a run that the clock ends: as many check-ups as
+    others have, and a warm-up that is as short a part of it.
+    """
     if config.minutes is None:
         return config
     places = config.batch * config.moves_on
@@ -154,7 +158,9 @@ def paced(config: Fitted, corpus: Corpus, characters_per_second: float) -> Fitte
     usual = usual_checks(corpus, places, steps)
     if config.epochs != FOREVER:
         usual = min(usual, config.check_every)
-    return replace(config, check_every=usual)
+    check_every = usual if given.check_every is None else given.check_every
+    warmup = min(config.warmup, steps // 20) if given.warmup is None else given.warmup
+    return replace(config, check_every=check_every, warmup=warmup)
 
 
 def usual_epochs(usual: Preset, symbols: int) -> int:

@@ -23,13 +23,14 @@ from pathlib import Path
 from charrnn.blas import single_threaded
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.cost import characters_per_second
 from charrnn.display.progress_bar import watched
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import Model, alone, checked
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, record_of
 from charrnn.model_file.lock import locked
-from charrnn.presets import fitted
+from charrnn.presets import fitted, paced
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import Event
 from charrnn.training.members import start_all, text_to_count, train_all
@@ -82,6 +83,8 @@ def train(
     with single_threaded():
         corpus = corpus_of(texts, cutting)
         plan = fitted(config, corpus)
+        if plan.minutes is not None:
+            plan = paced(plan, config, corpus, characters_per_second(plan, corpus))
         first, *others = start_all(corpus, plan, model)
     record = record_of(corpus, cutting, {})
     counted = text_to_count(corpus, plan)

@@ -52,7 +52,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("network", "prediction", "sampling", "scoring", "settings", "vocabulary"),
     },
     "cluster": {"blas", "model", "prediction", "sampling", "scoring", "vocabulary"},
-    "runs": {"blas", "corpus", "display", "model", "model_file", "presets", "settings", "training"},
+    "runs": {
+        *("blas", "corpus", "cost", "display", "model", "model_file", "presets", "settings"),
+        "training",
+    },
     "sweeping": {
         *("blas", "cluster", "corpus", "cost", "counts", "model_file", "network", "presets"),
         *("scoring", "settings", "training"),

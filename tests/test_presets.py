@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import pytest
 
+from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
-from charrnn.presets import PRESETS, TANH, for_longer, preset, usual_epochs
+from charrnn.presets import PRESETS, TANH, fitted, for_longer, paced, preset, usual_epochs
 from charrnn.settings.training import TrainConfig
 
 SYMBOLS = 65
@@ -84,3 +85,15 @@ def test_gated_units_take_about_as_long_as_plain_ones(cell: str, symbols: int) -
 def test_the_plan_of_a_gated_cell_is_its_own() -> None:
     assert preset(200_000, "lstm").dropout > preset(200_000).dropout
     assert preset(200_000, "output") == preset(200_000)
+
+
+def test_a_warm_up_and_check_ups_suit_the_run_that_the_clock_ends() -> None:
+    corpus = from_texts(["a line of some length"] * 2_000, CorpusConfig())
+    asked = TrainConfig(minutes=0.5, hidden=4, layers=1, batch=10, bptt=10)
+    guessed = fitted(asked, corpus)
+    quick, slow = (paced(guessed, asked, corpus, rate) for rate in (1e6, 2000.0))
+    assert slow.warmup == int(2000 * 30 / 100) // 20 < quick.warmup == 200
+    assert slow.check_every < quick.check_every
+    asked = TrainConfig(**{**vars(asked), "warmup": 150, "check_every": 7})
+    given = paced(fitted(asked, corpus), asked, corpus, 2000.0)
+    assert (given.warmup, given.check_every) == (150, 7)

@@ -148,8 +148,7 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     if model is not None:
         display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
-    if "check_every" not in options.learning:
-        c = paced(c, corpus, rate)
+    c = paced(c, config, corpus, rate)
     record = record_of(corpus, cutting, {})
     first, *others = start_all(corpus, c, model)
     counted = text_to_count(corpus, c)

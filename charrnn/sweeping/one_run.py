@@ -81,9 +81,10 @@ def config_of(
 def begun(task: Task, split: Split, model: LanguageModel | None) -> Checkpoint:
     """A run that has learned nothing yet."""
     trial, corpus = task.trial, split.corpus
-    c = fitted(config_of(task.learning, trial.settings, trial.seed, model), corpus)
-    if c.minutes is not None and "check_every" not in {**task.learning, **trial.settings}:
-        c = paced(c, corpus, characters_per_second(c, corpus))
+    given = config_of(task.learning, trial.settings, trial.seed, model)
+    c = fitted(given, corpus)
+    if c.minutes is not None:
+        c = paced(c, given, corpus, characters_per_second(c, corpus))
     first, *others = start_all(corpus, c, model)
     counted = text_to_count(corpus, c)
     return Checkpoint(corpus.vocabulary, c, split.record, first, others, counted)
@@ -108,7 +109,7 @@ def gone_on_with(path: str, task: Task, split: Split, model: LanguageModel | Non
 def is_like(had: Fitted, wanted: Fitted) -> bool:
     """Whether they are the same, but for what the speed of a machine has decided."""
     if wanted.minutes is not None:
-        wanted = replace(wanted, check_every=had.check_every)
+        wanted = replace(wanted, check_every=had.check_every, warmup=had.warmup)
     return had == wanted
 
 
