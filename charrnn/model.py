@@ -280,10 +280,11 @@ class Model:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it into a file, over what is there: with its run where that is at hand, as it is
-        after ``fit``, so that ``resume`` can go on; else slim.
+        after ``fit``, so that ``resume`` can go on; else slim, which takes the place of no run.
         """
         with locked(path):
             if self.checkpoint is None:
+                checkpoint.check_holds_no_run(path)
                 checkpoint.save_slim(path, self.trained)
             else:
                 checkpoint.save(path, self.checkpoint)

@@ -14,18 +14,21 @@ of Python there: it takes the same texts.
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from types import FrameType
 
 from charrnn.blas import single_threaded
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.cost import characters_per_second
 from charrnn.display.progress_bar import watched
-from charrnn.errors import ResumeError, SettingError
+from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model, alone, checked
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, record_of
@@ -40,16 +43,41 @@ Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold so
 
 
 class Run(Iterator[Event]):
-    """Training as it goes on. Whoever stops asking for events stops it, and may go on later."""
+    """Training as it goes on. Whoever stops asking for events stops it, and may go on later; Ctrl-C
+    comes after the step that it falls into, and the run can go on and be saved as ever.
+    """
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
         self.checkpoint = run
         self._events = alone(train_all(run.states, corpus, run.config, run.counted))
         self._between_steps = threading.RLock()  # who saves meanwhile sees no half of a step
+        self._untold: Event | None = None  # what Ctrl-C has kept from whoever asked
+        self._is_torn = False
 
     def __next__(self) -> Event:
         with self._between_steps:
+            if self._untold is None:
+                self._check_whole()
+                with ctrl_c_waits():
+                    self._untold = self._next_event()
+            event, self._untold = self._untold, None
+            return event
+
+    def _next_event(self) -> Event:
+        try:
             return next(self._events)
+        except (StopIteration, CharrnnError):
+            raise
+        except BaseException:
+            self._is_torn = True
+            raise
+
+    def _check_whole(self) -> None:
+        if self._is_torn:
+            raise ResumeError(
+                "the run was torn in the middle of a step",
+                "Go on from what was saved before: charrnn.resume(path).",
+            )
 
     @property
     def model(self) -> Model:
@@ -60,6 +88,7 @@ class Run(Iterator[Event]):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the run into a model file, over what is there, for ``load`` and ``resume``."""
         with locked(path), self._between_steps:
+            self._check_whole()
             checkpoint.save(path, self.checkpoint)
 
 
@@ -73,8 +102,9 @@ def train(
 ) -> Run:
     """A run that has not begun on these texts, each an example, or on files, read as the command
     line reads them. It starts from the parameters of a model, if there is one, and has its sizes.
+    A seed beside a config decides what is held out, and that of the config all else.
     """
-    config = config or TrainConfig()
+    config = config or TrainConfig(seed=seed or 0)
     model = None if start_from is None else start_from.language_model
     config = config if model is None else sized_like(config, model)
     known = "" if model is None else model.vocabulary.characters
@@ -110,6 +140,11 @@ def resume(
             "Give it the same texts in the same order, or train anew.",
         )
     if epochs is not None:
+        if epochs < run.config.epochs:
+            raise ResumeError(
+                f"epochs {epochs} contradicts {path}, which has {run.config.epochs:,}",
+                "They may be raised, not lowered.",
+            )
         run.config = replace(run.config, epochs=epochs)
     return Run(corpus, run)
 
@@ -134,6 +169,29 @@ def fit(
 def load(path: str | PathLike[str] = "model.npz") -> Model:
     """The model in a file."""
     return Model(checkpoint.load_trained(path))
+
+
+@contextmanager
+def ctrl_c_waits() -> Iterator[None]:
+    """Ctrl-C comes at the end of this; a second one at once, for whoever cannot wait."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append((number, frame))
+        if len(came) > 1:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if len(came) == 1:
+        handler(*came[0])
 
 
 def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:

@@ -1,0 +1,110 @@
+"""A run from Python that is interrupted, and what must not be lost by a slip."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.errors import ModelExistsError, ResumeError
+from charrnn.training.optimizers import Optimizer
+
+TEXTS = ["anna", "bob", "clara", "dora", "emil", "frieda"] * 4
+CONFIG = charrnn.TrainConfig(hidden=4, layers=1, batch=4, bptt=4, epochs=3, check_every=2)
+
+
+@pytest.fixture
+def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Has Ctrl-C come so many times in the middle of the third step, as numbers are changing."""
+    update = Optimizer.update
+    left = [0]
+
+    def updated(*args: object) -> None:
+        update(*args)  # type: ignore[arg-type]
+        if args[4] == 3:
+            times, left[0] = left[0], 0
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Optimizer, "update", updated)
+    return lambda times: left.__setitem__(0, times)
+
+
+@pytest.fixture
+def straight(tmp_path: Path) -> bytes:
+    """The file of a run that nobody interrupts."""
+    run = charrnn.train(TEXTS, CONFIG)
+    list(run)
+    run.save(tmp_path / "straight.npz")
+    return (tmp_path / "straight.npz").read_bytes()
+
+
+def test_ctrl_c_comes_after_the_step(
+    straight: bytes, interrupt: Callable[[int], None], tmp_path: Path
+) -> None:
+    whole = [repr(event) for event in charrnn.train(TEXTS, CONFIG)]
+    interrupt(1)
+    run, told = charrnn.train(TEXTS, CONFIG), list[str]()
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        told.extend(map(repr, run))
+    assert signal.getsignal(signal.SIGINT) is before
+    assert run.checkpoint.state.step == 3
+    run.save(tmp_path / "stopped.npz")
+    told += [repr(event) for event in run]
+    assert told == whole
+    run.save(tmp_path / "whole.npz")
+    assert (tmp_path / "whole.npz").read_bytes() == straight
+    again = charrnn.resume(tmp_path / "stopped.npz", TEXTS)
+    list(again)
+    again.save(tmp_path / "stopped.npz")
+    assert (tmp_path / "stopped.npz").read_bytes() == straight
+
+
+def test_the_second_comes_at_once_and_nothing_torn_is_gone_on_with_or_saved(
+    interrupt: Callable[[int], None], tmp_path: Path
+) -> None:
+    interrupt(2)
+    run = charrnn.train(TEXTS, CONFIG)
+    next(run)
+    run.save(tmp_path / "model.npz")
+    saved = (tmp_path / "model.npz").read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+    for again in (lambda: next(run), lambda: run.save(tmp_path / "model.npz")):
+        with pytest.raises(ResumeError, match="torn in the middle of a step"):
+            again()
+    assert (tmp_path / "model.npz").read_bytes() == saved
+
+
+def test_a_model_alone_takes_the_place_of_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    whole = charrnn.fit(TEXTS, CONFIG)
+    whole.save(path)
+    before = path.read_bytes()
+    with pytest.raises(ModelExistsError, match="holds a run to go on with"):
+        charrnn.load(path).save(path)
+    assert path.read_bytes() == before
+    charrnn.load(path).save(tmp_path / "slim.npz")
+    charrnn.load(path).save(tmp_path / "slim.npz")  # that of another model alone, as ever
+    whole.save(path)
+
+
+def test_epochs_may_be_raised_and_not_lowered(tmp_path: Path) -> None:
+    run = charrnn.train(TEXTS, CONFIG)
+    next(run)
+    run.save(tmp_path / "model.npz")
+    with pytest.raises(ResumeError, match=r"epochs 2 contradicts .*, which has 3"):
+        charrnn.resume(tmp_path / "model.npz", TEXTS, epochs=2)
+
+
+def test_a_seed_alone_is_that_of_everything() -> None:
+    one, two = (charrnn.train(TEXTS, seed=seed).checkpoint for seed in (1, 2))
+    assert (one.config.seed, two.config.seed) == (1, 2)
+    assert not np.array_equal(one.state.parameters["W1"], two.state.parameters["W1"])
+    beside = charrnn.train(TEXTS, CONFIG, seed=5).checkpoint
+    assert (beside.config.seed, beside.corpus.seed) == (0, 5)
