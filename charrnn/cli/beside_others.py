@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from charrnn.analysis.drawn_texts import NAME
 from charrnn.cli.console import BOLD, CYAN, Output
 from charrnn.cli.formatting import count, pieces_in_words
-from charrnn.cli.loss_cells import COLUMNS, cells, fitted
+from charrnn.cli.loss_cells import COLUMNS, FIRST, cells, fitted
 from charrnn.cli.table import Entry, Table, entries
 from charrnn.escaping import Visible, visible_line
 from charrnn.scoring.compressors import PACKERS
@@ -18,6 +18,8 @@ from charrnn.scoring.score import Mean
 
 if TYPE_CHECKING:
     from charrnn.cli.score_summary import Summary
+
+OF_ONE = "held out, "  # and the name of a model
 
 
 def compared(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
@@ -49,15 +51,24 @@ def parts_in_words(summary: Summary) -> Iterator[Entry]:
 
 
 def of_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """What a Markov model makes of what was drawn, and of what is held out."""
+    """What a Markov model makes of what is held out of each corpus, and of what was drawn by those
+    who have learned from it.
+    """
     found = [(summary, summary.drawn) for summary in summaries if summary.drawn is not None]
     if not found:
         return
     table = Table(COLUMNS, output.width, output)
-    first = found[0][1]
+    texts = found[0][1].texts
     yield Visible("")
-    yield output.paint(visible_line(f"{NAME}, of {count(first.texts, 'text')} drawn"), CYAN)
-    yield table.row({"": "what is held out", **cells(Mean(first.held_out, 1))})
-    for summary, drawn in found:
-        name = fitted(summary.model) if len(found) > 1 else "what was drawn"
-        yield output.paint(table.row({"": name, **cells(Mean(drawn.nats_per_character, 1))}), BOLD)
+    yield output.paint(visible_line(f"{NAME}, of {count(texts, 'text')} drawn"), CYAN)
+    held_out = {drawn.held_out: summary.model for summary, drawn in reversed(found)}
+    for nats in dict.fromkeys(drawn.held_out for _, drawn in found):
+        name = "what is held out"
+        if len(held_out) > 1:  # of several corpora: each by the first model that learned from it
+            name = OF_ONE + fitted(held_out[nats], FIRST - len(OF_ONE))
+        yield table.row({"": name, **cells(Mean(nats, 1))})
+        for summary, drawn in found:
+            if drawn.held_out == nats:
+                name = fitted(summary.model) if len(found) > 1 else "what was drawn"
+                row = table.row({"": name, **cells(Mean(drawn.nats_per_character, 1))})
+                yield output.paint(row, BOLD)
