@@ -294,6 +294,7 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
         (("--top", "3", "--sort", "input"), "--top is for sorted rows"),
         (("--top", "3", "--per-char"), "exclude each other"),
         (("--fast", "--dynamic", "0.1"), "exclude each other"),
+        (("--force",), "--force is for the page of --html"),
         (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
         (("--above", "nan"), "a number from 0"),
         (("--sort", "size", "--per-example"), "surprise, nats, input"),
