@@ -7,6 +7,7 @@ import io
 import math
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,13 @@ from charrnn.cli import run_eval
 from charrnn.cli.console import Console
 from charrnn.cli.run_eval import ReadingBar
 from charrnn.corpus import corpus
+from charrnn.counts import markov
 from charrnn.model import Model
 from charrnn.runs import load
+from charrnn.scoring import baselines as yardsticks
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Score
+from charrnn.scoring.texts import rebuilt
 from tests.child import PYTHON
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
@@ -205,7 +209,8 @@ def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
     found = scored(well_trained, "--baselines")
     assert list(found["baselines"]) == BASELINES[:-1]  # so short a text says nothing of bzip2
     for figures in found["baselines"].values():
-        assert list(figures) == ["nats_per_character", "bits_per_character"]
+        assert list(figures) == [*MEAN[1:3], "part_learned", "part_scored"]
+        assert (figures["part_learned"], figures["part_scored"]) == (1, 1)
         assert figures["bits_per_character"] == pytest.approx(
             figures["nats_per_character"] / math.log(2)
         )
@@ -213,6 +218,33 @@ def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
     assert {line.split()[0] for line in table} == {*BASELINES[:-1], "model.npz"}
     nats = [float(line.split()[1]) for line in table]
     assert nats == sorted(nats, reverse=True)
+
+
+def test_yardsticks_that_know_a_part_say_so(
+    well_trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = markov.Budget(train=100, held_out=60, pieces=2)
+    monkeypatch.setattr(yardsticks, "baselines", partial(markov.baselines, budget=budget))
+    monkeypatch.setattr(yardsticks, "CORPUS", 80)
+    monkeypatch.setattr(yardsticks, "TEXT", 250)
+    write("anna\nbob\nclara\n" * 60)
+    model = load(well_trained / "model.npz")
+    learned = len(rebuilt(model.corpus, model.vocabulary).train.ids)
+    found = scored(well_trained, "text.txt", "--baselines")["baselines"]
+    for name, figures in found.items():
+        if name in ("xz", "bzip2"):
+            assert figures["part_learned"] == 80 / learned
+            assert figures["part_scored"] == 250 / 900
+        else:
+            assert 0.5 * 100 / learned < figures["part_learned"] <= 100 / learned
+            assert 0.5 * 60 / 900 < figures["part_scored"] <= 60 / 900
+    counted = found["markov-6"]
+    told = " ".join(well_trained.run("eval", "text.txt", "--baselines").out.split())
+    assert told.endswith(
+        f"counted on {counted['part_learned']:.1%} of what is learned from, scored on"
+        f" {counted['part_scored']:.1%} of the text: evenly spaced pieces packed: the first 27.8%"
+        f" of the text, after the last {80 / learned:.1%} of what is learned from"
+    )
 
 
 def test_yardsticks_measure_the_text_that_was_named(well_trained: Program) -> None:
@@ -262,6 +294,7 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
         (("--top", "3", "--sort", "input"), "--top is for sorted rows"),
         (("--top", "3", "--per-char"), "exclude each other"),
         (("--fast", "--dynamic", "0.1"), "exclude each other"),
+        (("--force",), "--force is for the page of --html"),
         (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
         (("--above", "nan"), "a number from 0"),
         (("--sort", "size", "--per-example"), "surprise, nats, input"),

@@ -7,8 +7,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from charrnn.cli import run_eval
+from charrnn.cli.text_to_score import Text
+from charrnn.corpus.builder import ended_codes
+from charrnn.runs import load
+from charrnn.scoring.pieces import pieces
+from charrnn.scoring.scorer import Scorer
 from tests.evaluating import scored, write
 from tests.program import Program
 
@@ -149,6 +156,24 @@ def test_there_are_no_rows_of_what_cannot_be_mixed(two: Program, option: str) ->
     what = f"{name} is for models that can be mixed, and numbers.npz has not the vocabulary of"
     line = ("eval", "names.txt", "-m", "model.npz", "-m", "numbers.npz", option)
     two.refuses(*line, what=what, hint="Name one alone with -m.")
+
+
+@pytest.mark.parametrize("models", [("model.npz", "length.npz"), ("length.npz", "model.npz")])
+def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
+    well_trained: Program, models: tuple[str, str]
+) -> None:
+    """One of them has to know where an example ends, and the other has not."""
+    well_trained.train("names.txt", "--ends", "length", "-m", "length.npz").says()
+    readers = [Scorer(load(Path(name)).language_model) for name in models]
+    codes = np.concatenate([*ended_codes(["anna", "bob and clara" * 9, "", "dora" * 20])])
+    blocks = np.array_split(codes, 25)
+    text = Text("a text", iter(blocks), "files", None)
+    found = list(zip(*run_eval.read_by_all(readers, text, 10), strict=True))
+    for one, its in zip(readers, found, strict=True):
+        one.begin()
+        np.testing.assert_array_equal(np.concatenate([piece.codes for piece in its]), codes)
+        nats = np.concatenate([piece.nats for piece in its])
+        np.testing.assert_array_equal(nats, next(iter(pieces(one, [codes]))).nats)
 
 
 def test_the_variable_names_one_model_whatever_is_in_its_name(well_trained: Program) -> None:

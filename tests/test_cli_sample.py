@@ -267,8 +267,11 @@ def test_where_each_draw_is_the_same_that_is_said(tmp_path: Path, program: Progr
         done = sampled(program, model, *how, "--unique", "-n", "50", "--max-chars", "300")
         assert (done.status, done.out) == (1, "a" * 300 + "\n")
         assert "gave up 49 of 50 samples: each draw is the same, and no other is unique" in done.err
-    done = sampled(program, model, "--unique", "-n", "50", "-t", "0,1", "--max-chars", "9")
-    assert "gave up 49 of 100 samples: 101 draws brought nothing unique" in done.err
+    both = ("--unique", "-n", "50", "-t", "0,1", "--max-chars")
+    done = sampled(program, model, *both, "9")  # what is left to chance has found all it was to
+    assert "gave up 49 of 100 samples: each draw is the same, and no other is unique" in done.err
+    done = sampled(program, model, *both, "1")
+    assert "gave up 97 of 100 samples: 101 draws brought nothing unique" in done.err
 
 
 def test_a_pipe_gets_the_exact_characters(tmp_path: Path, program: Program) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import charrnn
 from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.counts.markov import surprisals
 from charrnn.network.architecture import Architecture
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters
 from charrnn.runs import load
+from charrnn.sampling.sampler import SampleConfig
+from charrnn.vocabulary import END
 from tests.program import Program
+from tests.speaking import independent
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4
 
@@ -38,6 +45,22 @@ def test_who_has_learned_to_write_is_likelier_than_who_has_not() -> None:
     assert before is not None
     assert after is not None
     assert after.nats_per_character < before.nats_per_character - 1
+
+
+def test_an_end_that_was_not_drawn_is_not_counted() -> None:
+    """Who never ends is cut off, and only what it said is scored."""
+    corpus = from_texts(["a" * n for n in range(1, 30)] * 3, CorpusConfig(holdout=0.2, seed=1))
+    endless = independent({"a": 1.0})
+    found = drawn_texts(endless, corpus, 3)
+    assert found is not None
+    assert found.characters == 3 * SampleConfig.max_characters
+    said = corpus.vocabulary.encode("a" * SampleConfig.max_characters)
+    ids = np.concatenate([np.append(said, END)] * 3).astype(np.uint8)
+    *_, by_markov = surprisals(corpus.train.ids, ids, corpus.vocabulary.symbols, 6)
+    each = by_markov.kneser_ney, by_markov.witten_bell
+    without, with_ends = ({float(one[of].mean()) for one in each} for of in (ids != END, ...))
+    assert found.nats_per_character in without
+    assert not without & with_ends
 
 
 def test_where_nothing_is_held_out_there_is_nothing_to_set_it_beside() -> None:
@@ -67,6 +90,29 @@ def test_two_models_are_set_side_by_side(well_trained: Program) -> None:
     for name in ("model.npz", "own.npz"):
         nats = ran[name]["drawn"]["markov-5"]["drawn"]["nats_per_character"]
         assert any(name in line and f"{nats:.3f}" in line for line in told.splitlines())
+    assert told.count("what is held out") == 1  # for both have learned from the same
+    assert "held out, " not in told
+
+
+def test_what_is_held_out_of_each_corpus_stands_above_those_who_learned_from_it(
+    well_trained: Program,
+) -> None:
+    Path("more.txt").write_text("anna\nbob\nclara\n" * 9, encoding="utf-8")
+    for corpus, name in (("more.txt", "more.npz"), ("names.txt", "other.npz")):
+        well_trained.train(corpus, "--seed", "1", "-m", name).says()
+    three = [word for name in ("model", "more", "other") for word in ("-m", f"{name}.npz")]
+    ran = well_trained.run("eval", "--drawn", "20", "--json", *three).json["models"]
+    told = well_trained.run("eval", "--drawn", "20", *three).out.split("texts drawn\n")[1]
+    expected = []
+    for whose, names in (("model", ["model", "other"]), ("more", ["more"])):
+        held_out = ran[f"{whose}.npz"]["drawn"]["markov-5"]["held_out"]["nats_per_character"]
+        expected.append([f"held out, {whose}.npz", f"{held_out:.3f}"])
+        for name in names:
+            nats = ran[f"{name}.npz"]["drawn"]["markov-5"]["drawn"]["nats_per_character"]
+            expected.append([f"{name}.npz", f"{nats:.3f}"])
+    found = [[line[:21].strip(), line[21:].split()[0]] for line in told.splitlines()]
+    assert found == expected
+    assert expected[0][1] != expected[3][1]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import charrnn
@@ -21,7 +21,8 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.network.parameters import Parameters, initial
 from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.dynamic import DynamicScorer
+from charrnn.scoring.dynamic import STEPS, DynamicScorer
+from charrnn.scoring.length_ranks import LOOKED_AT, likelier_lengths
 from charrnn.scoring.pieces import pieces
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, SCALARS, Vocabulary
@@ -246,6 +247,47 @@ def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     assert ranks is not None
     assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
     assert ranks[4] == 1 + np.count_nonzero(costs < costs[0])
+
+
+def test_an_end_has_its_rank_too_where_the_network_learns_while_it_reads() -> None:
+    one = model()
+    ids = np.array([*[2, 3, 2, END] * 3, *[4] * 9, END, END, *[3] * 28, END] * 9, np.uint8)
+    usual, slow = (
+        scorer.read(ids)[1][ids == END]  # type: ignore[index]
+        for scorer in (Scorer(one, ranking=True), DynamicScorer(one, 1e-12, ranking=True))
+    )
+    assert len(set(usual.tolist())) > 3
+    np.testing.assert_array_equal(slow, usual)
+
+
+def test_the_rank_of_an_end_is_by_the_parameters_that_its_nats_are_of() -> None:
+    """The first window has taught what length is usual, and that is known in the second."""
+    one = model()
+    ids = np.array([2, 3, 4, 3, 2, 3, 4, END] * 8, np.uint8)
+    learner = DynamicScorer(one, 0.5, ranking=True)
+    found = set()
+    for some in (ids[:STEPS], ids[STEPS:]):
+        costs = head.nats(learner._p, np.arange(500))
+        nats, ranks = learner.read(some)
+        assert ranks is not None
+        np.testing.assert_allclose(nats[7::8], costs[7], rtol=1e-6)
+        assert set(ranks[7::8].tolist()) == {1 + np.count_nonzero(costs < costs[7])}
+        found |= set(ranks[7::8].tolist())
+    assert len(found) == 2
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 99), st.floats(0.1, 3))
+def test_likelier_lengths_are_counted_as_far_as_there_are_any(seed: int, spread: float) -> None:
+    rng = np.random.default_rng(seed)
+    p = network()
+    for name in head.SHAPES:
+        p[name][...] = spread * rng.standard_normal(len(p[name]))
+    p["tau.place"][...] += rng.uniform(0, 7)
+    tau = np.array([0, 1, 30, 5000, 65_000])[: rng.integers(1, 6)]
+    every = np.sort(head.nats(p, np.arange(LOOKED_AT)))
+    expected = every.searchsorted(head.nats(p, tau))
+    np.testing.assert_array_equal(likelier_lengths(p, tau), expected)
 
 
 def test_with_carry_it_is_refused(program: Program) -> None:

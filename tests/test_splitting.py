@@ -168,6 +168,7 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
         ("names.txt --part 1/3 --dynamic 0.1", "--dynamic learns from all that stands", "in one"),
         ("names.txt --workers 2 --dynamic 0.1", "--dynamic learns from all that stands", "in one"),
         ("--add", "there is nothing to add up", "Name what the parts wrote."),
+        ("--add x.json --above 0", "--add and --above exclude each other", "stands in the parts"),
         ("--add x.json --part 1/3", "--add and --part exclude each other", "stands in the parts"),
         ("--add x.json --use network", "--add and --use exclude each other", "stands in the parts"),
         ("--add x.json --encoding utf-8", "--add and --encoding exclude", "stands in the parts"),

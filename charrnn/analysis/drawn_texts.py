@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.markov import surprisals
+from charrnn.counts.markov import BUDGET, surprisals
 from charrnn.network.language_model import LanguageModel
 from charrnn.prediction.predictor import Predictor
 from charrnn.sampling.sampler import SampleConfig, Sampler
@@ -30,7 +31,7 @@ class DrawnTexts:
 
     texts: int
     characters: int
-    nats_per_character: float  # of a character that was drawn, ends counted
+    nats_per_character: float  # of a character that was drawn, ends counted where they were
     held_out: float  # likewise, of what the model has not learned from
 
 
@@ -42,14 +43,26 @@ def drawn_texts(
     if not len(held_out):
         return None
     sampler = Sampler(model, SampleConfig(seed=SEED), workers=workers)
-    texts = [sample.text for sample in sampler.samples(range(count))]
-    ids = [np.append(model.vocabulary.encode(text), END) for text in texts]
-    found = costs(corpus, held_out), costs(corpus, np.concatenate(ids).astype(held_out.dtype))
+    samples = list(sampler.samples(range(count)))
+    ids = [np.append(model.vocabulary.encode(one.text), END) for one in samples]
+    # What was cut off did not say its END, which is there only for the next to begin after one.
+    drawn = [np.append(np.ones(len(one.text), bool), one.ended == "end") for one in samples]
+    most = slice(BUDGET.held_out)  # as of what is held out; one sample is as good as another
+    found = (
+        costs(corpus, held_out),
+        costs(
+            corpus, np.concatenate(ids).astype(held_out.dtype)[most], np.concatenate(drawn)[most]
+        ),
+    )
     best = int(np.argmin(found[0]))  # smoothed in the way that suits what is held out
-    return DrawnTexts(count, sum(map(len, texts)), found[1][best], found[0][best])
+    characters = sum(len(one.text) for one in samples)
+    return DrawnTexts(count, characters, found[1][best], found[0][best])
 
 
-def costs(corpus: Corpus, ids: Ids) -> tuple[float, float]:
+def costs(
+    corpus: Corpus, ids: Ids, counted: NDArray[np.bool_] | None = None
+) -> tuple[float, float]:
     """The mean nats of these symbols by the Markov model, smoothed one way and the other."""
     *_, last = surprisals(corpus.train.ids, ids, corpus.vocabulary.symbols, CONTEXT + 1)
-    return float(last.kneser_ney.mean()), float(last.witten_bell.mean())
+    every = ... if counted is None else counted
+    return float(last.kneser_ney[every].mean()), float(last.witten_bell[every].mean())

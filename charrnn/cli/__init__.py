@@ -43,6 +43,8 @@
     run_eval             a text, scored and shown
     text_to_score        which text: files, what was held out, a part of these
     score_summary        the sums
+    beside_others        in the order of merit, beside what counts and packs; what is drawn
+    loss_cells           the columns of a table of losses
     per_example per_character   a row each, or a heat map
     surprisal_alarm      what surprises too much
     score_parts          --part and --add

@@ -179,6 +179,8 @@ class Options:
             raise SettingError("--sort is for the rows of --per-example", "Add --per-example.")
         if self.top is not None and self.sort == "input":
             raise SettingError("--top is for sorted rows", "Leave --sort input out.")
+        if self.force and self.html is None:
+            raise SettingError("--force is for the page of --html", "Add --html FILE.html.")
         self.check_text()
         self.check_sharing()
         for model in self.models:
@@ -224,7 +226,6 @@ class Options:
             )
         if self.part is not None:
             check_exclusive(part=True, baselines=self.baselines, drawn=self.drawn)
-            check_exclusive(part=True, drawn=self.drawn)
             if "-" in self.sources:
                 raise SettingError(
                     "standard input can be read only once, and not by each part",
@@ -238,7 +239,7 @@ class Options:
             if self.models not in untyped:
                 beside["models"] = self.models
             for name, value in beside.items():
-                if value:
+                if value or (value == 0 and value is not False):
                     one = settings_of(type(self)).get(name)
                     option = f"--{next(iter(value))}" if one is None else one.options(name)[-1]
                     raise SettingError(

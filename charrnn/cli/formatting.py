@@ -71,3 +71,15 @@ def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
     if networks > 1:
         where = f"each of {networks} alone, in the mean, by step {step or 0:,}"
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
+
+
+def pieces_in_words(learned: float, scored: float, text: str) -> str:
+    """Which part of a large corpus was counted and which of a text was scored; nothing where it was
+    all.
+    """
+    if learned >= 1 and scored >= 1:
+        return ""
+    return (
+        f"counted on {learned:.1%} of what is learned from, scored on {scored:.1%} of {text}:"
+        " evenly spaced pieces"
+    )

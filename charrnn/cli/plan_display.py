@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from charrnn.cli.console import Console
-from charrnn.cli.formatting import TOGETHER, bits, bytes_in_words, clock, count, counted
+from charrnn.cli.formatting import (
+    TOGETHER,
+    bits,
+    bytes_in_words,
+    clock,
+    count,
+    counted,
+    pieces_in_words,
+)
 from charrnn.cli.hints import option_for
 from charrnn.cli.table import Entry, entries
 from charrnn.cli.terminal_curve import best_of
@@ -231,12 +239,8 @@ def both_in_words(losses: Mapping[str, float]) -> str:
 def part_in_words(one: Baseline, corpus: Corpus) -> str:
     """Which part of a large corpus was counted and scored; nothing where it was all."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
-    if one.train_symbols >= whole and one.held_out_symbols >= held_out:
-        return ""
-    return (
-        f"counted on {one.train_symbols / whole:.1%} of what is learned from, scored on"
-        f" {one.held_out_symbols / held_out:.1%} of what is held out: evenly spaced pieces"
-    )
+    learned, scored = one.train_symbols / whole, one.held_out_symbols / max(1, held_out)
+    return pieces_in_words(learned, scored, "what is held out")
 
 
 class PlanDisplay:

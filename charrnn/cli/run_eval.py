@@ -257,9 +257,12 @@ def check_has_no_carry(models: Sequence[Model], options: Options) -> None:
 
 
 def read_by_all(readers: Sequence[Reader], text: Text, symbols: int) -> Iterator[Sequence[Piece]]:
-    """The pieces as each reader has them. No one reads ahead of another: a stream passes once."""
+    """The pieces as each reader has them, cut alike. No one reads ahead of another: a stream passes
+    once.
+    """
     copies = tee(text.codes, len(readers))
-    read = [pieces(*both, symbols) for both in zip(readers, copies, strict=True)]
+    whole = any(reader.wants_whole for reader in readers)
+    read = [pieces(*both, symbols, whole=whole) for both in zip(readers, copies, strict=True)]
     return zip(*read, strict=True)
 
 
@@ -267,14 +270,14 @@ def heard_by_all(
     read: Iterator[Sequence[Piece]], listeners: Sequence[Sequence[Listener]], text: Text
 ) -> Iterator[Piece]:
     """The pieces as the first reader has them. Each reader has listeners of its own."""
-    is_empty = not text.may_be_empty
+    is_missing = not text.may_be_empty
     for same in read:
-        is_empty = False
+        is_missing = False
         for piece, its in zip(same, listeners, strict=True):
             for listener in its:
                 listener.hear(piece)
         yield same[0]
-    if is_empty:
+    if is_missing:
         raise CorpusError(
             f"there is nothing to score in {text.name}",
             "A text needs a character that can be seen.",

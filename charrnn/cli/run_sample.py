@@ -38,7 +38,7 @@ class Tally:
     written: int = 0
     limited: int = 0  # of those
     temperature: float = 1.0
-    is_certain: bool = True  # nothing was left to chance
+    is_certain: bool = True  # nothing was left to chance where samples were given up
     lengths: dict[float, list[int]] | None = None  # by temperature, where asked for
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -95,7 +95,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
                 console.note(f"temperature {temperature:g}")
             tally.temperature = temperature
             sampler = Sampler(predictor, how, prime, workers)
-            tally.is_certain &= sampler.always_the_same
+            written = tally.written
             if cluster is None:
                 samples = None if wishes is None else wishes.samples(sampler)
             else:
@@ -106,6 +106,8 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
             else:
                 whole = None if samples is None else map(whole_piece, samples)
                 write(tally.of_pieces(whole or sampler.pieces(options.numbers)))
+            if tally.written - written < options.count:
+                tally.is_certain &= sampler.always_the_same
     thread_count.note_if_refused(console)
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from charrnn.analysis.drawn_texts import NAME, DrawnTexts
+from charrnn.cli.beside_others import compared, of_drawn_texts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.formatting import clock, count, counted
+from charrnn.cli.loss_cells import COLUMNS, FIRST, cells, figure, fitted, shown
 from charrnn.cli.table import Column, Entry, Table, entries
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.markov import Baseline
@@ -18,14 +19,7 @@ from charrnn.scoring.baselines import Heard, comparisons
 from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean, Score
 
-FIRST = 21  # columns for a name
 TOGETHER = "together"  # what the mean of several models is called
-COLUMNS = (
-    Column("", FIRST, is_left=True),
-    Column("nats", 8),
-    Column("bits", 8, 1),
-    Column("perplexity", 12, 2),
-)
 
 
 class Summary:
@@ -42,6 +36,7 @@ class Summary:
         self.score = Score()
         self.parts: dict[str, Score] = {}  # the same as each part of the model has it
         self.baselines: list[Baseline] = []
+        self.learned_from = 0  # symbols, by those
         self.drawn: DrawnTexts | None = None
         self._began = time.monotonic()
         self.seconds = 0.0
@@ -59,6 +54,14 @@ class Summary:
     def compare(self, corpus: Corpus, heard: Heard) -> None:
         """Find out what others make of the same text."""
         self.baselines = list(comparisons(corpus, heard))
+        self.learned_from = len(corpus.train.ids)
+
+    def part_of(self, one: Baseline) -> tuple[float, float]:
+        """How much it knows of what was learned from, and of the text: 1 where that is all."""
+        return (
+            one.train_symbols / max(1, self.learned_from),
+            one.held_out_symbols / max(1, self.score.overall.count),
+        )
 
     @property
     def characters_per_second(self) -> float:
@@ -121,15 +124,19 @@ class Summary:
             "examples": self.score.ends,
             **self.figures(),
             **self.parts_json(),
-            "baselines": {
-                one.name: Mean(one.nats_per_character, 1).per_character() for one in self.baselines
-            },
+            "baselines": {one.name: self.compared_json(one) for one in self.baselines},
             "model": self.model,
             "drawn": self.drawn_as_json(),
             "dynamic": self.rate,
             "seconds": self.seconds,
             "characters_per_second": self.characters_per_second,
         }
+
+    def compared_json(self, one: Baseline) -> dict[str, float]:
+        """What one of the others makes of it, and which part of both texts it knows."""
+        learned, scored = self.part_of(one)
+        mean = Mean(one.nats_per_character, 1).per_character()
+        return {**mean, "part_learned": learned, "part_scored": scored}
 
     def drawn_as_json(self) -> dict[str, object] | None:
         """What a Markov model makes of texts that were drawn, if any were."""
@@ -203,33 +210,8 @@ def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     for summary in summaries:
         if summary.parts:
             yield from of_parts(summary, output, is_alone=len(summaries) == 1)
-    baselines = summaries[0].baselines
-    if baselines:
-        table = Table(COLUMNS, output.width, output)
-        yield Visible("")
-        yield output.paint(Visible("compared"), CYAN)
-        means = {one.name: Mean(one.nats_per_character, 1) for one in baselines}
-        models = {summary.model: summary.score.overall for summary in summaries}
-        means |= models
-        for name in sorted(means, key=lambda name: -means[name].nats_per_character):
-            row = table.row({"": fitted(name), **cells(means[name])})
-            yield output.paint(row, BOLD) if name in models else row
+    yield from compared(summaries, output)
     yield from of_drawn_texts(summaries, output)
-
-
-def of_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """What a Markov model makes of what was drawn, and of what is held out."""
-    found = [(summary, summary.drawn) for summary in summaries if summary.drawn is not None]
-    if not found:
-        return
-    table = Table(COLUMNS, output.width, output)
-    first = found[0][1]
-    yield Visible("")
-    yield output.paint(visible_line(f"{NAME}, of {count(first.texts, 'text')} drawn"), CYAN)
-    yield table.row({"": "what is held out", **cells(Mean(first.held_out, 1))})
-    for summary, drawn in found:
-        name = fitted(summary.model) if len(found) > 1 else "what was drawn"
-        yield output.paint(table.row({"": name, **cells(Mean(drawn.nats_per_character, 1))}), BOLD)
 
 
 def of_parts(summary: Summary, output: Output, *, is_alone: bool) -> Iterator[Visible]:
@@ -287,30 +269,3 @@ def columns_for(models: int, output: Output) -> Sequence[Column]:
 def width_of(column: Column) -> int:
     """How wide it is."""
     return column.width
-
-
-def cells(mean: Mean) -> dict[str, str]:
-    """What stands in a row of the table."""
-    return {
-        "nats": figure(mean.nats_per_character),
-        "bits": figure(mean.bits_per_character),
-        "perplexity": shown(mean.perplexity),
-    }
-
-
-def figure(number: float) -> str:
-    """A number, if there is one."""
-    return "-" if math.isnan(number) else f"{number:.3f}"
-
-
-def fitted(name: str, room: int = FIRST) -> str:
-    """The name, or the end of it."""
-    name = visible_line(name)
-    return name if len(name) < room else f"..{name[3 - room :]}"
-
-
-def shown(perplexity: float) -> str:
-    """A perplexity of any size, if there is one."""
-    if math.isnan(perplexity):
-        return "-"
-    return f"{perplexity:.2f}" if perplexity < 1e6 else f"{perplexity:.2e}"

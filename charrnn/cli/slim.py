@@ -41,7 +41,8 @@ def slim(options: Options) -> None:
     """Write a model without what only training needs.
 
     It draws and scores the same, and cannot be gone on with: the state of the run and the loss at
-    each check-up are left out. Of the corpus it names files, and no folders. It has about a quarter
+    each check-up are left out. Only eval --dynamic differs a little: it begins without what
+    training knew of gradients. Of the corpus it names files, and no folders. It has about a quarter
     of the size.
 
     A model of train --counts needs the text that it learned from to draw and score the same, and

@@ -27,6 +27,7 @@ from charrnn.network.language_model import LanguageModel
 from charrnn.network.novelty import add_novelty
 from charrnn.network.parameters import Array
 from charrnn.network.unfolded import Unfolded, Window
+from charrnn.scoring.length_ranks import rank_ends
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.settings.common import DYNAMIC_RATE
 from charrnn.settings.fields import check
@@ -93,6 +94,8 @@ class DynamicScorer:
                 nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
                 if ranks is not None:
                     ranks[here] = self._exact_readout.ranks
+                    if self.wants_whole:
+                        rank_ends(self._p, taken, counts[0, here], ranks[here])
                 if self.logits is not None:
                     self.logits[here] = self._exact_readout.logits
                 if len(self._line) == STEPS + 1:

@@ -79,13 +79,15 @@ def summed(codes: Codes, sums: Mapping[str, Score]) -> SummedPiece:
     return SummedPiece(codes, np.empty(0, np.uint8), np.empty(0), None, parts, sums)
 
 
-def pieces(reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE) -> Iterator[Piece]:
+def pieces(
+    reader: Reader, blocks: Iterable[Codes], symbols: int = AT_ONCE, *, whole: bool = False
+) -> Iterator[Piece]:
     """A whole text from its beginning, in pieces of about so many symbols, cut anywhere unless
-    the reader has to know where examples end.
+    the reader has to know where examples end, or somebody else has, who reads beside it.
     """
     reader.begin()
     joined = _joined(blocks, symbols)
-    for codes in whole_examples(joined) if reader.wants_whole else joined:
+    for codes in whole_examples(joined) if whole or reader.wants_whole else joined:
         ids = reader.vocabulary.encode_codes(codes)
         ids[codes == END_CODE] = END
         yield Piece(codes, ids, *reader.read(ids), dict(reader.parts))

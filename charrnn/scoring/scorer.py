@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.builder import ended_codes
 from charrnn.corpus.examples import Examples
-from charrnn.network.inputs import read_after
+from charrnn.network.inputs import read_after, read_before
 from charrnn.network.language_model import LanguageModel
 from charrnn.network.novelty import add_novelty
-from charrnn.network.parameters import Integers
 from charrnn.scoring.chunk_layout import Text, cut
 from charrnn.scoring.chunk_reading import ChunkReader
+from charrnn.scoring.length_ranks import rank_ends
 from charrnn.scoring.pieces import Floats, Ranks, pieces
 from charrnn.scoring.score import Score, tally
 from charrnn.vocabulary import END, Ids
@@ -31,7 +31,6 @@ __all__ = ["Score", "Scorer"]
 
 WARM_UP: Final = 256  # symbols read before a stretch: twice as many as most networks remember
 CHECKUP_WARM_UP: Final = 128
-LOOKED_AT: Final = 1 << 16  # lengths, to find out which are likelier than another
 RUINED: Final = 1e15  # nats, where parameters have grown out of bounds
 
 
@@ -86,9 +85,7 @@ class Scorer:
             self._since = read_after(ids, self._since)
         add_novelty(self.model, ids, text.nats, ranks)
         if ranks is not None and self.wants_whole:
-            ends = np.flatnonzero(ids == END)
-            tau = np.diff(ends, prepend=-1) - 1
-            ranks[ends] = 1 + likelier_lengths(self.model, tau)
+            rank_ends(self.model.parameters, ids, read_before(ids), ranks)
         return text.nats, ranks
 
     def _room(self, ids: Ids) -> Floats | None:
@@ -145,11 +142,3 @@ class Scorer:
         np.nan_to_num(text.nats, copy=False, nan=RUINED, posinf=RUINED)
         add_novelty(self.model, ids, text.nats, None)
         return text.nats, here
-
-
-def likelier_lengths(model: LanguageModel, tau: Integers) -> Integers:
-    """How many lengths are likelier than each of these, (n,), as far as anybody would look."""
-    lengths = model.architecture.head.lengths
-    assert lengths is not None
-    every = np.sort(lengths.nats(model.parameters, np.arange(LOOKED_AT)))
-    return every.searchsorted(lengths.nats(model.parameters, tau))

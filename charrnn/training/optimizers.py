@@ -111,9 +111,9 @@ class Optimizer:
 
 def usual_squares(config: Fitted, v: Array | None, step: int) -> Array | None:
     """The usual squares of the gradient of a symbol's loss, by what Adam remembers of the mean over
-    a window; None where the rule is another.
+    what counts in a window; None where the rule is another.
     """
     if config.optimizer != "adam" or v is None or not step:
         return None
-    squares: Array = v * np.float32(config.batch * config.bptt / (1 - BETA2**step))
+    squares: Array = v * np.float32(config.batch * config.moves_on / (1 - BETA2**step))
     return squares
