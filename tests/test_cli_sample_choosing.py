@@ -84,6 +84,25 @@ def test_the_best_are_the_likeliest_of_many(coin: Program) -> None:
     assert len(set(unique)) == 4
 
 
+@pytest.mark.parametrize("more", [(), ("--hide-prime",)])
+def test_the_best_after_a_prime_are_the_likeliest_of_what_is_shown(
+    trained: Program, more: tuple[str, ...]
+) -> None:
+    line = ("sample", "--seed", "1", "-p", "an", *more)
+    every = trained.run(*line, "-n", "40", "--json").rows
+    best = trained.run(*line, "-n", "9", "--best", "--of", "40", "--json").rows
+    assert best == sorted(every, key=lambda row: row["nats_per_character"])[:9]
+    shown = trained.run(*line, "-n", "9", "--best", "--of", "40", "--raw").out
+    assert shown.splitlines() == [row["text"] for row in best]
+
+
+def test_what_is_longer_than_any_sample_is_not_waited_for(trained: Program) -> None:
+    line = ("sample", "-p", "an", "--max-chars", "3")
+    trained.run(*line, "--shortest", "5", "--temp", "1.5")
+    what, hint = "--shortest 6: a sample has 5 characters at most", "Raise --max-chars."
+    trained.refuses(*line, "--shortest", "6", what=what, hint=hint, status=2)
+
+
 # Temperatures
 
 

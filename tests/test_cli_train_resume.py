@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import charrnn
 from charrnn.cli import autosave
 from charrnn.cli.progress import Progress
 from charrnn.errors import SaveError
@@ -243,3 +244,22 @@ def test_a_last_save_that_fails_is_an_error(
     ran = program.run(*BRIEF)
     assert ran.status == 1
     assert ran.err.endswith("charrnn: error: the disk is full\nMake room. Nothing was saved.\n")
+
+
+def test_the_plan_of_a_resumed_run_says_what_is_left(program: Program) -> None:
+    line = ("--hidden", "4", "--layers", "1", "--patience", "1", "--check-every", "1", "--lr", "1")
+    program.run("train", "names.txt", *line, "-q").says()
+    plan = program.run("train", "--resume", "--dry-run", "--json").json
+    assert plan["seconds"] == 0
+
+    config = charrnn.TrainConfig(hidden=4, layers=1, minutes=10, members=2, workers=1)
+    run = charrnn.train([Path("names.txt")], config)
+    next(run)
+    for state in run.checkpoint.states:
+        state.minutes = 2.0  # of the 5 that each of two has
+    run.save("timed.npz")
+    resumed = ("train", "--resume", "-m", "timed.npz", "--dry-run")
+    assert program.run(*resumed, "--json").json["seconds"] == pytest.approx(360)
+    assert "of 10 minutes (--minutes)" in program.run(*resumed).out
+    more = program.run(*resumed, "--json", "--minutes", "20").json
+    assert more["seconds"] == pytest.approx(16 * 60)

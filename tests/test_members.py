@@ -136,7 +136,8 @@ def test_minutes_are_those_of_a_clock_on_the_wall(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int, workers: int
 ) -> None:
     monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)  # seconds that any step takes
-    config = settings(corpus, members=members, workers=workers, minutes=1.2, patience=None)
+    given = {"members": members, "workers": workers, "minutes": 1.2, "patience": None}
+    config = settings(corpus, **given, check_every=10**6)
     states = start_all(corpus, config)
     for _ in train_all(states, corpus, config):
         pass
@@ -146,6 +147,20 @@ def test_minutes_are_those_of_a_clock_on_the_wall(
     assert rounds * 0.6 * states[0].step / 60 == pytest.approx(wall, rel=0.01)
     assert all_ended(states, config) == "minutes"
     assert share_done(states, config, len(corpus.train.ids)) == 1
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_check_ups_take_their_part_of_the_minutes(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int
+) -> None:
+    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)
+    config = settings(corpus, members=members, minutes=1.2, patience=None, check_every=1)
+    states = start_all(corpus, config)
+    events = list(train_all(states, corpus, config))
+    checkups = sum(isinstance(event, Checkup) for event in events)
+    each = 1 if members == 1 else 2  # and one for what they make together, by all of them
+    laps = members * (states[0].step + checkups) + (each - 1) * checkups
+    assert laps * 0.6 / 60 == pytest.approx(1.2, rel=0.05)
 
 
 def test_what_ended_them_is_what_ended_the_last(corpus: Corpus, tmp_path: Path) -> None:

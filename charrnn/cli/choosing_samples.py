@@ -23,6 +23,7 @@ class Wanted:
 
     options: Options
     wishes: Wishes
+    before: tuple[str, float]  # what is shown of the prime, and what it cost
     said: set[int] = field(default_factory=set)  # at whatever temperature
 
     def samples(self, sampler: Sampler) -> Iterator[Sample]:
@@ -37,19 +38,21 @@ class Wanted:
         """The same, of those that somebody has drawn; None is one that was given up."""
         wanted = (sample for sample in found if sample is not None)
         if self.options.best:
-            return iter(nsmallest(self.options.count, wanted, key=nats_per_character))
+            return iter(nsmallest(self.options.count, wanted, key=self.nats_per_character))
         return wanted
 
+    def nats_per_character(self, sample: Sample) -> float:
+        """What a symbol of the text that is shown cost, its end counted where it was drawn."""
+        prime, nats = self.before
+        return (nats + sum(sample.nats)) / (len(prime) + len(sample.nats))
 
-def wanted(options: Options, prime: str, model: Model, reading: Reading) -> Wanted:
+
+def wanted(
+    options: Options, prime: str, before: tuple[str, float], model: Model, reading: Reading
+) -> Wanted:
     """The same with the corpus read that is not to be repeated, if there is one."""
     known = None
     if options.novel:
         codes = codes_in(options.novel, model.corpus.config.examples, reading)
         known = Known(codes, ignoring_case=options.ignore_case)
-    return Wanted(options, Wishes(prime, known, options.shortest, options.longest))
-
-
-def nats_per_character(sample: Sample) -> float:
-    """What a symbol of it cost, its end counted where it was drawn."""
-    return sum(sample.nats) / len(sample.nats)
+    return Wanted(options, Wishes(prime, known, options.shortest, options.longest), before)

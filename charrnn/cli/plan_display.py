@@ -167,14 +167,20 @@ def option(name: str, value: object) -> str:
     return f"{option_for(name)}{TOGETHER}{shown}"
 
 
-def time_in_words(plan: Plan, rate: float, left: float, worker: str) -> list[Entry]:
-    """The steps there will be, and how long they will take at so many characters a second."""
+def time_in_words(
+    plan: Plan, rate: float, left: float, timed: float | None, worker: str
+) -> list[Entry]:
+    """The steps there will be, and how long they will take at so many characters a second: so many
+    seconds for the epochs, unless the clock ends them after so many minutes.
+    """
     c = plan.config
     steps = f"{plan.steps_per_epoch:,} an epoch, of {c.batch} x {c.moves_on} characters each"
     if plan.steps is not None:
         steps += f"; about {plan.steps:,} in {count(c.epochs, 'epoch')}"
     ends = [clock(left)] if plan.steps is not None else []
-    ends += [f"{count(c.minutes, 'minute')} (--minutes)"] if c.minutes is not None else []
+    if c.minutes is not None and timed is not None:
+        goes_on = f"{clock(60 * timed)} of " if timed < c.minutes else ""
+        ends += [f"{goes_on}{count(c.minutes, 'minute')} (--minutes)"]
     speed = f"{counted(rate)} characters a second with {count(c.workers, worker)}"
     return [
         ("steps", steps),

@@ -30,7 +30,7 @@ from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.language_model import LanguageModel
 from charrnn.presets import fitted, paced
 from charrnn.scoring.baselines import by_counting
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig, of_member
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count
 from charrnn.training.single_process import Ranks, check_can_be_shared
 from charrnn.training.warm_start import sized_like, sizes_of
@@ -61,9 +61,26 @@ class PreparedRun:
     @property
     def seconds_left(self) -> float:
         """What the epochs that are left will take."""
-        state, config = self.checkpoint.state, self.checkpoint.config
-        left = config.epochs * self.symbols - state.characters
+        if self.is_over:
+            return 0.0
+        read = min(state.characters for state in self.checkpoint.states)
+        left = self.checkpoint.config.epochs * self.symbols - read
         return left / max(self.characters_per_second, 1e-9)
+
+    @property
+    def minutes_left(self) -> float | None:
+        """What is left of the minutes, where the clock may end the run."""
+        c = self.checkpoint.config
+        own = of_member(c, 0).minutes
+        if c.minutes is None or own is None:
+            return None
+        used = min(state.minutes for state in self.checkpoint.states) / own
+        return 0.0 if self.is_over else c.minutes * max(0.0, 1 - used)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do."""
+        return all_ended(self.checkpoint.states, self.checkpoint.config) is not None
 
     @property
     def steps(self) -> int:
@@ -87,6 +104,7 @@ class PreparedRun:
             self.checkpoint.vocabulary.symbols,
             self.characters_per_second,
             self.seconds_left,
+            self.minutes_left,
         )
         model = {"model": str(self.options.model)}
         return model | planned | {"warnings": warnings_json(self.warnings)}
@@ -204,13 +222,13 @@ def resumed_run(options: Options, console: Console, ranks: Ranks) -> PreparedRun
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
-    is_over = all_ended(run.states, c) is not None
-    rate = 0.0 if is_over else characters_per_second(c, corpus, ranks.count)
-    made = PreparedRun(options, corpus, run, will_be, doubts, rate)
+    made = PreparedRun(options, corpus, run, will_be, doubts, 0.0)
+    if not made.is_over:
+        made = replace(made, characters_per_second=characters_per_second(c, corpus, ranks.count))
     so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
     display.show([("resumes", so_far)])
     display.show(words.others_in_words(had, c))
-    if not is_over:
+    if not made.is_over:
         check_history(made)
         display.show(time_in_words(made))
     found = remembered(run.corpus.baselines, corpus)
@@ -236,6 +254,7 @@ def time_in_words(run: PreparedRun) -> list[Entry]:
         run.plan,
         run.characters_per_second,
         run.seconds_left,
+        run.minutes_left,
         "rank" if run.options.mpi else "thread",
     )
     return entries + (words.ranks_in_words(run.plan, run.steps) if run.options.mpi else [])

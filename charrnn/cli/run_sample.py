@@ -80,13 +80,16 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
+    check_long_enough(options.shortest, prime, config)
     config = no_longer_than(options.longest, prime, config)
     note_prime(prime, model.vocabulary, console)
 
     lengths: dict[float, list[int]] | None = None if file is None else {}
     tally = Tally(prime, copies_of(options, model, console), lengths=lengths)
-    wishes = wishes_of(options, prime, model, reading)
-    before = prime_shown(options, prime, predictor) if options.as_json else ("", 0.0)
+    before = "", 0.0
+    if options.as_json or options.best:
+        before = prime_shown(options, prime, predictor)
+    wishes = wishes_of(options, prime, before, model, reading)
     write = writer(options, prime, model, console)
     with cluster_for(options.processes, options.scheduler, console) as cluster:
         for temperature in temperatures:
@@ -144,6 +147,16 @@ def drawn_by_workers(
     return (one for one in found if one) if wanted is None else wanted.chosen(found)
 
 
+def check_long_enough(shortest: int | None, prime: str, config: SampleConfig) -> None:
+    """Raise SettingError where no sample can be as long as is asked."""
+    longest = len(prime) + config.max_characters
+    if (shortest or 0) > longest:
+        raise SettingError(
+            f"--shortest {shortest}: a sample has {longest} characters at most",
+            "Raise --max-chars.",
+        )
+
+
 def no_longer_than(longest: int | None, prime: str, config: SampleConfig) -> SampleConfig:
     """The same; nothing is drawn beyond what shows that a sample is too long."""
     if longest is None:
@@ -163,14 +176,16 @@ def copies_of(options: Options, model: Model, console: Console) -> Copies | None
     return Copies(model) if is_at_hand(model) else None
 
 
-def wishes_of(options: Options, prime: str, model: Model, reading: Reading) -> Wanted | None:
+def wishes_of(
+    options: Options, prime: str, before: tuple[str, float], model: Model, reading: Reading
+) -> Wanted | None:
     """Which samples are wanted, where not all are."""
     lengths = options.shortest is not None or options.longest is not None
     if not (options.novel or options.unique or options.best or lengths):
         return None
     from charrnn.cli.choosing_samples import wanted
 
-    return wanted(options, prime, model, reading)
+    return wanted(options, prime, before, model, reading)
 
 
 def whole_piece(sample: Sample) -> Piece:

@@ -8,6 +8,7 @@ and interrupted meanwhile.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 def run(options: Options, workers: int, console: Console, ranks: Ranks = ALONE) -> None:
     """Do all of it; SystemExit where a signal was the end."""
-    if not options.resume:
+    if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # before anyone is told to replace a model for the sake of it
     with model_file_held(options):

@@ -14,10 +14,11 @@ from charrnn.settings.training import Fitted
 
 
 def plan_json(
-    plan: Plan, record: CorpusRecord, symbols: int, rate: float, left: float
+    plan: Plan, record: CorpusRecord, symbols: int, rate: float, left: float, timed: float | None
 ) -> dict[str, Any]:
-    """The plan, at so many characters a second, with so many seconds left of its epochs."""
-    timed = plan.config.minutes
+    """The plan, at so many characters a second, with so many seconds left of its epochs, and so
+    many minutes where the clock may end it.
+    """
     ends = [left] if plan.steps is not None else []
     ends += [60 * timed] if timed is not None else []
     return {

@@ -88,7 +88,7 @@ class Regularization:
         """0 for about that share of the places, the same number for the others; the mean is 1. Of
         what is drawn, these of the last rows but one.
         """
-        kept = max(1, round(256 * (1 - share)))
+        kept = min(255, max(1, round(256 * (1 - share))))  # the smallest share is one in 256
         draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
         loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
         return loudness

@@ -82,10 +82,13 @@ def train(
     windows: Iterator[Window] | None = None
     while True:
         if is_due(state, config):
+            learner.clock.lap()
             ranks.align(state.parameters.flat, state.moments, state.lanes)
             familiar = validator.familiar_nats()
             learner.check_bounds(familiar)
-            yield check_up(state, validator.score(), familiar)
+            score = validator.score()
+            learner.note_time()
+            yield check_up(state, score, familiar)
         if why := ended(state, config):
             yield Done(why)
             return
@@ -150,7 +153,7 @@ class Learner:
     def learn_from(self, window: Window) -> Step:
         """Take one step; the state is one step on."""
         state, config, gradient = self.state, self.config, self.gradient
-        self.clock.lap()  # what check-ups and whoever watches took is not the step's
+        self.clock.lap()  # what whoever watches took is not the run's
         done = progress(state, config, len(self.corpus.train.ids))
         lr = config.lr * rate(config.schedule, state.step, config.warmup, done)
         hiding = self.regularization
@@ -173,9 +176,13 @@ class Learner:
         state.nats += nats
         state.since += count
         self._move_on()
-        if config.minutes is not None:
-            state.minutes += self.ranks.of_first(self.clock.lap()) / 60
+        self.note_time()
         return Step(state.step, count, nats / count, norm, lr)
+
+    def note_time(self) -> None:
+        """Count the time of this lap, where minutes are what ends the run."""
+        if self.config.minutes is not None:
+            self.state.minutes += self.ranks.of_first(self.clock.lap()) / 60
 
     def check_bounds(self, nats_per_character: float) -> None:
         """Raise DivergedError where learning has made it far worse than knowing nothing.

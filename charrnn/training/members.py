@@ -37,6 +37,7 @@ from charrnn.training.checkup import AT_ONCE, SHARE, part_of
 from charrnn.training.loop import Checkup, Done, Event, Step, checkup_again, ended, progress, train
 from charrnn.training.single_process import ALONE, Ranks
 from charrnn.training.state import TrainState, start
+from charrnn.training.stopwatch import Stopwatch
 from charrnn.vocabulary import UNKNOWN, Ids
 
 COUNTED = 10_000_000  # symbols that are kept to be counted, at most
@@ -112,6 +113,7 @@ def train_all(
         if ended(state, own) and (checkup := checkup_again(state, corpus, own)) is not None
     }
     lowest = lowest_so_far(states)
+    clock = Stopwatch()
     why: Ending = "epochs"
     going = dict(enumerate(runs))
     while going:
@@ -129,8 +131,13 @@ def train_all(
             found = replace(mean_checkup([latest[i] for i in sorted(latest)], lowest), step=step)
             if found.score is not None and together is not None:
                 lowest = min(lowest, found.score.nats_per_character)
+                clock.lap()
                 together_now = found.score.nats_per_character - together.gain()
                 found = replace(found, together_nats_per_character=together_now)
+                if config.minutes is not None:  # they all wait, and have their parts of the time
+                    took = clock.lap() / 60 * min(config.workers, len(runs)) / len(runs)
+                    for i in going:
+                        states[i].minutes += took
             yield found
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
         going = {i: run for i, run in going.items() if not isinstance(events[i], Done)}
