@@ -298,6 +298,19 @@ def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
         assert second.read_bytes() == other
 
 
+def test_it_goes_on_where_what_is_tried_was_made_to_fit_the_corpus(program: Program) -> None:
+    small = ("--hidden", "3", "--layers", "1", "--epochs", "1", "-o", "sweep")
+    program.run("sweep", "names.txt", "--try", "bptt=0,8,9999", "--try", "batch=4,512", *small).says()
+    program.run("sweep", "--resume", "-o", "sweep").says("6 of them are done")
+    other = (program / "sweep/bptt=8,batch=4,seed=0.npz").read_bytes()
+    for name in ("bptt=9999,batch=4", "bptt=8,batch=512"):
+        (path := program / f"sweep/{name},seed=0.npz").unlink()
+        path.write_bytes(other)
+        ran = program.run("sweep", "--resume", "-o", "sweep")
+        assert (ran.status, f"{name},seed=0.npz is a model of other" in ran.err) == (1, True)
+        path.unlink()
+
+
 def test_it_goes_on_from_another_folder_with_the_corpus_moved(program: Program) -> None:
     program.run("sweep", "names.txt", *QUICK, *TWO).says()
     (program / "sweep/sweep.jsonl").unlink()

@@ -27,6 +27,7 @@ from charrnn.errors import (
 )
 from charrnn.model_file import checkpoint, replacement
 from charrnn.model_file.lock import locked
+from charrnn.presets import filled
 from charrnn.sweeping.grid import Grid, checked, value_in_words
 from charrnn.sweeping.result import Result, from_json
 
@@ -191,11 +192,15 @@ class Folder:
         if not path.exists():
             return False
         try:
-            learned = asdict(checkpoint.load(path).config)
+            run = checkpoint.load(path)
         except ModelFileError as error:
             raise ResumeError(error.what, hint) from error
-        wanted = {**result.settings, "seed": result.seed}
-        if any(learned[name] != value for name, value in wanted.items()):
+        learned = asdict(run.config)
+        wanted = learned | result.settings | {"seed": result.seed}
+        symbols = run.corpus.characters + run.corpus.examples  # each of which has an END
+        asked = wanted["bptt"] or learned["bptt"]  # 0 is as long as the longest example
+        wanted["bptt"], wanted["batch"] = filled(asked, wanted["batch"], symbols)
+        if wanted != learned:
             raise ResumeError(f"{path} is a model of other settings than its row has", hint)
         return True
 
