@@ -7,9 +7,13 @@ import os
 import re
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+import charrnn
+from charrnn import TrainConfig
+from charrnn.errors import ResumeError
 from charrnn.model_file import checkpoint
 from tests.child import answer
 from tests.program import SMALL, Program
@@ -271,6 +275,60 @@ def test_other_options_than_those_of_the_folder_are_refused(
     program.run("sweep", "--resume", "-o", "sweep", *same).says()
 
 
+def in_python(program: Program, seeds: range, **said: object) -> list[str]:
+    """The runs that a sweep from Python makes in the folder that is there."""
+    settings = {"layers": 1, "batch": 4, "bptt": 8, "hidden": 3, "epochs": 1} | said
+    holdout: Any = settings.pop("holdout", 0.1)
+    config: Any = TrainConfig(**settings)  # type: ignore[arg-type]
+    given = {"seeds": seeds, "config": config, "holdout": holdout, "processes": 1}
+    folder, names = program / "sweep", program / "names.txt"
+    runs = charrnn.sweep(names, {"lr": [0.01]}, folder=folder, resume=folder.exists(), **given)
+    return [one.name for one in runs]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        (),
+        ("--clip", "1", "--holdout", "0.1"),
+        ("--examples", "lines", "--newlines", "keep", "--valid", "held.txt"),
+    ],
+)
+def test_python_goes_on_with_what_the_command_line_began(
+    program: Program, typed: tuple[str, ...]
+) -> None:
+    program.write("held.txt", "anna\nbob\n")
+    line = ("names.txt", *QUICK, *typed)
+    program.run("sweep", *line, "--try", "lr=0.01", "-o", "sweep").says()
+    for other in ({"clip": 2.0}, {"holdout": 0.2}, {"epochs": 2}):
+        with pytest.raises(ResumeError, match="begun with other settings"):
+            in_python(program, range(2), **other)
+    assert in_python(program, range(2)) == ["lr=0.01,seed=1"]
+    alone = trained_alone(
+        program, "a.npz", *line[1:], "--lr", "0.01", "--seed", "1", sources=line[:1]
+    )
+    assert (program / "sweep/lr=0.01,seed=1.npz").read_bytes() == alone
+    program.run("sweep", "--resume", "-o", "sweep", *typed).says("2 of them are done")
+
+
+def test_the_command_line_goes_on_with_what_python_began(program: Program) -> None:
+    assert in_python(program, range(1)) == ["lr=0.01,seed=0"]
+    more = ("--clip", "1", "--holdout", "0.1", "--seeds", "0-1")
+    program.run("sweep", "--resume", "-o", "sweep", *more).says("1 of them is done")
+    assert list(rows_of(program)) == ["lr=0.01,seed=0", "lr=0.01,seed=1"]
+
+
+def test_what_the_command_line_started_from_stays_where_python_goes_on(trained: Program) -> None:
+    line = ("--from", "model.npz", "--epochs", "1")
+    trained.run("sweep", "names.txt", *line, "--try", "lr=0.01", "-o", "sweep").says()
+    config = TrainConfig(epochs=1)
+    tried = {"lr": [0.01]}
+    given: Any = {"folder": trained / "sweep", "resume": True, "config": config}
+    (one,) = charrnn.sweep(trained / "names.txt", tried, seeds=[0, 1], **given)
+    alone = trained_alone(trained, "alone.npz", *line, "--lr", "0.01", "--seed", "1")
+    assert (trained / f"sweep/{one.name}.npz").read_bytes() == alone
+
+
 def test_half_a_row_is_survived(program: Program) -> None:
     program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
     rows = program / "sweep/sweep.jsonl"
@@ -300,7 +358,9 @@ def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
 
 def test_it_goes_on_where_what_is_tried_was_made_to_fit_the_corpus(program: Program) -> None:
     small = ("--hidden", "3", "--layers", "1", "--epochs", "1", "-o", "sweep")
-    program.run("sweep", "names.txt", "--try", "bptt=0,8,9999", "--try", "batch=4,512", *small).says()
+    program.run(
+        "sweep", "names.txt", "--try", "bptt=0,8,9999", "--try", "batch=4,512", *small
+    ).says()
     program.run("sweep", "--resume", "-o", "sweep").says("6 of them are done")
     other = (program / "sweep/bptt=8,batch=4,seed=0.npz").read_bytes()
     for name in ("bptt=9999,batch=4", "bptt=8,batch=512"):
