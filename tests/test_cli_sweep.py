@@ -384,6 +384,17 @@ def test_it_goes_on_from_another_folder_with_the_corpus_moved(program: Program) 
     program.run("sweep", "moved.txt", "--resume", "-o", "sweep").says("2 runs")
 
 
+@pytest.mark.parametrize(("here", "typed"), [("sweep", "."), ("sweep", "../sweep"), (".", "sweep")])
+def test_a_model_is_named_as_it_is_seen_from_here(program: Program, here: str, typed: str) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep").says()
+    resume, cwd = ("sweep", "--resume", "-o", typed), program / here
+    shown = program.run(*resume, "--json", "-q", cwd=cwd).json["best"]["model"]
+    (planned,) = program.run(*resume, "--dry-run", "--json", cwd=cwd).json["runs"]
+    assert (cwd / shown).samefile(program / "sweep/seed=0.npz")
+    assert shown == planned["model"]
+    program.run(*resume, cwd=cwd).says("next:", f"charrnn eval -m {shown}")
+
+
 def test_a_run_that_diverges_is_a_row_and_does_not_stop_the_others(program: Program) -> None:
     line = ["sweep", "names.txt", *QUICK, "--try", "lr=100000,0.01", "--clip", "0", *TWO]
     ran = program.run(*line)

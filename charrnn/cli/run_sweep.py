@@ -166,9 +166,8 @@ def show(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -
 
 
 def results_of(sweep: PreparedSweep) -> list[Result]:
-    """The results that there are, in the order of the runs."""
-    found = sweep.folder.results
-    return [found[one.name] for one in sweep.trials if one.name in found]
+    """The results that there are, in the order of the runs, their models as seen from here."""
+    return [found for one in sweep.trials if (found := sweep.folder.seen(one.name)) is not None]
 
 
 def go_on(options: Options) -> str:

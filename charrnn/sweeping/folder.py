@@ -219,6 +219,13 @@ class Folder:
         finally:
             os.close(file)
 
+    def seen(self, name: str) -> Result | None:
+        """The result of that run, if there is one; its model file by the name it has from here."""
+        result = self.results.get(name)
+        if result is None or result.model is None:
+            return result
+        return replace(result, model=str(self.model_of(name)))
+
     def is_done(self, name: str) -> bool:
         """Whether that run need not be made again; one that can only diverge again is done."""
         return name in self.results and self.results[name].stopped != "failed"
