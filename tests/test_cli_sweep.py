@@ -81,6 +81,30 @@ def test_it_starts_from_a_model_as_a_run_alone_does(trained: Program) -> None:
     assert (trained / "sweep/lr=0.01,seed=0.npz").read_bytes() == alone
 
 
+def test_what_is_no_model_cannot_be_started_from(program: Program) -> None:
+    for name in ("names.txt", "none.npz"):
+        line = ("sweep", "names.txt", "--from", name, "--seeds", "0", "-o", "sweep")
+        program.refuses(*line, what=name, hint="Name with --from a file")
+    program.train("names.txt", "-m", "old.npz").says()
+    line = ("sweep", "names.txt", "--from", "old.npz", "--epochs", "1", "--seeds", "0")
+    program.run(*line, "-o", "sweep").says()
+    (program / "old.npz").unlink()
+    program.refuses(
+        *("sweep", "--resume", "-o", "sweep", "--seeds", "0-1"),
+        what="old.npz",
+        hint="Put back the model",
+    )
+
+
+def test_what_is_not_taken_over_from_a_model_is_told(program: Program) -> None:
+    program.train("names.txt", "--members", "2", "--counts", "-m", "old.npz").says()
+    line = ("sweep", "names.txt", "--from", "old.npz", "--seeds", "0", "-o", "sweep", "--dry-run")
+    program.run(*line).says(
+        "the first of the networks of old.npz is started from",
+        "what old.npz counts is not taken over",
+    )
+
+
 def test_texts_of_all_kinds_are_read_as_a_run_alone_reads_them(program: Program) -> None:
     names = (program / "names.txt").read_bytes()
     program.write("more.txt.gz", gzip.compress(names.upper()))

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from charrnn import memory
 from charrnn.cli.console import Console
 from charrnn.cli.hints import in_words_of_the_command_line
-from charrnn.cli.prepare_training import check_checkups
+from charrnn.cli.prepare_training import check_checkups, model_to_start_from
 from charrnn.cli.sweep_options import begun_with, gone_on_with
 from charrnn.corpus.sources import byte_blocks
 from charrnn.corpus.warnings import Warned, warnings
 from charrnn.cost import check_memory, text_bytes
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError, ModelFileError, NewerModelError, SettingError
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.folder import Options as Begun
 from charrnn.sweeping.forecast import Planned, planned, seconds_of
@@ -109,7 +109,7 @@ def prepared(
         start_from=begun.start_from,
         fingerprint=begun.fingerprint,
     )
-    splits = Splits(material)
+    splits = splits_of(material, options, console)
     split = splits.of(begun.grid.seeds[0])
     found = [looked_at(settings, begun, splits) for settings in begun.grid.combinations]
     seconds = seconds_of([one.plan for one in found], split.corpus)
@@ -117,6 +117,20 @@ def prepared(
     begun = replace(begun, fingerprint=split.corpus.fingerprint)
     material = replace(material, fingerprint=split.corpus.fingerprint)
     return PreparedSweep(folder, begun, material, split, found, warnings(split.corpus))
+
+
+def splits_of(material: Material, options: Options, console: Console) -> Splits:
+    """The corpus of each seed, and the model to start from, of which train says all there is."""
+    if options.start_from is not None:
+        like_train: Any = options
+        model_to_start_from(like_train, console)
+    try:
+        return Splits(material)
+    except NewerModelError:
+        raise
+    except ModelFileError as error:  # it was there when the sweep began
+        hint = "Put back the model that each run starts from, or sweep anew into another folder."
+        raise ModelFileError(error.what, hint, "start from") from error
 
 
 def looked_at(settings: dict[str, Any], begun: Begun, splits: Splits) -> Planned:
