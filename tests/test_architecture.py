@@ -105,6 +105,7 @@ IN_CLI: dict[str, set[str]] = {
         *("console", "formatting", "plan_display", "resuming", "training_json", "table"),
         "thread_count",
     },
+    "typed_again": set(),
     "training_summary": {
         "console",
         "terminal_curve",
@@ -112,6 +113,7 @@ IN_CLI: dict[str, set[str]] = {
         "progress",
         "training_json",
         "table",
+        "typed_again",
     },
     "run_train": {
         *("autosave", "console", "held_file", "metrics", "prepare_training", "progress"),
@@ -120,7 +122,7 @@ IN_CLI: dict[str, set[str]] = {
     "try_option": {"did_you_mean", "options"},
     "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "try_option"},
     "sweep_options": {"hints"},
-    "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options"},
+    "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options", "typed_again"},
     "sweep_plan": {
         "formatting",
         "hints",
@@ -133,7 +135,7 @@ IN_CLI: dict[str, set[str]] = {
     "sweep_summary": {"console", "formatting", "table"},
     "run_sweep": {
         *("console", "prepare_sweep", "shared_work", "signals", "sweep_plan", "sweep_progress"),
-        *("sweep_summary", "table"),
+        *("sweep_summary", "table", "typed_again"),
     },
     "sample_output": {"console"},
     "copies_of_corpus": {"console"},

@@ -133,6 +133,47 @@ def test_a_pipe_is_read_once_and_learned_from_by_all(program: Program) -> None:
     assert (other.status, "is no longer what the sweep began with" in other.err) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "what", "hint", "again"),
+    [
+        (["-"], "learned from standard input", "CORPUS, or - for", []),
+        (["-", "--valid", "names.txt"], "learned from standard input", "CORPUS, or - for", []),
+        (["names.txt", "--valid", "-"], "held out standard input", "--valid FILE, or", []),
+        (["names.txt", "--valid", "-"], "held out standard input", "--valid -", ["names.txt"]),
+    ],
+)
+def test_a_stream_that_is_gone_is_asked_for_by_its_part(
+    program: Program, given: list[str], what: str, hint: str, again: list[str]
+) -> None:
+    names = (program / "names.txt").read_bytes()
+    program.run("sweep", *given, *QUICK, "--seeds", "0", "-o", "sweep", stdin=names).says()
+    program.refuses("sweep", *again, "--resume", "-o", "sweep", what=f"sweep {what}", hint=hint)
+    taken = program.run(*("sweep", *given, *QUICK, "--seeds", "0", "-o", "sweep"), stdin=names)
+    assert taken.status == 1
+    line = taken.err.partition("Go on with it: ")[2].partition(". Or")[0]
+    asked = ["-", *given[1:]] if given[0] == "-" else given
+    typed = ["charrnn", "sweep", *asked, "--resume", "-o", "sweep"]
+    assert line == f"{' '.join(typed)} < {'CORPUS' if given[0] == '-' else 'FILE'}"
+    program.run(*typed[1:], stdin=names).says("1 of them is done")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd/0"), reason="there is no /dev/fd")
+def test_a_pipe_of_the_shell_is_asked_for_again(program: Program) -> None:
+    names = (program / "names.txt").read_bytes()
+    line = ("sweep", "/dev/fd/0", *QUICK, "--seeds", "0", "-o", "sweep")
+    program.run(*line, stdin=names, child=True).says()
+    resume = ("sweep", "--resume", "-o", "sweep")
+    program.refuses(*resume, what="sweep learned from /dev/fd/0", hint="again: CORPUS")
+
+
+def test_texts_of_python_are_gone_on_with_in_python(program: Program) -> None:
+    folder = program / "sweep"
+    config = TrainConfig(layers=1, hidden=3, epochs=1, batch=4, bptt=8)
+    assert len(list(charrnn.sweep(["anna", "bob"] * 9, {}, folder=folder, config=config))) == 1
+    line = ("sweep", "--resume", "-o", "sweep")
+    program.refuses(*line, what="sweep learned from texts that Python gave it", hint="from Python")
+
+
 def test_the_table_ranks_by_the_mean_over_seeds_with_their_spread(program: Program) -> None:
     ran = program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01,1e-9", *TWO)
     ran.says("2 combinations x 2 seeds: 4 runs", "to beat", "next:", "charrnn sample -m")

@@ -13,8 +13,8 @@ from charrnn.cli.progress import Pace
 from charrnn.cli.table import Entry, entries
 from charrnn.cli.terminal_curve import best_of, learning_curve
 from charrnn.cli.training_json import corpus_json, in_order, warnings_json
+from charrnn.cli.typed_again import anew, fed, typed_again
 from charrnn.corpus.bundled import path_of
-from charrnn.corpus.sources import INHERITED
 from charrnn.corpus.warnings import Warned
 from charrnn.cost import parameters
 from charrnn.escaping import Visible
@@ -207,25 +207,10 @@ def twice(outcome: Outcome) -> list[str]:
 
 def go_on(run: Checkpoint, options: Options, *more: str) -> str:
     """What to type to go on with the run."""
-    sources, valid = run.corpus.sources, run.corpus.valid
-    again: list[str] = []
-    if any(is_stream(name) for name in (*sources, *valid)):  # which nobody can read again
-        again = [anew(name, "CORPUS") for name in sources]
-        again += [part for name in valid for part in ("--valid", anew(name, "FILE"))]
-    elif not can_be_read_again(run.corpus):
+    sources = run.corpus.sources
+    again = typed_again(sources, run.corpus.valid)
+    if not again and not can_be_read_again(run.corpus):
         again = ["CORPUS"]
     file = options.metrics
     metrics = ["--metrics", anew(str(file), "FILE")] if file is not None else []
-    line = options.line("train", *again, "--resume", *more, *metrics)
-    typed = "CORPUS" if "-" in sources else "FILE"
-    return f"{line} < {typed}" if "-" in again else line
-
-
-def is_stream(name: str) -> bool:
-    """Whether it is gone once it was read: standard input, or a pipe that the shell has made."""
-    return name == "-" or name.startswith(INHERITED)
-
-
-def anew(name: str, place: str) -> str:
-    """The name to type once more, or what stands for another."""
-    return place if is_stream(name) and name != "-" else name
+    return fed(options.line("train", *again, "--resume", *more, *metrics), again, sources)
