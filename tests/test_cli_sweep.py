@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import signal
@@ -392,6 +393,35 @@ def test_what_the_command_line_started_from_stays_where_python_goes_on(trained: 
     (one,) = charrnn.sweep(trained / "names.txt", tried, seeds=[0, 1], **given)
     alone = trained_alone(trained, "alone.npz", *line, "--lr", "0.01", "--seed", "1")
     assert (trained / f"sweep/{one.name}.npz").read_bytes() == alone
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"places": []},
+        {"places": ["../names.txt"] * 3},
+        {"places": [7]},
+        {"sources": "x"},
+        {"valid": [None]},
+        {"learning": {"hiden": 3}},
+        {"learning": {"hidden": -3}},
+        {"reading": {"encoding": 5}},
+        {"cutting": {"holdout": "a lot"}},
+        {"tried": ["lr"]},
+        {"seeds": 3},
+        {"start_from": 3},
+        {"schema": "charrnn.sweep.options/0"},
+    ],
+)
+def test_a_folder_that_does_not_say_what_is_to_be_done_is_damaged(
+    program: Program, damage: dict[str, object]
+) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep").says()
+    said = json.loads((program / "sweep/sweep.json").read_text())
+    program.write("sweep/sweep.json", json.dumps(said | damage))
+    program.refuses(
+        *("sweep", "--resume", "-o", "sweep"), what="sweep.json is damaged", hint="Sweep anew"
+    )
 
 
 def test_half_a_row_is_survived(program: Program) -> None:
