@@ -128,6 +128,7 @@ IN_CLI: dict[str, set[str]] = {
         "hints",
         "plan_display",
         "prepare_sweep",
+        "sweep_options",
         "training_json",
         "table",
     },

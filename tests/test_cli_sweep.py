@@ -219,6 +219,19 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(program: Program) -> None:
     assert program.files() == before
 
 
+def test_what_is_the_same_for_all_is_shown_as_it_is_typed(program: Program) -> None:
+    line = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep")
+    shown = program.run(*line, "--reset", "--counts", "--dry-run").out
+    (row,) = (row for row in shown.splitlines() if row.startswith("for all"))
+    assert set(row.split()[2:]) >= {"--reset", "--counts", "--epochs", "1"}
+    assert {"yes", "no", "--carry"} & set(row.split()) == set()
+    program.run(*line, "--carry").says()
+    resume = ("sweep", "--resume", "-o", "sweep")
+    for option, had in (("--reset", "has --carry"), ("--counts", "has left it open")):
+        what = f"error: {option} contradicts sweep, which {had}"
+        program.refuses(*resume, option, what=what, hint="-o")
+
+
 def test_what_comes_to_the_same_is_told(program: Program) -> None:
     line = ["sweep", "names.txt", "--try", "batch=100000,200000", *TWO, "--dry-run"]
     shown = program.run(*line).out
