@@ -133,7 +133,7 @@ IN_CLI: dict[str, set[str]] = {
         "table",
     },
     "sweep_progress": {"console", "formatting", "progress", "table"},
-    "sweep_summary": {"console", "formatting", "table"},
+    "sweep_summary": {"console", "formatting", "table", "typed_again"},
     "run_sweep": {
         *("console", "prepare_sweep", "shared_work", "signals", "sweep_plan", "sweep_progress"),
         *("sweep_summary", "table", "typed_again"),

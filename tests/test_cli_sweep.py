@@ -155,7 +155,9 @@ def test_a_stream_that_is_gone_is_asked_for_by_its_part(
     asked = ["-", *given[1:]] if given[0] == "-" else given
     typed = ["charrnn", "sweep", *asked, "--resume", "-o", "sweep"]
     assert line == f"{' '.join(typed)} < {'CORPUS' if given[0] == '-' else 'FILE'}"
-    program.run(*typed[1:], stdin=names).says("1 of them is done")
+    ended = program.run(*typed[1:], stdin=names)
+    ended.says("1 of them is done", "charrnn sample -m")
+    assert "charrnn eval" not in ended.err, "what was held out is gone"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/fd/0"), reason="there is no /dev/fd")

@@ -162,8 +162,8 @@ def show(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -
     if stop.requested:
         left = f"{len(results):,} of {len(sweep.trials):,} runs are done, the others are saved"
         console.note(f"{left}; to go on: {go_on(sweep, options)}")
-    elif lines := [f"  {line}" for line in sweep_summary.next_lines(results)]:
-        console.say(*map(visible_line, ["next:", *lines]))
+    elif lines := [*sweep_summary.next_lines(results, sweep.split.record)]:
+        console.say(*map(visible_line, ["next:", *(f"  {line}" for line in lines)]))
 
 
 def results_of(sweep: PreparedSweep) -> list[Result]:

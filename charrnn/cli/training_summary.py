@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,11 @@ from charrnn.cli.progress import Pace
 from charrnn.cli.table import Entry, entries
 from charrnn.cli.terminal_curve import best_of, learning_curve
 from charrnn.cli.training_json import corpus_json, in_order, warnings_json
-from charrnn.cli.typed_again import anew, fed, typed_again
-from charrnn.corpus.bundled import path_of
+from charrnn.cli.typed_again import anew, can_be_read_again, fed, typed_again
 from charrnn.corpus.warnings import Warned
 from charrnn.cost import parameters
 from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending
 from charrnn.training.members import best_of_all
@@ -191,11 +188,6 @@ def best_was_early(outcome: Outcome) -> Best | None:
     if outcome.best is None or best is None or best.step > EARLY * state.step:
         return None
     return best
-
-
-def can_be_read_again(record: CorpusRecord) -> bool:
-    """Whether the corpus is in files that are there: no pipe, nor texts of Python."""
-    return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
 
 
 def twice(outcome: Outcome) -> list[str]:

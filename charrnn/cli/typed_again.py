@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
+from charrnn.corpus.bundled import path_of
 from charrnn.corpus.sources import INHERITED
+from charrnn.model_file.schema import CorpusRecord
 
 
 def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
@@ -15,6 +18,11 @@ def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
         *(anew(name, "CORPUS") for name in sources),
         *(part for name in valid for part in ("--valid", anew(name, "FILE"))),
     ]
+
+
+def can_be_read_again(record: CorpusRecord) -> bool:
+    """Whether the corpus is in files that are there: no pipe, nor texts of Python."""
+    return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
 
 
 def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:
