@@ -112,8 +112,8 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
             f"It may be a whole number up to {LARGEST}.",
             "bptt",
         )
-    bptt = longest if config.bptt == 0 else min(int(chosen("bptt")), symbols)
-    batch = max(1, min(int(chosen("batch")), symbols // bptt))
+    asked = longest if config.bptt == 0 else int(chosen("bptt"))
+    bptt, batch = filled(asked, int(chosen("batch")), symbols)
     epochs = likely = config.epochs or usual_epochs(usual, symbols)
     if config.epochs is None and config.minutes is not None:
         epochs, likely = FOREVER, LIKELY_EPOCHS
@@ -129,6 +129,12 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
             | {"check_every": check_every, "warmup": warmup}
         )
     )
+
+
+def filled(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
+    """The same, or as much of them as so many symbols fill."""
+    bptt = min(bptt, symbols)
+    return bptt, max(1, min(batch, symbols // bptt))
 
 
 def steps_in(symbols: int, places: int) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import checked
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import settings_of
 from charrnn.settings.sweeping import FIXED
 from charrnn.settings.training import TrainConfig
@@ -50,27 +51,25 @@ def sweep(
     files, given = files_or_texts(texts)
     learning = changed(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
-    places = places_of(files)
-    options = Options(wanted, files, (), places, learning, {}, cutting, None, "")
     if resume:
-        had = there.read_options()
-        if (had.learning, had.cutting, had.reading) != (learning, cutting, {}):
-            raise ResumeError(
-                f"the sweep in {there.path} was begun with other settings",
-                "Give the same, or sweep anew into another folder.",
-            )
-        options = grown(had, wanted)
+        options = gone_on_with(there, wanted, learning, cutting)
+    else:
+        options = Options(wanted, files, (), places_of(files), learning, {}, cutting, None, "")
     material = Material(
         files,
+        options.files[1],
         names=options.sources,
+        valid_names=options.valid,
         places=options.places,
         texts=given,
-        cutting=cutting,
+        reading=options.reading,
+        cutting=options.cutting,
+        start_from=options.start_from,
         fingerprint=options.fingerprint,
     )
     splits = Splits(material)
     for settings in wanted.combinations:
-        planned(settings, wanted, learning, splits)
+        planned(settings, wanted, options.learning, splits)
     found = splits.of(wanted.seeds[0]).corpus.fingerprint
     options = replace(options, fingerprint=found)
     material = replace(material, fingerprint=found)
@@ -96,6 +95,29 @@ def _results(
                     yield event.result
 
 
+def gone_on_with(
+    folder: Folder, wanted: grid.Grid, learning: dict[str, Any], cutting: dict[str, Any]
+) -> Options:
+    """The sweep in the folder, with what is added; ResumeError where it is to be another one.
+
+    What only the command line can ask for, such as a text to hold out, stays as it was.
+    """
+    had = folder.read_options()
+    if "-" in had.valid:
+        raise ResumeError(
+            f"{folder.path} held out standard input", "Go on with it on the command line."
+        )
+    if (whole(TrainConfig, had.learning), whole(CorpusConfig, had.cutting)) != (
+        whole(TrainConfig, learning),
+        whole(CorpusConfig, had.cutting | cutting),
+    ):
+        raise ResumeError(
+            f"the sweep in {folder.path} was begun with other settings",
+            "Give the same, or sweep anew into another folder.",
+        )
+    return grown(had, wanted)
+
+
 def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
     """The names of files, or else the texts."""
     if isinstance(texts, str):
@@ -110,9 +132,14 @@ def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | Non
     return (), tuple(checked(texts))
 
 
+def whole(config: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings, those that were not given as they usually are."""
+    return {name: given.get(name, one.default) for name, one in settings_of(config).items()}
+
+
 def changed(config: TrainConfig, wanted: grid.Grid) -> dict[str, Any]:
     """What a configuration says that differs from what is usual."""
-    usual = {name: one.default for name, one in settings_of(TrainConfig).items()}
+    usual = whole(TrainConfig, {})
     given = {name: getattr(config, name) for name in usual if name not in FIXED}
     said = {name: value for name, value in given.items() if value != usual[name]}
     for name in said:

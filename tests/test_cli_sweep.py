@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+import charrnn
+from charrnn import TrainConfig
+from charrnn.errors import ResumeError
 from charrnn.model_file import checkpoint
 from tests.child import answer
 from tests.program import SMALL, Program
@@ -77,6 +82,30 @@ def test_it_starts_from_a_model_as_a_run_alone_does(trained: Program) -> None:
     assert (trained / "sweep/lr=0.01,seed=0.npz").read_bytes() == alone
 
 
+def test_what_is_no_model_cannot_be_started_from(program: Program) -> None:
+    for name in ("names.txt", "none.npz"):
+        line = ("sweep", "names.txt", "--from", name, "--seeds", "0", "-o", "sweep")
+        program.refuses(*line, what=name, hint="Name with --from a file")
+    program.train("names.txt", "-m", "old.npz").says()
+    line = ("sweep", "names.txt", "--from", "old.npz", "--epochs", "1", "--seeds", "0")
+    program.run(*line, "-o", "sweep").says()
+    (program / "old.npz").unlink()
+    program.refuses(
+        *("sweep", "--resume", "-o", "sweep", "--seeds", "0-1"),
+        what="old.npz",
+        hint="Put back the model",
+    )
+
+
+def test_what_is_not_taken_over_from_a_model_is_told(program: Program) -> None:
+    program.train("names.txt", "--members", "2", "--counts", "-m", "old.npz").says()
+    line = ("sweep", "names.txt", "--from", "old.npz", "--seeds", "0", "-o", "sweep", "--dry-run")
+    program.run(*line).says(
+        "the first of the networks of old.npz is started from",
+        "what old.npz counts is not taken over",
+    )
+
+
 def test_texts_of_all_kinds_are_read_as_a_run_alone_reads_them(program: Program) -> None:
     names = (program / "names.txt").read_bytes()
     program.write("more.txt.gz", gzip.compress(names.upper()))
@@ -103,6 +132,49 @@ def test_a_pipe_is_read_once_and_learned_from_by_all(program: Program) -> None:
     ended.says("2 runs")
     other = program.run("sweep", "-", "--resume", "-o", "sweep", stdin=b"a\nb\n" * 9, child=True)
     assert (other.status, "is no longer what the sweep began with" in other.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "hint", "again"),
+    [
+        (["-"], "learned from standard input", "CORPUS, or - for", []),
+        (["-", "--valid", "names.txt"], "learned from standard input", "CORPUS, or - for", []),
+        (["names.txt", "--valid", "-"], "held out standard input", "--valid FILE, or", []),
+        (["names.txt", "--valid", "-"], "held out standard input", "--valid -", ["names.txt"]),
+    ],
+)
+def test_a_stream_that_is_gone_is_asked_for_by_its_part(
+    program: Program, given: list[str], what: str, hint: str, again: list[str]
+) -> None:
+    names = (program / "names.txt").read_bytes()
+    program.run("sweep", *given, *QUICK, "--seeds", "0", "-o", "sweep", stdin=names).says()
+    program.refuses("sweep", *again, "--resume", "-o", "sweep", what=f"sweep {what}", hint=hint)
+    taken = program.run(*("sweep", *given, *QUICK, "--seeds", "0", "-o", "sweep"), stdin=names)
+    assert taken.status == 1
+    line = taken.err.partition("Go on with it: ")[2].partition(". Or")[0]
+    asked = ["-", *given[1:]] if given[0] == "-" else given
+    typed = ["charrnn", "sweep", *asked, "--resume", "-o", "sweep"]
+    assert line == f"{' '.join(typed)} < {'CORPUS' if given[0] == '-' else 'FILE'}"
+    ended = program.run(*typed[1:], stdin=names)
+    ended.says("1 of them is done", "charrnn sample -m")
+    assert "charrnn eval" not in ended.err, "what was held out is gone"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd/0"), reason="there is no /dev/fd")
+def test_a_pipe_of_the_shell_is_asked_for_again(program: Program) -> None:
+    names = (program / "names.txt").read_bytes()
+    line = ("sweep", "/dev/fd/0", *QUICK, "--seeds", "0", "-o", "sweep")
+    program.run(*line, stdin=names, child=True).says()
+    resume = ("sweep", "--resume", "-o", "sweep")
+    program.refuses(*resume, what="sweep learned from /dev/fd/0", hint="again: CORPUS")
+
+
+def test_texts_of_python_are_gone_on_with_in_python(program: Program) -> None:
+    folder = program / "sweep"
+    config = TrainConfig(layers=1, hidden=3, epochs=1, batch=4, bptt=8)
+    assert len(list(charrnn.sweep(["anna", "bob"] * 9, {}, folder=folder, config=config))) == 1
+    line = ("sweep", "--resume", "-o", "sweep")
+    program.refuses(*line, what="sweep learned from texts that Python gave it", hint="from Python")
 
 
 def test_the_table_ranks_by_the_mean_over_seeds_with_their_spread(program: Program) -> None:
@@ -147,6 +219,19 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(program: Program) -> None:
         f"hidden={hidden},seed={seed}" for seed in (0, 1) for hidden in (3, 5)
     ]
     assert program.files() == before
+
+
+def test_what_is_the_same_for_all_is_shown_as_it_is_typed(program: Program) -> None:
+    line = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep")
+    shown = program.run(*line, "--reset", "--counts", "--dry-run").out
+    (row,) = (row for row in shown.splitlines() if row.startswith("for all"))
+    assert set(row.split()[2:]) >= {"--reset", "--counts", "--epochs", "1"}
+    assert {"yes", "no", "--carry"} & set(row.split()) == set()
+    program.run(*line, "--carry").says()
+    resume = ("sweep", "--resume", "-o", "sweep")
+    for option, had in (("--reset", "has --carry"), ("--counts", "has left it open")):
+        what = f"error: {option} contradicts sweep, which {had}"
+        program.refuses(*resume, option, what=what, hint="-o")
 
 
 def test_what_comes_to_the_same_is_told(program: Program) -> None:
@@ -271,6 +356,89 @@ def test_other_options_than_those_of_the_folder_are_refused(
     program.run("sweep", "--resume", "-o", "sweep", *same).says()
 
 
+def in_python(program: Program, seeds: range, **said: object) -> list[str]:
+    """The runs that a sweep from Python makes in the folder that is there."""
+    settings = {"layers": 1, "batch": 4, "bptt": 8, "hidden": 3, "epochs": 1} | said
+    holdout: Any = settings.pop("holdout", 0.1)
+    config: Any = TrainConfig(**settings)  # type: ignore[arg-type]
+    given = {"seeds": seeds, "config": config, "holdout": holdout, "processes": 1}
+    folder, names = program / "sweep", program / "names.txt"
+    runs = charrnn.sweep(names, {"lr": [0.01]}, folder=folder, resume=folder.exists(), **given)
+    return [one.name for one in runs]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        (),
+        ("--clip", "1", "--holdout", "0.1"),
+        ("--examples", "lines", "--newlines", "keep", "--valid", "held.txt"),
+    ],
+)
+def test_python_goes_on_with_what_the_command_line_began(
+    program: Program, typed: tuple[str, ...]
+) -> None:
+    program.write("held.txt", "anna\nbob\n")
+    line = ("names.txt", *QUICK, *typed)
+    program.run("sweep", *line, "--try", "lr=0.01", "-o", "sweep").says()
+    for other in ({"clip": 2.0}, {"holdout": 0.2}, {"epochs": 2}):
+        with pytest.raises(ResumeError, match="begun with other settings"):
+            in_python(program, range(2), **other)
+    assert in_python(program, range(2)) == ["lr=0.01,seed=1"]
+    alone = trained_alone(
+        program, "a.npz", *line[1:], "--lr", "0.01", "--seed", "1", sources=line[:1]
+    )
+    assert (program / "sweep/lr=0.01,seed=1.npz").read_bytes() == alone
+    program.run("sweep", "--resume", "-o", "sweep", *typed).says("2 of them are done")
+
+
+def test_the_command_line_goes_on_with_what_python_began(program: Program) -> None:
+    assert in_python(program, range(1)) == ["lr=0.01,seed=0"]
+    more = ("--clip", "1", "--holdout", "0.1", "--seeds", "0-1")
+    program.run("sweep", "--resume", "-o", "sweep", *more).says("1 of them is done")
+    assert list(rows_of(program)) == ["lr=0.01,seed=0", "lr=0.01,seed=1"]
+
+
+def test_what_the_command_line_started_from_stays_where_python_goes_on(trained: Program) -> None:
+    line = ("--from", "model.npz", "--epochs", "1")
+    trained.run("sweep", "names.txt", *line, "--try", "lr=0.01", "-o", "sweep").says()
+    config = TrainConfig(epochs=1)
+    tried = {"lr": [0.01]}
+    given: Any = {"folder": trained / "sweep", "resume": True, "config": config}
+    (one,) = charrnn.sweep(trained / "names.txt", tried, seeds=[0, 1], **given)
+    alone = trained_alone(trained, "alone.npz", *line, "--lr", "0.01", "--seed", "1")
+    assert (trained / f"sweep/{one.name}.npz").read_bytes() == alone
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"places": []},
+        {"places": ["../names.txt"] * 3},
+        {"places": [7]},
+        {"sources": "x"},
+        {"valid": [None]},
+        {"learning": {"hiden": 3}},
+        {"learning": {"hidden": -3}},
+        {"reading": {"encoding": 5}},
+        {"cutting": {"holdout": "a lot"}},
+        {"tried": ["lr"]},
+        {"seeds": 3},
+        {"start_from": 3},
+        {"schema": "charrnn.sweep.options/0"},
+    ],
+)
+def test_a_folder_that_does_not_say_what_is_to_be_done_is_damaged(
+    program: Program, damage: dict[str, object]
+) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep").says()
+    said = json.loads((program / "sweep/sweep.json").read_text())
+    program.write("sweep/sweep.json", json.dumps(said | damage))
+    program.refuses(
+        *("sweep", "--resume", "-o", "sweep"), what="sweep.json is damaged", hint="Sweep anew"
+    )
+
+
 def test_half_a_row_is_survived(program: Program) -> None:
     program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
     rows = program / "sweep/sweep.jsonl"
@@ -298,6 +466,21 @@ def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
         assert second.read_bytes() == other
 
 
+def test_it_goes_on_where_what_is_tried_was_made_to_fit_the_corpus(program: Program) -> None:
+    small = ("--hidden", "3", "--layers", "1", "--epochs", "1", "-o", "sweep")
+    program.run(
+        "sweep", "names.txt", "--try", "bptt=0,8,9999", "--try", "batch=4,512", *small
+    ).says()
+    program.run("sweep", "--resume", "-o", "sweep").says("6 of them are done")
+    other = (program / "sweep/bptt=8,batch=4,seed=0.npz").read_bytes()
+    for name in ("bptt=9999,batch=4", "bptt=8,batch=512"):
+        (path := program / f"sweep/{name},seed=0.npz").unlink()
+        path.write_bytes(other)
+        ran = program.run("sweep", "--resume", "-o", "sweep")
+        assert (ran.status, f"{name},seed=0.npz is a model of other" in ran.err) == (1, True)
+        path.unlink()
+
+
 def test_it_goes_on_from_another_folder_with_the_corpus_moved(program: Program) -> None:
     program.run("sweep", "names.txt", *QUICK, *TWO).says()
     (program / "sweep/sweep.jsonl").unlink()
@@ -309,6 +492,17 @@ def test_it_goes_on_from_another_folder_with_the_corpus_moved(program: Program) 
     lost = program.run("sweep", "--resume", "-o", "sweep")
     assert (lost.status, "names.txt does not exist" in lost.err) == (1, True)
     program.run("sweep", "moved.txt", "--resume", "-o", "sweep").says("2 runs")
+
+
+@pytest.mark.parametrize(("here", "typed"), [("sweep", "."), ("sweep", "../sweep"), (".", "sweep")])
+def test_a_model_is_named_as_it_is_seen_from_here(program: Program, here: str, typed: str) -> None:
+    program.run("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep").says()
+    resume, cwd = ("sweep", "--resume", "-o", typed), program / here
+    shown = program.run(*resume, "--json", "-q", cwd=cwd).json["best"]["model"]
+    (planned,) = program.run(*resume, "--dry-run", "--json", cwd=cwd).json["runs"]
+    assert (cwd / shown).samefile(program / "sweep/seed=0.npz")
+    assert shown == planned["model"]
+    program.run(*resume, cwd=cwd).says("next:", f"charrnn eval -m {shown}")
 
 
 def test_a_run_that_diverges_is_a_row_and_does_not_stop_the_others(program: Program) -> None:

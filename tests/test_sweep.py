@@ -6,6 +6,7 @@ import itertools
 import json
 import string
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,13 +15,14 @@ from charrnn import TrainConfig
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
 from charrnn.settings.sweeping import Seeds
-from charrnn.sweeping import grid, messages, result, shared_data
+from charrnn.sweeping import grid, messages, one_run, result, shared_data
 from charrnn.sweeping.comparison import best_of, standings
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.forecast import alike, planned, seconds_of
 from charrnn.sweeping.grid import Grid, Trial, checked, in_words, name_of
+from charrnn.sweeping.one_run import Moved, Task, learned
 from charrnn.sweeping.result import Result
-from charrnn.sweeping.shared_data import Material, Splits
+from charrnn.sweeping.shared_data import Material, Split, Splits
 from tests.corpora import WORDS
 
 SAFE = set(string.ascii_letters + string.digits + "=,-.")
@@ -182,6 +184,33 @@ def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
     assert splits.of(1).corpus.sources == ("names.txt",)
     assert len(calls) == 2
     assert splits.of(0).corpus.held_out.ids.tobytes() != splits.of(1).corpus.held_out.ids.tobytes()
+
+
+@pytest.mark.parametrize("error", [None, CorpusError("it is gone", "")])
+def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
+    error: CorpusError | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+
+    class Slow(Splits):
+        def counted(self, seed: int) -> Split:
+            nonlocal now
+            now += 1000.0
+            if error is not None:
+                raise error
+            return super().counted(seed)
+
+    monkeypatch.setattr(one_run, "time", SimpleNamespace(monotonic=lambda: now))
+    learning = {"hidden": 3, "layers": 1, "epochs": 1, "batch": 2, "bptt": 4}
+    task = Task(Trial("a", {}, 0), learning, str(tmp_path / "a.npz"))
+    steps = 0
+    for event in learned(task, Slow(Material(texts=tuple(WORDS)))):
+        if isinstance(event, Moved):
+            steps += 1
+            now += 1.0
+        else:
+            assert event.result.seconds == (steps if error is None else 1000.0)
+    assert (steps > 0) == (error is None)
 
 
 def test_a_corpus_that_has_changed_since_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@
     progress checkup_rows   what is shown meanwhile
     autosave metrics line_sink held_file   what is written meanwhile
     training_summary training_json   what is shown after it
+    typed_again          what to type for its texts to go on with it, or with a sweep
     mpi launcher         on several processes
 
   sweep

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from charrnn import memory
 from charrnn.cli.console import Console
 from charrnn.cli.hints import in_words_of_the_command_line
-from charrnn.cli.prepare_training import check_checkups
+from charrnn.cli.prepare_training import check_checkups, model_to_start_from
 from charrnn.cli.sweep_options import begun_with, gone_on_with
-from charrnn.corpus.sources import byte_blocks
+from charrnn.cli.typed_again import is_stream
+from charrnn.corpus.sources import byte_blocks, name_of
 from charrnn.corpus.warnings import Warned, warnings
 from charrnn.cost import check_memory, text_bytes
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.folder import Options as Begun
 from charrnn.sweeping.forecast import Planned, planned, seconds_of
@@ -87,16 +88,10 @@ def prepared(
     console.note_if_waiting((*options.sources, *options.valid))
     if options.resume:
         begun = gone_on_with(options, tried, folder)
-        sources, valid = begun.files
-        files = options.sources or sources, options.valid or valid
+        files = read_again(begun, options, folder)
     else:
         begun = begun_with(options, tried)
         files = options.sources, options.valid
-    if "-" in (*files[0], *files[1]) and "-" not in (*options.sources, *options.valid):
-        raise CorpusError(
-            f"{folder.path} learned from standard input",
-            "Give it the same text again: CORPUS, or - for standard input.",
-        )
     read, read_valid = (tuple(on_disk(name, spool) for name in names) for names in files)
     material = Material(
         read,
@@ -109,7 +104,7 @@ def prepared(
         start_from=begun.start_from,
         fingerprint=begun.fingerprint,
     )
-    splits = Splits(material)
+    splits = splits_of(material, options, console)
     split = splits.of(begun.grid.seeds[0])
     found = [looked_at(settings, begun, splits) for settings in begun.grid.combinations]
     seconds = seconds_of([one.plan for one in found], split.corpus)
@@ -117,6 +112,41 @@ def prepared(
     begun = replace(begun, fingerprint=split.corpus.fingerprint)
     material = replace(material, fingerprint=split.corpus.fingerprint)
     return PreparedSweep(folder, begun, material, split, found, warnings(split.corpus))
+
+
+def read_again(
+    begun: Begun, options: Options, folder: Folder
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What to read for sources and valid; an error where that is nothing which is still there."""
+    if not options.sources and not begun.sources:
+        raise ResumeError(
+            f"{folder.path} learned from texts that Python gave it",
+            "Go on from Python, with charrnn.sweep(..., resume=True).",
+        )
+    same_again = "Give it the same text again:"
+    for did, hint, named, had in (
+        ("learned from", "CORPUS, or - for standard input", options.sources, begun.sources),
+        ("held out", "--valid FILE, or --valid - for standard input", options.valid, begun.valid),
+    ):
+        gone = next(filter(is_stream, had), None)
+        if gone is not None and not named:
+            raise CorpusError(f"{folder.path} {did} {name_of(gone)}", f"{same_again} {hint}.")
+    sources, valid = begun.files
+    return options.sources or sources, options.valid or valid
+
+
+def splits_of(material: Material, options: Options, console: Console) -> Splits:
+    """The corpus of each seed, and the model to start from, of which train says all there is."""
+    if options.start_from is not None:
+        like_train: Any = options
+        model_to_start_from(like_train, console)
+    try:
+        return Splits(material)
+    except NewerModelError:
+        raise
+    except ModelFileError as error:  # it was there when the sweep began
+        hint = "Put back the model that each run starts from, or sweep anew into another folder."
+        raise ModelFileError(error.what, hint, "start from") from error
 
 
 def looked_at(settings: dict[str, Any], begun: Begun, splits: Splits) -> Planned:

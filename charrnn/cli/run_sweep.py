@@ -19,6 +19,7 @@ from charrnn.cli.shared_work import cluster_for
 from charrnn.cli.signals import Stop
 from charrnn.cli.sweep_progress import SweepProgress
 from charrnn.cli.table import entries
+from charrnn.cli.typed_again import fed, typed_again
 from charrnn.errors import ClusterError, ModelExistsError
 from charrnn.escaping import visible_line
 from charrnn.sweeping.comparison import best_of
@@ -81,7 +82,7 @@ def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
     try:
         folder.check_free(sweep.begun.grid)
     except ModelExistsError as error:
-        hint = f"Go on with it: {go_on(options)}. Or name another folder with -o."
+        hint = f"Go on with it: {go_on(sweep, options)}. Or name another folder with -o."
         raise ModelExistsError(error.what, hint) from error
 
 
@@ -142,7 +143,7 @@ def share_out(sweep: PreparedSweep, cluster: Cluster, options: Options, console:
                 screen.refresh()
     except (ClusterError, KeyboardInterrupt) as error:
         done = f"{len(results_of(sweep)):,} of {len(sweep.trials):,} runs are done"
-        line = f"{done}, and what was under way begins anew; to go on: {go_on(options)}"
+        line = f"{done}, and what was under way begins anew; to go on: {go_on(sweep, options)}"
         if isinstance(error, KeyboardInterrupt):
             console.note(line)
         else:
@@ -160,20 +161,21 @@ def show(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -
         console.out.write_lines(sweep_summary.table(results, console.out))
     if stop.requested:
         left = f"{len(results):,} of {len(sweep.trials):,} runs are done, the others are saved"
-        console.note(f"{left}; to go on: {go_on(options)}")
-    elif lines := [f"  {line}" for line in sweep_summary.next_lines(results)]:
-        console.say(*map(visible_line, ["next:", *lines]))
+        console.note(f"{left}; to go on: {go_on(sweep, options)}")
+    elif lines := [*sweep_summary.next_lines(results, sweep.split.record)]:
+        console.say(*map(visible_line, ["next:", *(f"  {line}" for line in lines)]))
 
 
 def results_of(sweep: PreparedSweep) -> list[Result]:
-    """The results that there are, in the order of the runs."""
-    found = sweep.folder.results
-    return [found[one.name] for one in sweep.trials if one.name in found]
+    """The results that there are, in the order of the runs, their models as seen from here."""
+    return [found for one in sweep.trials if (found := sweep.folder.seen(one.name)) is not None]
 
 
-def go_on(options: Options) -> str:
+def go_on(sweep: PreparedSweep, options: Options) -> str:
     """What to type to go on with the sweep."""
-    again = ["CORPUS"] if "-" in (*options.sources, *options.valid) else []
+    sources = sweep.begun.sources
+    again = typed_again(sources, sweep.begun.valid)
     who = [] if options.processes is None else ["--workers", str(options.processes)]
     who += [] if options.scheduler is None else ["--scheduler", options.scheduler]
-    return shlex.join(["charrnn", "sweep", *again, "--resume", "-o", str(options.output), *who])
+    line = ["charrnn", "sweep", *again, "--resume", "-o", str(options.output), *who]
+    return fed(shlex.join(line), again, sources)

@@ -55,10 +55,9 @@ def gone_on_with(options: Options, tried: dict[str, tuple[Any, ...]], folder: Fo
                 raise ResumeError(f"{option_for(name)} is tried in {folder.path}", ELSEWHERE)
             usual = settings_of(config)[name].default
             if value != then.get(name, usual):
-                shown = value_in_words(then[name]) if name in then else "left it open"
+                shown = in_words(name, then[name]) if name in then else "left it open"
                 raise ResumeError(
-                    f"{option_for(name)} {value_in_words(value)} contradicts {folder.path},"
-                    f" which has {shown}",
+                    f"{typed(name, value)} contradicts {folder.path}, which has {shown}",
                     ELSEWHERE,
                 )
     start = options.start_from
@@ -75,3 +74,16 @@ def named_anew(had: Begun, options: Options) -> Begun:
     valid = options.valid or had.valid
     places = places_of((*options.sources, *valid))
     return Begun(**{**vars(had), "sources": options.sources, "valid": valid, "places": places})
+
+
+def typed(name: str, value: object) -> str:
+    """A setting as it is typed."""
+    shown = in_words(name, value)
+    return shown if isinstance(value, bool) else f"{option_for(name)} {shown}"
+
+
+def in_words(name: str, value: object) -> str:
+    """Its value; where there are but two, the option that stands for it."""
+    if isinstance(value, bool):
+        return option_for(name, denied=not value)
+    return value_in_words(value)

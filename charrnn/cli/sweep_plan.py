@@ -10,6 +10,7 @@ from charrnn.cli.formatting import bytes_in_words, clock, count
 from charrnn.cli.hints import option_for
 from charrnn.cli.plan_display import best_in_words, corpus_in_words, part_in_words
 from charrnn.cli.prepare_sweep import PreparedSweep
+from charrnn.cli.sweep_options import typed
 from charrnn.cli.table import Entry
 from charrnn.cli.training_json import corpus_json, in_order, warnings_json
 from charrnn.counts.markov import Baseline
@@ -50,11 +51,6 @@ def in_words(sweep: PreparedSweep) -> Iterator[Entry]:
             "time",
             f"about {clock(sweep.seconds_left)}, with {count(at_once, 'run')} at once; {longest}",
         )
-
-
-def typed(name: str, value: object) -> str:
-    """A setting as it is typed."""
-    return option_for(name) if value is True else f"{option_for(name)} {value_in_words(value)}"
 
 
 def baselines_in_words(sweep: PreparedSweep, found: Iterable[Baseline]) -> Iterator[Entry]:

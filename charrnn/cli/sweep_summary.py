@@ -11,8 +11,10 @@ from typing import Any
 from charrnn.cli.console import BOLD, CYAN, GREEN, Output
 from charrnn.cli.formatting import bits, clock
 from charrnn.cli.table import Column, Table
+from charrnn.cli.typed_again import can_be_read_again
 from charrnn.errors import CharrnnError
 from charrnn.escaping import Visible, joined, visible_line
+from charrnn.model_file.schema import CorpusRecord
 from charrnn.sweeping.comparison import Standing, best_of, standings
 from charrnn.sweeping.result import Result
 
@@ -84,12 +86,13 @@ def standing_json(one: Standing) -> dict[str, Any]:
     }
 
 
-def next_lines(results: list[Result]) -> Iterator[str]:
+def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
     """What to type next."""
     best = best_of(results)
     if best is not None and best.model is not None and os.path.exists(best.model):
         yield shlex.join(["charrnn", "sample", "-m", best.model, "-n", "10"])
-        yield shlex.join(["charrnn", "eval", "-m", best.model])
+        if can_be_read_again(corpus):  # of which it is what was held out
+            yield shlex.join(["charrnn", "eval", "-m", best.model])
 
 
 def check_failures(results: list[Result], folder: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,11 @@ from charrnn.cli.progress import Pace
 from charrnn.cli.table import Entry, entries
 from charrnn.cli.terminal_curve import best_of, learning_curve
 from charrnn.cli.training_json import corpus_json, in_order, warnings_json
-from charrnn.corpus.bundled import path_of
-from charrnn.corpus.sources import INHERITED
+from charrnn.cli.typed_again import anew, can_be_read_again, fed, typed_again
 from charrnn.corpus.warnings import Warned
 from charrnn.cost import parameters
 from charrnn.escaping import Visible
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending
 from charrnn.training.members import best_of_all
@@ -193,11 +190,6 @@ def best_was_early(outcome: Outcome) -> Best | None:
     return best
 
 
-def can_be_read_again(record: CorpusRecord) -> bool:
-    """Whether the corpus is in files that are there: no pipe, nor texts of Python."""
-    return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
-
-
 def twice(outcome: Outcome) -> list[str]:
     """The option that lets a run which is over go on, as far again."""
     limit = outcome.stopped
@@ -207,25 +199,10 @@ def twice(outcome: Outcome) -> list[str]:
 
 def go_on(run: Checkpoint, options: Options, *more: str) -> str:
     """What to type to go on with the run."""
-    sources, valid = run.corpus.sources, run.corpus.valid
-    again: list[str] = []
-    if any(is_stream(name) for name in (*sources, *valid)):  # which nobody can read again
-        again = [anew(name, "CORPUS") for name in sources]
-        again += [part for name in valid for part in ("--valid", anew(name, "FILE"))]
-    elif not can_be_read_again(run.corpus):
+    sources = run.corpus.sources
+    again = typed_again(sources, run.corpus.valid)
+    if not again and not can_be_read_again(run.corpus):
         again = ["CORPUS"]
     file = options.metrics
     metrics = ["--metrics", anew(str(file), "FILE")] if file is not None else []
-    line = options.line("train", *again, "--resume", *more, *metrics)
-    typed = "CORPUS" if "-" in sources else "FILE"
-    return f"{line} < {typed}" if "-" in again else line
-
-
-def is_stream(name: str) -> bool:
-    """Whether it is gone once it was read: standard input, or a pipe that the shell has made."""
-    return name == "-" or name.startswith(INHERITED)
-
-
-def anew(name: str, place: str) -> str:
-    """The name to type once more, or what stands for another."""
-    return place if is_stream(name) and name != "-" else name
+    return fed(options.line("train", *again, "--resume", *more, *metrics), again, sources)

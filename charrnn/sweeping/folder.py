@@ -27,11 +27,15 @@ from charrnn.errors import (
 )
 from charrnn.model_file import checkpoint, replacement
 from charrnn.model_file.lock import locked
+from charrnn.presets import filled
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.grid import Grid, checked, value_in_words
 from charrnn.sweeping.result import Result, from_json
 
 SCHEMA = "charrnn.sweep.options/1"
 OPTIONS, ROWS = "sweep.json", "sweep.jsonl"
+SETTINGS = {TrainConfig: "learning", Reading: "reading", CorpusConfig: "cutting"}
 
 
 @dataclass(frozen=True)
@@ -140,11 +144,16 @@ class Folder:
             if whole["schema"] != SCHEMA:
                 raise ValueError("of another kind")
             start = whole["start_from"]
+            sources, valid, ways = (strings(whole[name]) for name in ("sources", "valid", "places"))
+            if len(ways) != len(sources) + len(valid):
+                raise ValueError("not a place for each file")
+            for config, name in SETTINGS.items():
+                config(**whole[name])  # which checks them
             return Options(
                 checked(whole["tried"], whole["seeds"]),
-                tuple(whole["sources"]),
-                tuple(whole["valid"]),
-                tuple(reached_from(path, way) for way in whole["places"]),
+                sources,
+                valid,
+                tuple(reached_from(path, way) for way in ways),
                 dict(whole["learning"]),
                 dict(whole["reading"]),
                 dict(whole["cutting"]),
@@ -155,7 +164,7 @@ class Folder:
             raise ResumeError(
                 f"there is no sweep in {self.path} to go on with", "Begin one in it first."
             ) from None
-        except (ValueError, KeyError, TypeError, CharrnnError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, CharrnnError) as error:
             raise ResumeError(
                 f"{path} is damaged: it does not say what is to be done",
                 "Sweep anew into another folder.",
@@ -191,11 +200,15 @@ class Folder:
         if not path.exists():
             return False
         try:
-            learned = asdict(checkpoint.load(path).config)
+            run = checkpoint.load(path)
         except ModelFileError as error:
             raise ResumeError(error.what, hint) from error
-        wanted = {**result.settings, "seed": result.seed}
-        if any(learned[name] != value for name, value in wanted.items()):
+        learned = asdict(run.config)
+        wanted = learned | result.settings | {"seed": result.seed}
+        symbols = run.corpus.characters + run.corpus.examples  # each of which has an END
+        asked = wanted["bptt"] or learned["bptt"]  # 0 is as long as the longest example
+        wanted["bptt"], wanted["batch"] = filled(asked, wanted["batch"], symbols)
+        if wanted != learned:
             raise ResumeError(f"{path} is a model of other settings than its row has", hint)
         return True
 
@@ -214,9 +227,23 @@ class Folder:
         finally:
             os.close(file)
 
+    def seen(self, name: str) -> Result | None:
+        """The result of that run, if there is one; its model file by the name it has from here."""
+        result = self.results.get(name)
+        if result is None or result.model is None:
+            return result
+        return replace(result, model=str(self.model_of(name)))
+
     def is_done(self, name: str) -> bool:
         """Whether that run need not be made again; one that can only diverge again is done."""
         return name in self.results and self.results[name].stopped != "failed"
+
+
+def strings(given: object) -> tuple[str, ...]:
+    """Some strings; TypeError where there is anything else."""
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        raise TypeError("not a list of strings")
+    return tuple(given)
 
 
 def grown(had: Options, grid: Grid) -> Options:

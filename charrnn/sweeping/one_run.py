@@ -118,7 +118,9 @@ def learned(task: Task, splits: Splits) -> Generator[Moved | Ended, None, None]:
     at = time.monotonic()
     try:
         with single_threaded(), held(task.file or task.model):
-            yield from _learned(task, splits, at)
+            split = splits.counted(task.trial.seed)
+            at = time.monotonic()  # what is read once for many runs is no part of any
+            yield from _learned(task, split, splits.model, at)
     except DivergedError as error:
         yield Ended(failed(task.trial, error.what, "diverged", time.monotonic() - at))
     except (CharrnnError, OSError) as error:
@@ -143,12 +145,13 @@ def held(path: str) -> Iterator[None]:
         yield
 
 
-def _learned(task: Task, splits: Splits, at: float) -> Generator[Moved | Ended, None, None]:
+def _learned(
+    task: Task, split: Split, model: LanguageModel | None, at: float
+) -> Generator[Moved | Ended, None, None]:
     trial, path = task.trial, task.file or task.model
-    split = splits.counted(trial.seed)
     is_there = os.path.exists(path)
     make = gone_on_with if is_there else _anew
-    run = make(path, task, split, splits.model)
+    run = make(path, task, split, model)
     saving = Saving(path, run, task.home)
     why = "epochs"
     try:
