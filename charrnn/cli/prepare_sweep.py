@@ -137,9 +137,7 @@ def read_again(
 
 def splits_of(material: Material, options: Options, console: Console) -> Splits:
     """The corpus of each seed, and the model to start from, of which train says all there is."""
-    if options.start_from is not None:
-        like_train: Any = options
-        model_to_start_from(like_train, console)
+    model_to_start_from(options.start_from, console)
     try:
         return Splits(material)
     except NewerModelError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn import memory
@@ -145,7 +146,7 @@ def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
 
 def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
     """A new run."""
-    model = model_to_start_from(options, console)
+    model = model_to_start_from(options.start_from, console)
     sizes = {} if model is None else sizes_of(model)
     config = TrainConfig(**{"workers": workers, **sizes, **options.learning})
     if options.mpi:
@@ -180,21 +181,21 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     return made
 
 
-def model_to_start_from(options: Options, console: Console) -> LanguageModel | None:
+def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:
     """The model whose parameters are taken over, if one was named."""
-    if options.start_from is None:
+    if path is None:
         return None
     try:
-        trained = checkpoint.load_trained(options.start_from)
+        trained = checkpoint.load_trained(path)
     except NewerModelError:
         raise
     except ModelFileError as error:
         hint = "Name with --from a file that charrnn train wrote."
         raise ModelFileError(error.what, hint, "start from") from error
     if trained.others_learned:
-        console.note(f"the first of the networks of {options.start_from} is started from")
+        console.note(f"the first of the networks of {path} is started from")
     if trained.counted is not None:
-        console.note(f"what {options.start_from} counts is not taken over: see --counts")
+        console.note(f"what {path} counts is not taken over: see --counts")
     return trained.model
 
 
