@@ -228,6 +228,7 @@ class Model:
         """The likeliest texts that it may be, where ``_`` is a character that is missing and ``*``
         some, and how probable each is.
         """
+        text = check("text", text, Text())
         with single_threaded():
             return Filler(self.predictor(), configured(FillConfig, how)).fill(text)
 
