@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.file_locations import NOWHERE, place_of, seen_from
 from charrnn.counts.packing import pack
-from charrnn.errors import ModelExistsError, ModelFileError, ResumeError
+from charrnn.errors import DamagedModelError, ModelExistsError, NotAModelError, ResumeError
 from charrnn.model_file import arrays as names_of
 from charrnn.model_file import container
 from charrnn.model_file.arrays import COUNTED
@@ -188,8 +188,8 @@ def check_holds_no_run(path: Path) -> None:
     """Raise ModelExistsError where a run would be lost for a model that cannot be gone on with."""
     try:
         is_run = os.path.exists(path) and not load_trained(path).slim
-    except ModelFileError:
-        return
+    except (NotAModelError, DamagedModelError):
+        return  # nobody can go on with that; what may be a run is told by the other errors
     if is_run:
         raise ModelExistsError(
             f"{os.fspath(path)} holds a run to go on with, and this would be the model alone",
