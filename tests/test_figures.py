@@ -15,7 +15,6 @@ import charrnn
 from charrnn.corpus.builder import ended_codes
 from charrnn.display.figures import drawn, plot, plot_lengths
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.export.options import ExportOptions
 from charrnn.model import Model
 from charrnn.scoring.texts import lengths
 from tests.child import PYTHON
@@ -232,8 +231,3 @@ def test_matplotlib_and_onnx_are_loaded_by_nobody_who_does_not_draw(
 def test_a_model_without_a_name_is_told_to_have_one() -> None:
     with pytest.raises(SettingError, match="models cannot be list"):
         charrnn.plot([])  # type: ignore[arg-type]
-
-
-def test_a_str_is_no_list_of_texts_not_to_be_said() -> None:
-    with pytest.raises(SettingError, match="novel cannot be a str"):
-        ExportOptions(novel="names.txt")  # type: ignore[arg-type]
