@@ -97,6 +97,7 @@ class Model:
 
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
+    file: str | None = None  # the name of the file that it was loaded from, without its folder
 
     def __repr__(self) -> str:
         size, best = self.parameters.architecture, self.trained.best
@@ -285,7 +286,10 @@ class Model:
         page says none of the texts that are to be ``novel``.
         """
         texts = () if novel is None else tuple(checked(novel, "novel"))
-        export_to(path, self.trained, ExportOptions(**options, novel=texts), force=force)
+        said = ExportOptions(**options, novel=texts)
+        if self.file is not None:
+            said = replace(said, model=self.file)
+        export_to(path, self.trained, said, force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it into a file, over what is there: with its run where that is at hand, as it is

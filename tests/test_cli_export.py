@@ -277,6 +277,19 @@ def test_no_texts_that_are_to_be_novel_are_as_if_nobody_had_said(trained: Progra
     assert Path("list.html").read_text() == Path("tuple.html").read_text()
 
 
+def test_the_command_of_a_page_names_the_file_that_the_model_is_from(trained: Program) -> None:
+    Path("folder").mkdir()
+    Path("model.npz").rename("folder/names.npz")
+    model = charrnn.load(Path("folder/names.npz"))
+    model.export("loaded.html", title="a")
+    assert '"model":"names.npz"' in Path("loaded.html").read_text()
+    trained.run("export", "same.html", "-m", "folder/names.npz", "--title", "a").says()
+    assert Path("loaded.html").read_text() == Path("same.html").read_text()
+    for nowhere in (model.slim(), charrnn.Model(model.trained)):
+        nowhere.export("made.html", force=True)
+        assert '"model":"MODEL"' in Path("made.html").read_text()
+
+
 def test_python_exports_by_suffix_and_replaces_nothing_unasked(trained: Program) -> None:
     model = charrnn.load("model.npz")
     model.export("names.html", bits=16, title="Names", novel=("Anna",))

@@ -46,7 +46,7 @@ class ExportOptions(Checked):
     )
     novel: tuple[str, ...] = ()  # texts that a page is not to say
     name: str = "charrnn"  # of the file that is written, without folder and suffix
-    model: str = "model.npz"  # the name of the model's file, without its folder
+    model: str = "MODEL"  # the name of the model's file, without its folder, where there is one
 
     def __post_init__(self) -> None:
         super().__post_init__()
