@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib.figure
@@ -231,3 +232,9 @@ def test_matplotlib_and_onnx_are_loaded_by_nobody_who_does_not_draw(
 def test_a_model_without_a_name_is_told_to_have_one() -> None:
     with pytest.raises(SettingError, match="models cannot be list"):
         charrnn.plot([])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("other", "kind"), [(None, "NoneType"), ("model.npz", "str"), (3, "int")])
+def test_what_is_no_model_has_no_curve(model: Model, other: Any, kind: str) -> None:
+    with pytest.raises(SettingError, match=f"a model cannot be {kind}"):
+        charrnn.plot({"a": model, "b": other})
