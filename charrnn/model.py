@@ -97,6 +97,7 @@ class Model:
 
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
+    file: str | None = None  # the name of the file that it was loaded from, without its folder
 
     def __repr__(self) -> str:
         size, best = self.parameters.architecture, self.trained.best
@@ -228,6 +229,7 @@ class Model:
         """The likeliest texts that it may be, where ``_`` is a character that is missing and ``*``
         some, and how probable each is.
         """
+        text = check("text", text, Text())
         with single_threaded():
             return Filler(self.predictor(), configured(FillConfig, how)).fill(text)
 
@@ -273,10 +275,21 @@ class Model:
         return Model(slim)
 
     def export(
-        self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[Exporting]
+        self,
+        path: str | PathLike[str],
+        *,
+        force: bool = False,
+        novel: Iterable[str] | None = None,
+        **options: Unpack[Exporting],
     ) -> None:
-        """Write it for somebody without charrnn; the suffix says as what: see charrnn.export."""
-        export_to(path, self.trained, ExportOptions(**options), force=force)
+        """Write it for somebody without charrnn; the suffix says as what: see charrnn.export. A
+        page says none of the texts that are to be ``novel``.
+        """
+        texts = () if novel is None else tuple(checked(novel, "novel"))
+        said = ExportOptions(**options, novel=texts)
+        if self.file is not None:
+            said = replace(said, model=self.file)
+        export_to(path, self.trained, said, force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it into a file, over what is there: with its run where that is at hand, as it is
@@ -290,10 +303,10 @@ class Model:
                 checkpoint.save(path, self.checkpoint)
 
 
-def checked(texts: Iterable[object]) -> Iterator[str]:
-    """These texts; SettingError where one of them is none."""
-    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-        raise SettingError(f"texts cannot be {type(texts).__name__}", "Give a list of texts.")
+def checked(texts: Iterable[object], name: str = "texts") -> Iterator[str]:
+    """These texts; SettingError where one of them is none, or where this is one text."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
     for text in texts:
         if not isinstance(text, str):
             raise SettingError(

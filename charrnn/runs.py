@@ -14,6 +14,7 @@ of Python there: it takes the same texts.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -168,7 +169,7 @@ def fit(
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
     """The model in a file."""
-    return Model(checkpoint.load_trained(path))
+    return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,6 +35,12 @@ def test_an_option_that_is_none_is_told_with_those_there_are(model: charrnn.Mode
         model.sample(n=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="no 'blanks' here; there are count, blank, gap"):
         model.fill("an_a", blanks="_")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("text", [["a", "_"], b"a_", None])
+def test_what_is_filled_in_is_one_text(model: charrnn.Model, text: Any) -> None:
+    with pytest.raises(SettingError, match="text cannot be"):
+        model.fill(text)
 
 
 def test_importing_the_package_is_light() -> None:

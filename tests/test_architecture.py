@@ -209,7 +209,7 @@ IN_CLI: dict[str, set[str]] = {
     },
     "train": {"console", "launcher", "mpi", "options", "run_train", "thread_count"},
     "info": {"console", "figure_file", "model_summary", "options", "thread_count"},
-    "slim": {"console", "options", "table", "thread_count"},
+    "slim": {"console", "options", "output_file", "table", "thread_count"},
     "run_export": {"console", "output_file", "table"},
     "export": {"console", "options", "run_export", "thread_count"},
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 import charrnn
@@ -242,6 +243,51 @@ def test_a_large_page_is_told_how_to_become_smaller(
     monkeypatch.setattr("charrnn.cli.run_export.LARGE", 1000)
     assert "--bits 8 makes it smaller" in trained.run("export", "names.html").err
     assert "smaller" not in trained.run("export", "8.html", "--bits", "8").err
+
+
+@pytest.mark.parametrize(
+    ("novel", "what"),
+    [
+        ("Anna", "novel cannot be str"),
+        (Path("names.txt"), "novel cannot be .*Path"),
+        (b"Anna", "novel cannot be bytes"),
+        (3, "novel cannot be int"),
+        ([1, 2], "a text cannot be int"),
+        ([b"Anna"], "a text cannot be bytes"),
+        (np.array([0.5]), "a text cannot be float64"),
+    ],
+)
+def test_what_is_to_be_novel_is_a_list_of_texts(trained: Program, novel: Any, what: str) -> None:
+    with pytest.raises(SettingError, match=what):
+        charrnn.load().export("a.html", novel=novel)
+    assert not Path("a.html").exists()
+
+
+def test_no_texts_that_are_to_be_novel_are_as_if_nobody_had_said(trained: Program) -> None:
+    model = charrnn.load()
+    nothings: list[Any] = [None, [], (), iter([])]
+    for number, nothing in enumerate(nothings):
+        model.export(f"{number}.h", novel=nothing, prefix="a")
+        model.export(f"{number}.html", novel=nothing)
+        assert '"novel":null' in Path(f"{number}.html").read_text()
+    with pytest.raises(SettingError, match="novel is not for c"):
+        model.export("a.h", novel=["Anna"])
+    model.export("list.html", novel=np.array(["Anna", "Bob"]), title="a")
+    model.export("tuple.html", novel=("Anna", "Bob"), title="a")
+    assert Path("list.html").read_text() == Path("tuple.html").read_text()
+
+
+def test_the_command_of_a_page_names_the_file_that_the_model_is_from(trained: Program) -> None:
+    Path("folder").mkdir()
+    Path("model.npz").rename("folder/names.npz")
+    model = charrnn.load(Path("folder/names.npz"))
+    model.export("loaded.html", title="a")
+    assert '"model":"names.npz"' in Path("loaded.html").read_text()
+    trained.run("export", "same.html", "-m", "folder/names.npz", "--title", "a").says()
+    assert Path("loaded.html").read_text() == Path("same.html").read_text()
+    for nowhere in (model.slim(), charrnn.Model(model.trained)):
+        nowhere.export("made.html", force=True)
+        assert '"model":"MODEL"' in Path("made.html").read_text()
 
 
 def test_python_exports_by_suffix_and_replaces_nothing_unasked(trained: Program) -> None:

@@ -34,6 +34,32 @@ def test_a_text_a_line_from_standard_input(well_trained: Program) -> None:
     assert ran.err == "never seen in training, and read as unknown: Ж (U+0416)\n"
 
 
+def test_standard_input_is_read_as_in_training_or_as_it_is_told(program: Program) -> None:
+    program.write("latin.txt", "Anné\nRené\nÂnne\n".encode("cp1252") * 9)
+    assert program.train("latin.txt", "--encoding", "cp1252").status == 0
+
+    def read(encoding: str, *options: str) -> str:
+        text: str = program.run(
+            "fill", "-", "--json", *options, stdin="Ann_é".encode(encoding)
+        ).json["text"]
+        return text
+
+    assert read("cp1252") == "Ann_é"
+    assert read("utf-8", "--encoding", "utf-8") == "Ann_é"
+
+
+def test_options_of_reading_are_for_what_is_read(trained: Program) -> None:
+    def text(typed: str, *options: str) -> str:
+        found: str = trained.run("fill", typed, "--json", *options).json["text"]
+        return found
+
+    assert text("e\u0301_") == "e\u0301_"
+    assert text("e\u0301_", "--normalize", "NFC") == "\xe9_"
+    assert text("a\r\n_", "--newlines", "keep") == "a\r\n_"
+    ran = trained.run("fill", "-", "--errors", "skip", "--json", stdin=b"\xff_\nan_a\n")
+    assert [row["text"] for row in ran.rows] == ["an_a"]
+
+
 def test_each_line_is_answered_as_soon_as_it_is_there(well_trained: Program) -> None:
     with well_trained.going("fill", "-", "--json", "-q", stdin=subprocess.PIPE) as child:
         assert child.process.stdin is not None
@@ -69,6 +95,8 @@ def test_a_terminal_is_not_steered(well_trained: Program) -> None:
         (["a", "--max-gap", "-1"], "--max-gap: '-1' is not a whole number", "--help", 2),
         (["-", "-"], "standard input can be read only once", "Name one - at most.", 2),
         (["-"], "there is no text in what was read", "Write a text a line.", 1),
+        (["a", "--encoding", "latin-1"], "--encoding is for standard input, and no", "typed", 2),
+        (["-", "--encoding", "elvish"], "'elvish' is not an encoding", "Try utf-8", 2),
         (["a", "-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
     ],
 )

@@ -89,9 +89,24 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
 
 
 def test_where_it_cannot_be_written_is_told(well_trained: Program) -> None:
-    ran = well_trained.run("slim", "nowhere/slim.npz")
-    assert (ran.status, ran.out) == (1, "")
-    assert ran.err.startswith("charrnn: error: nowhere/slim.npz cannot be ")
+    what, hint = "nowhere/slim.npz cannot be written: ", "Name another file."
+    well_trained.refuses("slim", "nowhere/slim.npz", what=what, hint=hint)
+    Path("folder").mkdir()
+    what = "folder cannot be written: "
+    well_trained.refuses("slim", "folder", "--force", what=what, hint=hint)
+    what, hint = "OUT names a file, and - is none", "Name one: names.npz"
+    well_trained.refuses("slim", "-", what=what, hint=hint, status=2)
+
+
+@pytest.mark.parametrize("name", ["model.npz", "names.txt", "link"])
+def test_neither_the_model_nor_its_corpus_is_written_over(well_trained: Program, name: str) -> None:
+    Path("link").symlink_to("names.txt")
+    well_trained.refuses(
+        *("slim", name, "--force"),
+        what=f"it would write over {name}",
+        hint="Name a file of its own.",
+        status=2,
+    )
 
 
 def test_a_model_that_is_not_there_is_told(program: Program) -> None:

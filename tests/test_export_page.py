@@ -16,7 +16,7 @@ import pytest
 
 from charrnn.escaping import STEERING
 from charrnn.export import exported
-from charrnn.export.html import filter_of
+from charrnn.export.html import HASHES, filter_of
 from charrnn.export.js import asset
 from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
@@ -185,10 +185,10 @@ def test_what_steers_a_page_is_the_same_in_both_languages() -> None:
     assert found == expected
 
 
-def test_a_filter_knows_all_of_its_texts_and_next_to_no_other() -> None:
-    texts = [f"name {number}" for number in range(2000)]
+@pytest.mark.parametrize(("count", "taken"), [(1, 0), (10, 0), (100, 0), (4000, 2)])
+def test_a_filter_knows_all_of_its_texts_and_next_to_no_other(count: int, taken: int) -> None:
+    texts = [f"name {number}" for number in range(count)]
     made = filter_of(texts)
-    bits = np.frombuffer(base64.b64decode(str(made["bits"])), np.uint8)
 
     def in_javascript(some: list[str]) -> list[bool]:
         source = asset("page.js")
@@ -201,8 +201,20 @@ def test_a_filter_knows_all_of_its_texts_and_next_to_no_other() -> None:
         return found
 
     assert all(in_javascript(texts))
-    assert sum(in_javascript([f"other {number}" for number in range(2000)])) <= 3
-    assert len(bits) == 2000 * 20 // 8
+    assert sum(in_javascript([f"other {number}" for number in range(5000)])) <= taken
+    assert len(base64.b64decode(str(made["bits"]))) == max(2**16, count * 20) // 8
+
+
+@pytest.mark.parametrize("count", [1, 30, 1000, 6000])
+def test_each_text_of_a_filter_has_bits_of_its_own(count: int) -> None:
+    """As many are set as if each had been drawn by lot."""
+    bits = np.unpackbits(
+        np.frombuffer(
+            base64.b64decode(str(filter_of([f"name {n}" for n in range(count)])["bits"])), np.uint8
+        )
+    )
+    expected = len(bits) * -np.expm1(-HASHES * count / len(bits))
+    assert bits.sum() == pytest.approx(expected, rel=0.01)
 
 
 def luminance(colour: str) -> float:

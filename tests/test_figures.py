@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import matplotlib.figure
@@ -15,7 +16,6 @@ import charrnn
 from charrnn.corpus.builder import ended_codes
 from charrnn.display.figures import drawn, plot, plot_lengths
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.export.options import ExportOptions
 from charrnn.model import Model
 from charrnn.scoring.texts import lengths
 from tests.child import PYTHON
@@ -234,6 +234,7 @@ def test_a_model_without_a_name_is_told_to_have_one() -> None:
         charrnn.plot([])  # type: ignore[arg-type]
 
 
-def test_a_str_is_no_list_of_texts_not_to_be_said() -> None:
-    with pytest.raises(SettingError, match="novel cannot be a str"):
-        ExportOptions(novel="names.txt")  # type: ignore[arg-type]
+@pytest.mark.parametrize(("other", "kind"), [(None, "NoneType"), ("model.npz", "str"), (3, "int")])
+def test_what_is_no_model_has_no_curve(model: Model, other: Any, kind: str) -> None:
+    with pytest.raises(SettingError, match=f"a model cannot be {kind}"):
+        charrnn.plot({"a": model, "b": other})

@@ -18,6 +18,7 @@ from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import settings_of
 from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import TrainConfig
+from tests.program import Program
 from tests.speaking import babbler
 
 HOUSE = Path(charrnn.__file__).parent
@@ -121,3 +122,15 @@ def test_every_option_in_a_hint_is_one() -> None:
     for hint in filter(lambda hint: isinstance(hint, str), HINTS.values()):
         assert set(re.findall(r"--[a-z-]+", str(hint))) <= options
     assert all(issubclass(kind, errors.CharrnnError) for kind, _ in HINTS)
+
+
+@pytest.mark.parametrize("command", ["embed", "reach", "eval"])
+def test_where_there_is_no_text_the_command_that_was_typed_is_named_with_one(
+    trained: Program, command: str
+) -> None:
+    (trained / "names.txt").unlink()
+    trained.refuses(
+        command,
+        what="the corpus has moved: names.txt is not there",
+        hint=f"Name a text: charrnn {command} TEXT",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import ModelExistsError, ResumeError
+from charrnn.errors import ModelExistsError, ModelFileError, NewerModelError, ResumeError
+from charrnn.model_file import metadata
 from charrnn.training.optimizers import Optimizer
+from tests.faults import forging
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil", "frieda"] * 4
 CONFIG = charrnn.TrainConfig(hidden=4, layers=1, batch=4, bptt=4, epochs=3, check_every=2)
@@ -92,6 +95,34 @@ def test_a_model_alone_takes_the_place_of_no_run(tmp_path: Path) -> None:
     charrnn.load(path).save(tmp_path / "slim.npz")
     charrnn.load(path).save(tmp_path / "slim.npz")  # that of another model alone, as ever
     whole.save(path)
+
+
+def test_a_run_that_cannot_be_read_here_is_not_replaced_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, newer = tmp_path / "model.npz", tmp_path / "newer.npz"
+    charrnn.fit(TEXTS, CONFIG).save(path)
+    model = charrnn.load(path)
+    shutil.copy(path, newer)
+    forging.forge(newer, lambda *_: None, metadata.FORMAT + 1)
+    before = newer.read_bytes()
+    with pytest.raises(NewerModelError, match="newer"):
+        model.save(newer)
+    assert newer.read_bytes() == before
+    before = path.read_bytes()
+    with monkeypatch.context() as changed:
+        changed.setattr("charrnn.model_file.reader.np.empty", no_memory)
+        with pytest.raises(ModelFileError, match="more memory"):
+            model.save(path)
+    assert path.read_bytes() == before
+    for name, content in [("damaged.npz", before[:-100]), ("text.npz", b"anna")]:
+        (tmp_path / name).write_bytes(content)
+        model.save(tmp_path / name)
+        assert charrnn.load(tmp_path / name).trained.slim
+
+
+def no_memory(*_: object) -> None:
+    raise MemoryError
 
 
 def test_epochs_may_be_raised_and_not_lowered(tmp_path: Path) -> None:

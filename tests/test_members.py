@@ -90,8 +90,23 @@ def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
         run = checkpoint.load(Path("model.npz"))
         assert all_ended(run.states, run.config) == "patience"
         if run.states[0].step < run.longest.step:
+            assert_told_of(program, run.longest)
+            program.run("slim", "model.npz.slim").says()
+            assert_told_of(program, run.longest, "model.npz.slim")
             return
     raise AssertionError("the first never ended before another one")
+
+
+def assert_told_of(program: Program, longest: TrainState, file: str = "model.npz") -> None:
+    """Assert that it is said of the longest run of all how much has been learned."""
+    told = program.run("info", "--json", "-m", file).json
+    assert (told["steps"], told["epochs"]) == (longest.step, longest.epoch)
+    assert told["characters_seen"] == longest.characters
+    words = " ".join(program.run("info", "-m", file).out.split())
+    assert (
+        f"learned {longest.step:,} steps, {longest.epoch} epochs, {longest.characters:,}" in words
+    )
+    assert f"{longest.step:,} steps" in charrnn.load(file)._repr_html_()
 
 
 def test_a_check_up_is_of_all_though_some_have_ended(corpus: Corpus) -> None:

@@ -78,6 +78,11 @@ def test_where_nothing_is_likely_nothing_is_named(tmp_path: Path) -> None:
     assert hint == "If it is text in another encoding, name that"
 
 
+def test_the_line_is_told_also_by_a_codec_that_replaces_nothing(tmp_path: Path) -> None:
+    what, _ = said_of(tmp_path, b"anna\r\nbob\rclara\ncaf\xe9\n", Reading("idna"))
+    assert what == "PATH is not IDNA: byte 19, in line 4, is 0xe9"
+
+
 @pytest.mark.parametrize("text", ["anna\nbob\n", "Иван\n" * 40, "日本\n" * 40, "a"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_where_the_nuls_stand_tells_which_wide_encoding_it_is(

@@ -19,7 +19,7 @@ from charrnn.cli import help as page
 from charrnn.cli.console import Console, show_version
 from charrnn.cli.did_you_mean import meant_by_command
 from charrnn.cli.exit_status import USAGE
-from charrnn.errors import SettingError
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.escaping import Raw
 
 Context = Any  # Click's, which Typer does not let one name in every version
@@ -61,7 +61,14 @@ charrnn --install-completion
 
 
 class Command(TyperCommand):
-    """A command whose help is our page."""
+    """A command whose help is our page, and whose errors know by what name it was called."""
+
+    def invoke(self, ctx: Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CharrnnError as error:
+            error.details["command"] = self.name
+            raise
 
     def get_params(self, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)

@@ -9,7 +9,9 @@ from typing import Any
 from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, group
+from charrnn.errors import SettingError
 from charrnn.settings.common import FILLING
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import Text, setting
 from charrnn.settings.filling import FillConfig
 
@@ -39,6 +41,7 @@ class Options:
         repeated=True,
     )
     filling: dict[str, Any] = group(FillConfig)
+    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
@@ -47,6 +50,13 @@ class Options:
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
         FillConfig(**self.filling)
+        Reading(**self.reading)
+        of_bytes = [name for name in ("encoding", "errors") if name in self.reading]
+        if of_bytes and "-" not in self.texts:
+            raise SettingError(
+                f"--{of_bytes[0]} is for standard input, and no TEXT is -",
+                "What is typed is read as the terminal has it.",
+            )
         check_read_once(self.texts)
 
 

@@ -39,7 +39,8 @@ def likely_encodings(error: CharrnnError) -> str:
 
 A_FEW = "If only a few bytes are wrong, read on with --errors replace, or skip."
 
-# {hint} is what the library says, without a full stop; other names are details of the error.
+# {hint} is what the library says, without a full stop; {command} is the one that was typed; other
+# names are details of the error.
 HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]] = {
     (CorpusError, "encoding"): "Try --encoding {encoding}",
     (CorpusError, "other encoding"): f"{{hint}}: --encoding NAME. {A_FEW}",
@@ -47,7 +48,7 @@ HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]]
     (CorpusError, "likely encodings"): likely_encodings,
     (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
     (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",
-    (CorpusError, "text"): "{hint}: charrnn eval TEXT",
+    (CorpusError, "text"): "{hint}: charrnn {command} TEXT",
     (ModelFileError, "no counts"): "Train one with charrnn train --counts, or leave --use out.",
     (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
     (SettingError, "fill"): "Train one with --ends symbol or --ends halt.",

@@ -111,7 +111,8 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
     held = f"{count(corpus.held_out_examples, 'example', are=are)}"
     kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     networks = f"{c.members} of " if c.members > 1 else ""
-    learned = f"{count(trained.step, 'step')}, {epochs_in_words(trained.epoch)}"
+    longest = trained.longest
+    learned = f"{count(longest['step'], 'step')}, {epochs_in_words(longest['epoch'])}"
     return [
         ("model", f"{path}, {bytes_in_words(path.stat().st_size)}"),
         ("network", f"{networks}{count(c.layers, 'layer')} of {c.hidden:,} units"),
@@ -124,7 +125,7 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
         ("", f"{count(corpus.examples, 'example', are=are)}, {corpus.characters:,} characters"),
         ("held out", f"{held}, {corpus.held_out_characters:,} characters{kept}"),
         ("learning", settings_in_words(model)),
-        ("learned", f"{learned}, {trained.characters_seen:,} characters"),
+        ("learned", f"{learned}, {longest['characters']:,} characters"),
         *best_in_words(model),
         ("resume", f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}"),
     ]
@@ -185,6 +186,7 @@ def step_of_best(model: Model) -> int | None:
 def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
     """All of it for programs."""
     trained, vocabulary = model.trained, model.vocabulary
+    longest = trained.longest
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
@@ -197,9 +199,9 @@ def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
         "settings": settings_json(model.config),
         "corpus": corpus_json(model.corpus, vocabulary.symbols),
         "holds_corpus": model.trained.counted is not None,
-        "steps": trained.step,
-        "epochs": trained.epoch,
-        "characters_seen": trained.characters_seen,
+        "steps": longest["step"],
+        "epochs": longest["epoch"],
+        "characters_seen": longest["characters"],
         "best": best_described(model),
         "baselines": in_order(model.corpus.baselines),
         "history": trained.history,

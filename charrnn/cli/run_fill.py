@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.prime import as_read, note_prime
-from charrnn.corpus.reading import blocks
+from charrnn.corpus.reading import Reading, blocks
 from charrnn.errors import CorpusError
 from charrnn.escaping import Raw, Visible, encodable, joined, visible_line
 from charrnn.filling.filler import FillConfig, Filled, Filler
-from charrnn.model import Model
 from charrnn.runs import load
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ def run(options: Options, workers: int, console: Console) -> None:
     model = load(options.model)
     console.note_if_waiting(options.texts)
     filler = Filler(model.predictor(), config, workers)
+    reading = replace(model.reading, **options.reading)
     number = 0
-    for text in texts_of(options.texts, model):
+    for text in texts_of(options.texts, reading):
         number += 1
         given = "".join(one for one in dict.fromkeys(text) if one not in (config.blank, config.gap))
         note_prime(given, model.vocabulary, console)
@@ -38,19 +39,19 @@ def run(options: Options, workers: int, console: Console) -> None:
         raise CorpusError("there is no text in what was read", "Write a text a line.")
 
 
-def texts_of(typed: Sequence[str], model: Model) -> Iterator[str]:
-    """The texts, each as the model reads a text."""
+def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
+    """The texts, each as a corpus would be read."""
     for text in typed:
         if text == "-":
-            yield from lines(model)
+            yield from lines(reading)
         else:
-            yield as_read(text, model.reading)
+            yield as_read(text, reading)
 
 
-def lines(model: Model) -> Iterator[str]:
+def lines(reading: Reading) -> Iterator[str]:
     """The lines of standard input, each as soon as it is there."""
     rest = ""
-    for block in blocks("-", model.reading):
+    for block in blocks("-", reading):
         *whole, rest = (rest + block).split("\n")
         yield from (line.removesuffix("\r") for line in whole)
     if rest:

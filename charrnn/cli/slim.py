@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from charrnn.cli import options, thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, flag
-from charrnn.errors import ModelExistsError
+from charrnn.cli.output_file import OutputFile
+from charrnn.errors import ModelExistsError, SettingError
 from charrnn.settings.fields import File, setting
 
 EXAMPLES = """
@@ -36,6 +38,17 @@ class Options:
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
+    def check(self) -> None:
+        """Raise CharrnnError where OUT is no file, or is there."""
+        if str(self.out) == "-":
+            raise SettingError("OUT names a file, and - is none", "Name one: names.npz")
+        if self.out.exists() and not self.force:
+            raise ModelExistsError(
+                f"{self.out} is there already",
+                "Name another file; it is read from the one that -m names. Or replace it with"
+                " --force.",
+            )
+
 
 def slim(options: Options) -> None:
     """Write a model without what only training needs.
@@ -48,16 +61,15 @@ def slim(options: Options) -> None:
     A model of train --counts needs the text that it learned from to draw and score the same, and
     who is given the file has that text; --without-counts leaves it out.
     """
+    options.check()
     thread_count.prepare(1)
-    if options.out.exists() and not options.force:
-        raise ModelExistsError(
-            f"{options.out} is there already",
-            "Name another file; it is read from the one that -m names. Or replace it with --force.",
-        )
 
     from charrnn.runs import load  # numpy comes with it, and must find the threads set
 
     model = load(options.model)
+    model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
+    learned_from = (name for name in model.corpus.files if name != "-")
+    OutputFile(options.out, "", force=options.force).check(model_as_a_source, *learned_from)
     before = options.model.stat().st_size
     slim = model.slim(without_counts=options.without_counts)
     slim.save(options.out)

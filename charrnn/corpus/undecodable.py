@@ -51,14 +51,22 @@ def not_decoded(
     # The decoder's object is what it had kept back and then this block, so it ends where we do.
     block, start = error.object, error.start
     offset = end - len(block) + start
-    before = block[:start].decode(encoding, "replace")
-    line += len(before.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
+    line += line_ends(block[:start], encoding)
     begins = max(block.rfind(end, 0, start) for end in (b"\n", b"\r")) + 1
     sample = block[begins if start - begins < FAR else start :]
     return CorpusError(
         f"{what}: byte {offset}, in line {line}, is 0x{block[start]:02x}",
         **_other_encoding(sample, encoding),
     )
+
+
+def line_ends(before: bytes, encoding: str) -> int:
+    """How many lines end in what stands before the wrong byte."""
+    try:
+        text = before.decode(encoding, "replace")
+    except UnicodeError:  # of a codec that replaces nothing, such as idna
+        text = before.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n").count("\n")
 
 
 def _no_text(name: str, head: bytes, encoding: str = "utf-8") -> CorpusError | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from charrnn.errors import CharrnnError
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.model_file.checkpoint import Trained
 from charrnn.model_file.schema import CorpusRecord
 
@@ -47,9 +47,15 @@ def curve_of(trained: Trained) -> Curve | None:
 
 
 def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
-    """The curves of several; CharrnnError where one has none."""
+    """The curves of several; CharrnnError where one has none, or is no model."""
     found = {}
     for name, model in models.items():
+        if not isinstance(getattr(model, "trained", None), Trained):
+            raise SettingError(
+                f"a model cannot be {type(model).__name__}",
+                "Give what charrnn.load or charrnn.fit has made.",
+                "models",
+            )
         curve = curve_of(model.trained)
         if curve is None:
             raise CharrnnError(

@@ -26,7 +26,8 @@ from charrnn.scoring import surprisal_bands
 from charrnn.scoring.html_page import DARK, LIGHT, NAMES, visible
 from charrnn.settings.sampling import SampleConfig
 
-BITS_A_TEXT: Final = 20  # of the filter: then one text in 15,000 is taken for known and is not
+BITS_A_TEXT: Final = 20  # of the filter: then one text in some 14,000 is taken for known and is not
+FEWEST_BITS: Final = 1 << 16  # so that few texts, too, have bits that are not those of others
 HASHES: Final = 14
 SEVERAL: Final = 10  # texts to begin with, where they are short
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
@@ -130,12 +131,13 @@ def in_a_regular_expression(characters: str) -> str:
 
 def filter_of(texts: Sequence[str]) -> dict[str, object]:
     """A Bloom filter of these texts. The lower half of a text's key is where its first bit is, and
-    the upper half how far it is to the next.
+    the upper half how far it is to the next, made odd: the size is even, and an even step would
+    come back to where it was the sooner.
     """
     keys = np.unique(keys_of_texts(texts))
-    size = -(-len(keys) * BITS_A_TEXT // 8)  # bytes
+    size = -(-max(FEWEST_BITS, len(keys) * BITS_A_TEXT) // 8)  # bytes
     bits = np.zeros(8 * size, np.bool_)
-    first, step = keys & np.uint64(0xFFFFFFFF), keys >> np.uint64(32)
+    first, step = keys & np.uint64(0xFFFFFFFF), keys >> np.uint64(32) | np.uint64(1)
     for i in range(HASHES):
         bits[(first + np.uint64(i) * step) % np.uint64(len(bits))] = True
     return {"bits": in_base64(np.packbits(bits, bitorder="little").tobytes()), "hashes": HASHES}

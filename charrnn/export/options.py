@@ -17,12 +17,11 @@ _FOR_ALL = {"name", "model"}
 
 
 class Exporting(TypedDict, total=False):
-    """What somebody may say: the first fields of ExportOptions."""
+    """What somebody may say of it: the first fields of ExportOptions."""
 
     bits: int
     title: str | None
     prefix: str | None
-    novel: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,10 @@ class ExportOptions(Checked):
     )
     novel: tuple[str, ...] = ()  # texts that a page is not to say
     name: str = "charrnn"  # of the file that is written, without folder and suffix
-    model: str = "model.npz"  # the name of the model's file, without its folder
+    model: str = "MODEL"  # the name of the model's file, without its folder, where there is one
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.novel, str):
-            raise SettingError(
-                "novel cannot be a str, which is one text", "Give a list of texts.", "novel"
-            )
         if self.bits not in BITS:
             raise SettingError(f"bits cannot be {self.bits}", "It may be 32, 16 or 8.", "bits")
         if self.prefix is not None and not _IDENTIFIER.fullmatch(self.prefix):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.file_locations import NOWHERE, place_of, seen_from
 from charrnn.counts.packing import pack
-from charrnn.errors import ModelExistsError, ModelFileError, ResumeError
+from charrnn.errors import DamagedModelError, ModelExistsError, NotAModelError, ResumeError
 from charrnn.model_file import arrays as names_of
 from charrnn.model_file import container
 from charrnn.model_file.arrays import COUNTED
@@ -97,10 +97,24 @@ class Trained:
         return self.best_step, self.best_nats_per_character
 
     @property
+    def learned(self) -> list[Learned]:
+        """What is known of the run of each network."""
+        counters = {
+            "step": self.step,
+            "epoch": self.epoch,
+            "characters": self.characters_seen,
+            "minutes": self.minutes,
+        }
+        return [Learned(counters, self.first_best, self.history), *self.others_learned]
+
+    @property
+    def longest(self) -> Mapping[str, Any]:
+        """The counters of the network that has learned longest."""
+        return max((one.run for one in self.learned), key=lambda run: run["step"])
+
+    @property
     def ended(self) -> Ending | None:
         """What has ended the run, if anything has."""
-        counters = {"step": self.step, "epoch": self.epoch, "minutes": self.minutes}
-        every = [Learned(counters, self.first_best, self.history), *self.others_learned]
         why = [
             ending(
                 of_member(self.config, number),
@@ -109,9 +123,9 @@ class Trained:
                 None if one.best is None else one.best[0],
                 one.history,
             )
-            for number, one in enumerate(every)
+            for number, one in enumerate(self.learned)
         ]
-        return last_ending(why, [one.run["step"] for one in every])
+        return last_ending(why, [one.run["step"] for one in self.learned])
 
 
 def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
@@ -167,15 +181,9 @@ def save_slim(path: Path, trained: Trained) -> None:
         tuple(os.path.basename(name) for name in names)
         for names in (trained.corpus.sources, trained.corpus.valid)
     )
-    counters = dict.fromkeys(COUNTERS, 0) | {
-        "step": trained.step,
-        "epoch": trained.epoch,
-        "characters": trained.characters_seen,
-        "minutes": trained.minutes,
-    }
-    best = trained.first_best
     corpus = replace(trained.corpus, sources=sources, valid=valid, places=())
-    learned = [Learned(counters, best, []), *trained.others_learned]
+    first, *others = trained.learned
+    learned = [replace(first, run=dict.fromkeys(COUNTERS, 0) | first.run, history=[]), *others]
     facts = _facts_of(trained.model.vocabulary, trained.config, corpus, learned, trained.counted)
     networks = [one.parameters for one in (trained.model, *trained.others)]
     arrays = names_of.of_networks(networks)
@@ -188,8 +196,8 @@ def check_holds_no_run(path: Path) -> None:
     """Raise ModelExistsError where a run would be lost for a model that cannot be gone on with."""
     try:
         is_run = os.path.exists(path) and not load_trained(path).slim
-    except ModelFileError:
-        return
+    except (NotAModelError, DamagedModelError):
+        return  # nobody can go on with that; what may be a run is told by the other errors
     if is_run:
         raise ModelExistsError(
             f"{os.fspath(path)} holds a run to go on with, and this would be the model alone",

@@ -25,7 +25,7 @@ from charrnn.scoring.origins import Origins
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
-NAME_A_TEXT: Final = "Name a text to score"
+NAME_A_TEXT: Final = "Name a text"
 
 
 class Facts(Protocol):

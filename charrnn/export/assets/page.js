@@ -31,7 +31,7 @@
   const known = facts.novel && charrnn.bytesOf(facts.novel.bits);
   function isKnown(text) {
     const key = charrnn.keyOf(0, Array.from(text, (character) => character.codePointAt(0)));
-    const first = Number(key & 0xFFFFFFFFn), step = Number(key >> 32n);
+    const first = Number(key & 0xFFFFFFFFn), step = Number(key >> 32n | 1n);
     for (let i = 0; i < facts.novel.hashes; i++) {
       const at = (first + i * step) % (8 * known.length);
       if (!(known[at >> 3] >> (at & 7) & 1)) return false;
