@@ -107,7 +107,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 @needs_mpi
 def test_the_clock_of_the_first_is_that_of_all(lines: Program) -> None:
     seconds = "from charrnn.training.stopwatch import Stopwatch; Stopwatch.lap = lambda _: {}; "
-    line = (*RUN, "--mpi", "--minutes", "0.11")
+    line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", "1000")
     second = others(seconds.format(0), *line)
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))
     ran.says()
