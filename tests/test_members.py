@@ -12,6 +12,7 @@ import pytest
 import charrnn
 from charrnn.cli import autosave
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.display.curves import curve_of
 from charrnn.model_file import checkpoint
 from charrnn.network.language_model import LanguageModel
 from charrnn.prediction.predictor import Predictor
@@ -102,6 +103,10 @@ def assert_told_of(program: Program, longest: TrainState, file: str = "model.npz
     told = program.run("info", "--json", "-m", file).json
     assert (told["steps"], told["epochs"]) == (longest.step, longest.epoch)
     assert told["characters_seen"] == longest.characters
+    assert told["history"] in (longest.history, [])  # none in a slim file
+    curve = curve_of(charrnn.load(file).trained)
+    assert curve is None or curve.steps[-1] == longest.step
+    assert (curve is None) == (not told["history"])
     words = " ".join(program.run("info", "-m", file).out.split())
     assert (
         f"learned {longest.step:,} steps, {longest.epoch} epochs, {longest.characters:,}" in words

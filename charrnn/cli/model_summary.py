@@ -59,7 +59,7 @@ def show(path: Path, console: Console, *, as_json: bool) -> None:
         console.json("info", described(path, model, resume))
         return
     console.out.write_lines(entries(in_words(path, model, resume), console.out))
-    curve = learning_curve(model.trained.history, model.corpus, console.out)
+    curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
     console.out.write_lines(curve)
 
 
@@ -111,7 +111,7 @@ def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
     held = f"{count(corpus.held_out_examples, 'example', are=are)}"
     kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
     networks = f"{c.members} of " if c.members > 1 else ""
-    longest = trained.longest
+    longest = trained.longest.run
     learned = f"{count(longest['step'], 'step')}, {epochs_in_words(longest['epoch'])}"
     return [
         ("model", f"{path}, {bytes_in_words(path.stat().st_size)}"),
@@ -186,7 +186,7 @@ def step_of_best(model: Model) -> int | None:
 def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
     """All of it for programs."""
     trained, vocabulary = model.trained, model.vocabulary
-    longest = trained.longest
+    longest = trained.longest.run
     return {
         "model": str(path),
         "bytes": path.stat().st_size,
@@ -204,7 +204,7 @@ def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
         "characters_seen": longest["characters"],
         "best": best_described(model),
         "baselines": in_order(model.corpus.baselines),
-        "history": trained.history,
+        "history": trained.longest.history,
         "resume": asdict(resume),
     }
 

@@ -31,15 +31,17 @@ class Curve(NamedTuple):
 
 def curve_of(trained: Trained) -> Curve | None:
     """The curve of a run; None where nobody kept it, or there was no check-up."""
-    if not trained.history:
+    longest = trained.longest
+    if not longest.history:
         return None
-    rows: list[Mapping[str, float]] = [*first_row(trained.corpus), *trained.history]
+    rows: list[Mapping[str, float]] = [*first_row(trained.corpus), *longest.history]
     held_out = [row["held_out"] for row in rows if "held_out" in row]
     if len(held_out) < len(rows):
-        rows, held_out = [*trained.history], []
+        rows, held_out = [*longest.history], []
     best = None
-    if held_out and trained.best_step is not None and trained.best_nats_per_character is not None:
-        best = float(trained.best_step), trained.best_nats_per_character
+    if held_out and longest.best is not None:
+        step, nats = longest.best
+        best = float(step), nats
     baselines = trained.corpus.baselines
     baseline = (best_of(baselines), min(baselines.values())) if baselines else None
     steps, learning = [row["step"] for row in rows], [row["train"] for row in rows]

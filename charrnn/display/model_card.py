@@ -34,7 +34,7 @@ def model_card(trained: Trained) -> str:
         ("network", f"{networks}, {several * size.parameter_count:,} parameters"),
         ("vocabulary", f"{size.symbols:,} symbols"),
         ("learned from", f"{corpus.examples:,} {corpus.examples_are}"),
-        ("learned", f"{trained.longest['step']:,} steps"),
+        ("learned", f"{trained.longest.run['step']:,} steps"),
     ]
     if trained.counted is not None:
         rows.append(("counts", "it holds the text that it learned from"))

@@ -108,9 +108,9 @@ class Trained:
         return [Learned(counters, self.first_best, self.history), *self.others_learned]
 
     @property
-    def longest(self) -> Mapping[str, Any]:
-        """The counters of the network that has learned longest."""
-        return max((one.run for one in self.learned), key=lambda run: run["step"])
+    def longest(self) -> Learned:
+        """That of the network that has learned longest."""
+        return max(self.learned, key=lambda one: int(one.run["step"]))
 
     @property
     def ended(self) -> Ending | None:
