@@ -191,8 +191,8 @@ def ctrl_c_waits() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    if len(came) == 1:
-        handler(*came[0])
+        if len(came) == 1:
+            handler(*came[0])
 
 
 def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:

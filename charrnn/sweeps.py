@@ -15,6 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from charrnn.corpus.sources import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
@@ -103,9 +104,9 @@ def gone_on_with(
     What only the command line can ask for, such as a text to hold out, stays as it was.
     """
     had = folder.read_options()
-    if "-" in had.valid:
+    for gone in filter(is_stream, had.valid):
         raise ResumeError(
-            f"{folder.path} held out standard input", "Go on with it on the command line."
+            f"{folder.path} held out {name_of(gone)}", "Go on with it on the command line."
         )
     if (whole(TrainConfig, had.learning), whole(CorpusConfig, had.cutting)) != (
         whole(TrainConfig, learning),

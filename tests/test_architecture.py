@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("blas", "cluster", "corpus", "cost", "counts", "model_file", "network", "presets"),
         *("scoring", "settings", "training"),
     },
-    "sweeps": {"model", "settings", "sweeping"},
+    "sweeps": {"corpus", "model", "settings", "sweeping"},
 }
 
 # file of cli -> the files of cli it may import. What is imported for types only does not count.
@@ -122,7 +122,7 @@ IN_CLI: dict[str, set[str]] = {
     "try_option": {"did_you_mean", "options"},
     "sweep": {"console", "options", "run_sweep", "shared_work", "thread_count", "try_option"},
     "sweep_options": {"hints"},
-    "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options", "typed_again"},
+    "prepare_sweep": {"console", "hints", "prepare_training", "sweep_options"},
     "sweep_plan": {
         "formatting",
         "hints",

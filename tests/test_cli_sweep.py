@@ -466,6 +466,12 @@ def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
         assert second.read_bytes() == other
 
 
+def test_it_goes_on_where_a_setting_needs_what_is_tried(program: Program) -> None:
+    line = ("--teacher-forcing", "--try", "cell=output", "--hidden", "3", "--epochs", "1")
+    program.run("sweep", "names.txt", *line, "-o", "sweep").says()
+    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+
+
 def test_it_goes_on_where_what_is_tried_was_made_to_fit_the_corpus(program: Program) -> None:
     small = ("--hidden", "3", "--layers", "1", "--epochs", "1", "-o", "sweep")
     program.run(

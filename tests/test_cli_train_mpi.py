@@ -105,13 +105,18 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 
 
 @needs_mpi
-def test_the_clock_of_the_first_is_that_of_all(lines: Program) -> None:
+@pytest.mark.parametrize(("often", "steps"), [("1000", 7), ("2", 5)])
+@pytest.mark.parametrize("counts", [(), ("--counts",)])
+def test_the_clock_of_the_first_is_that_of_all(
+    lines: Program, often: str, steps: int, counts: tuple[str, ...]
+) -> None:
     seconds = "from charrnn.training.stopwatch import Stopwatch; Stopwatch.lap = lambda _: {}; "
-    line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", "1000")
+    line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", often, *counts)
     second = others(seconds.format(0), *line)
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))
     ran.says()
-    assert "learned    7 steps" in ran.out  # of a second each, by the first one's clock
+    # of a second each, as are check-ups, by the first one's clock
+    assert f"learned    {steps} steps" in ran.out
 
 
 @needs_mpi

@@ -13,6 +13,7 @@ import pytest
 import charrnn
 from charrnn.errors import ModelExistsError, ModelFileError, NewerModelError, ResumeError
 from charrnn.model_file import metadata
+from charrnn.runs import ctrl_c_waits
 from charrnn.training.optimizers import Optimizer
 from tests.faults import forging
 
@@ -82,6 +83,16 @@ def test_the_second_comes_at_once_and_nothing_torn_is_gone_on_with_or_saved(
         with pytest.raises(ResumeError, match="torn in the middle of a step"):
             again()
     assert (tmp_path / "model.npz").read_bytes() == saved
+
+
+def test_it_comes_though_the_step_came_to_nothing() -> None:
+    def fails() -> None:
+        with ctrl_c_waits():
+            signal.raise_signal(signal.SIGINT)
+            raise charrnn.CharrnnError("the loss grew out of bounds")
+
+    with pytest.raises(KeyboardInterrupt):
+        fails()
 
 
 def test_a_model_alone_takes_the_place_of_no_run(tmp_path: Path) -> None:

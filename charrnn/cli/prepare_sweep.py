@@ -17,8 +17,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.hints import in_words_of_the_command_line
 from charrnn.cli.prepare_training import check_checkups, model_to_start_from
 from charrnn.cli.sweep_options import begun_with, gone_on_with
-from charrnn.cli.typed_again import is_stream
-from charrnn.corpus.sources import byte_blocks, name_of
+from charrnn.corpus.sources import byte_blocks, is_stream, name_of
 from charrnn.corpus.warnings import Warned, warnings
 from charrnn.cost import check_memory, text_bytes
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError

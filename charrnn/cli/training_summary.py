@@ -178,13 +178,14 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         explained = f"  {line:<{longest}}  # {what}"
         console.note(explained if len(explained) <= console.err.width else f"  {line}")
     if was_early:
-        best = f"the best was at step {was_early.step:,} of {run.state.step:,}"
+        best = f"the best was at step {was_early.step:,} of {run.longest.step:,}"
         console.note(f"{best}: to learn for longer will not help. What may help: {REMEDIES}")
 
 
 def best_was_early(outcome: Outcome) -> Best | None:
     """The best check-up, if the run went on for long after it in vain."""
-    best, state = outcome.run.state.best, outcome.run.state
+    state = outcome.run.longest
+    best = state.best
     if outcome.best is None or best is None or best.step > EARLY * state.step:
         return None
     return best

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from charrnn.corpus.bundled import path_of
-from charrnn.corpus.sources import INHERITED
+from charrnn.corpus.sources import is_stream
 from charrnn.model_file.schema import CorpusRecord
 
 
@@ -28,11 +28,6 @@ def can_be_read_again(record: CorpusRecord) -> bool:
 def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:
     """The line, with a file as standard input if that is among what is typed again."""
     return f"{line} < {'CORPUS' if '-' in sources else 'FILE'}" if "-" in again else line
-
-
-def is_stream(name: str) -> bool:
-    """Whether it is gone once it was read: standard input, or a pipe that the shell has made."""
-    return name == "-" or name.startswith(INHERITED)
 
 
 def anew(name: str, place: str) -> str:

@@ -33,6 +33,11 @@ def name_of(source: str) -> str:
     return "standard input" if source == "-" else source
 
 
+def is_stream(name: str) -> bool:
+    """Whether it is gone once it was read: standard input, or a pipe that the shell has made."""
+    return name == "-" or name.startswith(INHERITED)
+
+
 def byte_blocks(source: str) -> Iterator[bytes]:
     """The bytes of a file, or of standard input for "-", unpacked, a block at a time."""
     name = name_of(source)

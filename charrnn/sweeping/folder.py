@@ -147,10 +147,12 @@ class Folder:
             sources, valid, ways = (strings(whole[name]) for name in ("sources", "valid", "places"))
             if len(ways) != len(sources) + len(valid):
                 raise ValueError("not a place for each file")
-            for config, name in SETTINGS.items():
-                config(**whole[name])  # which checks them
+            grid = checked(whole["tried"], whole["seeds"])
+            for tried in grid.combinations:
+                for config, name in SETTINGS.items():  # which checks them
+                    config(**whole[name], **(tried if config is TrainConfig else {}))
             return Options(
-                checked(whole["tried"], whole["seeds"]),
+                grid,
                 sources,
                 valid,
                 tuple(reached_from(path, way) for way in ways),

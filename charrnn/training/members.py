@@ -6,7 +6,7 @@
 Each is the run that it would be alone, so whatever holds of one holds of all; they are shared out
 to the threads there are. What is told of them is the mean: of a step, its loss; of a check-up, the
 loss of one of them on held-out text, and beside it what all of them and the counts make together.
-A network that has ended counts with its last check-up until the others have, too.
+A network that has ended counts with its last check-up, at those of all that are still learning.
 """
 
 from __future__ import annotations
@@ -126,21 +126,22 @@ def train_all(
             yield mean_step(steps)
         checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
         latest |= checkups
-        if checkups and len(latest) == len(runs):
-            step = max(checkup.step for checkup in checkups.values())
+        still = {i for i, event in events.items() if not isinstance(event, Done)}
+        if checkups and checkups.keys() == still:  # else steps would be told before it
+            step = next(iter(checkups.values())).step
             found = replace(mean_checkup([latest[i] for i in sorted(latest)], lowest), step=step)
             if found.score is not None and together is not None:
                 lowest = min(lowest, found.score.nats_per_character)
                 clock.lap()
                 together_now = found.score.nats_per_character - together.gain()
                 found = replace(found, together_nats_per_character=together_now)
-                if config.minutes is not None:  # they all wait, and have their parts of the time
+                if config.minutes is not None and ranks.count == 1:  # others know of no mixture
                     took = clock.lap() / 60 * min(config.workers, len(runs)) / len(runs)
-                    for i in going:
+                    for i in still:  # they all wait, and have their parts of the time
                         states[i].minutes += took
             yield found
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
-        going = {i: run for i, run in going.items() if not isinstance(events[i], Done)}
+        going = {i: going[i] for i in sorted(still)}
     yield Done(why)
 
 
@@ -200,9 +201,10 @@ def lowest_so_far(states: Sequence[TrainState]) -> float:
     ]
     lowest = math.inf
     latest: dict[int, float] = {}
-    for _, together in groupby(sorted(rows), key=lambda row: row[0]):
-        latest |= {i: loss for _, i, loss in together}
-        if len(latest) == len(states):
+    for step, together in groupby(sorted(rows), key=lambda row: row[0]):
+        found = {i: loss for _, i, loss in together}
+        latest |= found
+        if all(i in found for i, state in enumerate(states) if state.step >= step):
             lowest = min(lowest, sum(latest.values()) / len(latest))
     return lowest
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from charrnn import cost
-from charrnn.cli import prepare_training, typed_again
+from charrnn.cli import prepare_training
+from charrnn.corpus.sources import is_stream
 from charrnn.errors import CorpusError
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted, ending
@@ -133,8 +134,8 @@ def test_41_how_to_go_on_names_what_has_to_be_given_again(
 
 
 def test_41_files_are_found_again_by_themselves() -> None:
-    assert not typed_again.is_stream("names.txt")
-    assert typed_again.is_stream("/dev/fd/63")
+    assert not is_stream("names.txt")
+    assert is_stream("/dev/fd/63")
 
 
 def test_44_patience_does_not_walk_the_history(trained: Program) -> None:
