@@ -32,9 +32,12 @@ from charrnn.display.progress_bar import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model, alone, checked
 from charrnn.model_file import checkpoint
-from charrnn.model_file.checkpoint import Checkpoint, record_of
+from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.corpus_record import record_of
 from charrnn.model_file.lock import locked
 from charrnn.presets import fitted, paced
+from charrnn.settings.common import COUNT
+from charrnn.settings.fields import check
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import Event
 from charrnn.training.members import start_all, text_to_count, train_all
@@ -105,7 +108,11 @@ def train(
     line reads them. It starts from the parameters of a model, if there is one, and has its sizes.
     A seed beside a config decides what is held out, and that of the config all else.
     """
-    config = config or TrainConfig(seed=seed or 0)
+    config = TrainConfig(seed=seed or 0) if config is None else config
+    if not isinstance(config, TrainConfig):
+        raise SettingError(
+            f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
+        )
     model = None if start_from is None else start_from.language_model
     config = config if model is None else sized_like(config, model)
     known = "" if model is None else model.vocabulary.characters
@@ -141,6 +148,7 @@ def resume(
             "Give it the same texts in the same order, or train anew.",
         )
     if epochs is not None:
+        epochs = check("epochs", epochs, COUNT)
         if epochs < run.config.epochs:
             raise ResumeError(
                 f"epochs {epochs} contradicts {path}, which has {run.config.epochs:,}",

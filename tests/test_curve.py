@@ -14,7 +14,7 @@ from charrnn.cli.console import Output
 from charrnn.cli.terminal_curve import HEIGHT, LABEL, learning_curve, picture
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.escaping import Visible
-from charrnn.model_file.checkpoint import record_of
+from charrnn.model_file.corpus_record import record_of
 
 LOSSES = st.floats(0.01, 20)
 

@@ -140,8 +140,15 @@ def test_epochs_may_be_raised_and_not_lowered(tmp_path: Path) -> None:
     run = charrnn.train(TEXTS, CONFIG)
     next(run)
     run.save(tmp_path / "model.npz")
+    with pytest.raises(charrnn.CharrnnError, match="epochs cannot be '4'"):
+        charrnn.resume(tmp_path / "model.npz", TEXTS, epochs="4")  # type: ignore[arg-type]
     with pytest.raises(ResumeError, match=r"epochs 2 contradicts .*, which has 3"):
         charrnn.resume(tmp_path / "model.npz", TEXTS, epochs=2)
+
+
+def test_a_config_is_no_dict() -> None:
+    with pytest.raises(charrnn.CharrnnError, match="config cannot be dict"):
+        charrnn.train(TEXTS, {"hidden": 4})  # type: ignore[arg-type]
 
 
 def test_a_seed_alone_is_that_of_everything() -> None:

@@ -11,7 +11,7 @@ from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.reading import Reading
 from charrnn.errors import CorpusError
-from charrnn.model_file.checkpoint import record_of
+from charrnn.model_file.corpus_record import record_of
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.scoring import texts
 from charrnn.scoring.pieces import text_of

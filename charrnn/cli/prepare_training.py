@@ -25,7 +25,8 @@ from charrnn.cost import Plan, characters_per_second, check_memory, plan, text_b
 from charrnn.counts.markov import Baseline
 from charrnn.errors import ModelFileError, NewerModelError, SettingError
 from charrnn.model_file import checkpoint, container
-from charrnn.model_file.checkpoint import Checkpoint, record_of
+from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.corpus_record import record_of
 from charrnn.model_file.metadata import LARGEST
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.language_model import LanguageModel

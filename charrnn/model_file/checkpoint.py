@@ -11,21 +11,19 @@ text, once that is believed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any
 
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.file_locations import NOWHERE, place_of, seen_from
 from charrnn.counts.packing import pack
 from charrnn.errors import DamagedModelError, ModelExistsError, NotAModelError, ResumeError
 from charrnn.model_file import arrays as names_of
 from charrnn.model_file import container
 from charrnn.model_file.arrays import COUNTED
 from charrnn.model_file.container import JSON
+from charrnn.model_file.corpus_record import as_seen_from
 from charrnn.model_file.schema import COUNTERS, CorpusRecord, Learned
 from charrnn.model_file.unpacking import Unpacker
 from charrnn.network.language_model import LanguageModel
@@ -126,41 +124,6 @@ class Trained:
             for number, one in enumerate(self.learned)
         ]
         return last_ending(why, [one.run["step"] for one in self.learned])
-
-
-def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
-    """What to keep of a corpus."""
-    return CorpusRecord(
-        corpus.sources,
-        corpus.valid,
-        corpus.fingerprint,
-        corpus.examples_are,
-        config.holdout,
-        config.seed,
-        **asdict(config.reading),
-        examples=len(corpus.train),
-        characters=corpus.train.characters,
-        held_out_examples=len(corpus.held_out),
-        held_out_characters=corpus.held_out.characters,
-        baselines=dict(baselines),
-        cuts=tuple(each.are for each in corpus.cuts) if corpus.examples_are == "mixed" else (),
-        digest=corpus.digest,
-        places=tuple(map(place_of, (*corpus.sources, *corpus.valid))),
-        known=config.known,
-    )
-
-
-def as_seen_from(model: Path, record: CorpusRecord) -> CorpusRecord:
-    """The record as it stands in a model file: no name of a text in it is absolute."""
-    places = tuple(seen_from(model, place) for place in record.places)
-    ways = places or (NOWHERE,) * len(record.names)
-    names = [
-        (way or os.path.basename(name)) if os.path.isabs(name) else name
-        for name, way in zip(record.names, ways, strict=True)
-    ]
-    first = len(record.sources)
-    sources, valid = tuple(names[:first]), tuple(names[first:])
-    return replace(record, sources=sources, valid=valid, places=places)
 
 
 def save(path: Path, run: Checkpoint, home: Path = "") -> None:

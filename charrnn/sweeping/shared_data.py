@@ -15,7 +15,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CorpusError, SettingError
 from charrnn.model_file import checkpoint
-from charrnn.model_file.checkpoint import record_of
+from charrnn.model_file.corpus_record import record_of
 from charrnn.model_file.schema import CorpusRecord
 from charrnn.network.language_model import LanguageModel
 from charrnn.scoring.baselines import by_counting
