@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli.console import Console, Output
-from charrnn.cli.table import Column, Table
-from charrnn.escaping import Raw, Visible, joined, visible
+from charrnn.cli.terminal.tables import Column, Table
+from charrnn.text import Raw, Visible, joined, visible
 from tests.program import Program
 from tests.speaking import babbler, saved
 
@@ -139,7 +139,7 @@ def test_mypy_lets_nothing_to_a_terminal_that_was_not_made_visible(
 ) -> None:
     code = (
         "from charrnn.cli.console import Console\n"
-        "from charrnn.escaping import Raw, visible\n"
+        "from charrnn.text import Raw, visible\n"
         f"def show(name: str) -> None: Console().out.write({text})\n"
     )
     file = tmp_path / "shown.py"

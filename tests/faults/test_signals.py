@@ -69,7 +69,7 @@ def test_21_a_run_that_is_interrupted_by_each_of_them_ends_in_the_same_bytes(
 
 # Its first step after a save never ends.
 STUCK = (
-    "import os, time; from charrnn.cli.progress import Progress; show = Progress.show;"
+    "import os, time; from charrnn.cli.terminal.progress import Progress; show = Progress.show;"
     "Progress.show = lambda self, event: ("
     " os.path.exists('model.npz') and (print('stuck', flush=True), time.sleep(300)),"
     " show(self, event));"
@@ -150,7 +150,7 @@ def test_21_what_the_parent_ignored_stays_ignored(program: Program, number: int)
 
 # Believes that it slept after half a second, so that nobody has to wait.
 HASTY = (
-    "from charrnn.training import stopwatch; stopwatch.LONG = 0.5;"
+    "from charrnn.training import loop as stopwatch; stopwatch.LONG = 0.5;"
     "from charrnn.__main__ import run; run()"
 )
 
