@@ -19,7 +19,7 @@ from charrnn.corpus.files import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
 from charrnn.sweeping import grid
@@ -106,14 +106,12 @@ def gone_on_with(
         raise ResumeError(
             f"{folder.path} held out {name_of(gone)}", "Go on with it on the command line."
         )
-    if (whole(TrainConfig, had.learning), whole(CorpusConfig, had.cutting)) != (
-        whole(TrainConfig, learning),
-        whole(CorpusConfig, had.cutting | cutting),
+    hint = "Give the same, or sweep anew into another folder."
+    for kind, before, now in (
+        (TrainConfig, had.learning, learning),
+        (CorpusConfig, had.cutting, had.cutting | cutting),
     ):
-        raise ResumeError(
-            f"the sweep in {folder.path} was begun with other settings",
-            "Give the same, or sweep anew into another folder.",
-        )
+        check_agreement(folder.path, whole(kind, before), whole(kind, now), hint)
     return grown(had, wanted)
 
 

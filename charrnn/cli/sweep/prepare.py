@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn import system
 from charrnn.cli.console import Console
-from charrnn.cli.errors import in_words_of_the_command_line, option_for
+from charrnn.cli.errors import in_words_of_the_command_line, option_for, typed
 from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.folder import Folder, grown, places_of
 from charrnn.sweeping.folder import Options as Begun
-from charrnn.sweeping.grid import Grid, Trial, in_words, value_in_words
+from charrnn.sweeping.grid import Grid, Trial, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, Task, planned, seconds_of
 
 if TYPE_CHECKING:
@@ -64,16 +64,11 @@ def gone_on_with(options: Options, tried: dict[str, tuple[Any, ...]], folder: Fo
         (CorpusConfig, options.cutting, had.cutting),
     ]
     for config, wanted, then in given:
-        for name, value in wanted.items():
+        for name in wanted:
             if name in had.grid.tried:
                 raise ResumeError(f"{option_for(name)} is tried in {folder.path}", ELSEWHERE)
-            usual = settings_of(config)[name].default
-            if value != then.get(name, usual):
-                shown = options_in_words(name, then[name]) if name in then else "left it open"
-                raise ResumeError(
-                    f"{typed(name, value)} contradicts {folder.path}, which has {shown}",
-                    ELSEWHERE,
-                )
+        before = {name: then.get(name, one.default) for name, one in settings_of(config).items()}
+        check_agreement(folder.path, before, wanted, ELSEWHERE, show=typed)
     start = options.start_from
     if start is not None and place_of(str(start)) != had.start_from:
         raise ResumeError(f"--from {start} contradicts {folder.path}", ELSEWHERE)
@@ -88,19 +83,6 @@ def named_anew(had: Begun, options: Options) -> Begun:
     valid = options.valid or had.valid
     places = places_of((*options.sources, *valid))
     return Begun(**{**vars(had), "sources": options.sources, "valid": valid, "places": places})
-
-
-def typed(name: str, value: object) -> str:
-    """A setting as it is typed."""
-    shown = options_in_words(name, value)
-    return shown if isinstance(value, bool) else f"{option_for(name)} {shown}"
-
-
-def options_in_words(name: str, value: object) -> str:
-    """Its value; where there are but two, the option that stands for it."""
-    if isinstance(value, bool):
-        return option_for(name, denied=not value)
-    return value_in_words(value)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from itertools import starmap
 from typing import Any
 
 from charrnn.cli.console import BOLD, CYAN, GREEN, RED, Console, Output
-from charrnn.cli.errors import option_for
-from charrnn.cli.sweep.prepare import PreparedSweep, typed
+from charrnn.cli.errors import option_for, typed
+from charrnn.cli.sweep.prepare import PreparedSweep
 from charrnn.cli.terminal.progress import NARROWEST, REFRESH, Pace
 from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
