@@ -101,7 +101,7 @@ class Model:
         size, best = self.parameters.architecture, self.trained.best
         loss = "" if best is None else f", {best[1]:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
-        several = 1 + len(self.trained.others_learned)
+        several = len(self.trained.networks)
         networks = f"{several} of {layers}" if several > 1 else layers
         counts = "" if self.trained.counted is None else ", and counts"
         return f"<charrnn.Model: {networks}{counts}, {size.symbols} symbols{loss}>"
@@ -125,7 +125,7 @@ class Model:
         """What draws and scores: all networks, and counts where it keeps them; or a part of that,
         ``network``, ``counts`` or ``both``.
         """
-        networks = (self.language_model, *self.trained.others)
+        networks = self.trained.networks
         if use is None:
             return Predictor(networks, self.counts)
         chosen: Use = check("use", use, USES)
@@ -262,12 +262,8 @@ class Model:
         """The same without its run: what it is saved as draws and scores, and no more. Without
         counts, it does not hold the text that it learned from either.
         """
-        slim = replace(
-            self.trained,
-            history=[],
-            slim=True,
-            others_learned=tuple(replace(one, history=[]) for one in self.trained.others_learned),
-        )
+        learned = tuple(replace(one, history=[]) for one in self.trained.learned)
+        slim = replace(self.trained, learned=learned, slim=True)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)

@@ -154,9 +154,8 @@ def begin(
         if speed is None:
             speed = characters_per_second(plan, corpus)
         plan = paced(plan, config, corpus, speed)
-    first, *others = start_all(corpus, plan, start_from)
-    counted = text_to_count(corpus, plan)
-    return Checkpoint(corpus.vocabulary, plan, record, first, others, counted)
+    states = start_all(corpus, plan, start_from)
+    return Checkpoint(corpus.vocabulary, plan, record, states, text_to_count(corpus, plan))
 
 
 def resume(

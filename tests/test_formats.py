@@ -70,7 +70,7 @@ def test_a_file_of_an_earlier_format_is_gone_on_with(program: Program, version: 
     ran = program.run("train", "--resume", "--epochs", "5", "--json", "-m", f"format-{version}.npz")
     assert ran.json["best"]["nats_per_character"] == pytest.approx(SAID[version].resumed, rel=1e-3)
     again = checkpoint.load(f"format-{version}.npz")  # by now of today's format
-    assert again.state.epoch == 5
+    assert again.states[0].epoch == 5
 
 
 def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -> None:

@@ -169,7 +169,7 @@ class ScoringJob:
         size = sum(
             one.parameters.architecture.parameter_count
             for model in self.models
-            for one in (model.language_model, *model.trained.others)
+            for one in model.trained.networks
         )
         return max(FEWEST, min(MOST, WORK // size))
 

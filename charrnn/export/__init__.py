@@ -81,7 +81,7 @@ def check_alone(trained: Trained) -> None:
     """Raise ExportError where the model is more than one network: a file would hold the first, and
     draw something else than the model does.
     """
-    if trained.others_learned:
+    if len(trained.networks) > 1:
         raise ExportError(
             "a model of several networks cannot be exported: a file holds one",
             "Train one network alone.",

@@ -247,7 +247,7 @@ def _learned(
         raise
     saving.save()
     scores = scores_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
-    best = run.state.best
+    best = run.states[0].best
     mean = scores["network"].overall.nats_per_character
     asked = {name: score.overall for name, score in scores.items() if name != "alone"}
     parts = {name: mean.per_character() for name, mean in asked.items()}

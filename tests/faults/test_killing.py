@@ -31,7 +31,7 @@ KILLS = int(os.environ.get("CHARRNN_TEST_KILLS", "20"))
 def steps_saved(program: Program) -> int:
     """How far the model has come, which loads whatever happened."""
     path = program / "model.npz"
-    return checkpoint.load(path).state.step if path.exists() else 0
+    return checkpoint.load(path).states[0].step if path.exists() else 0
 
 
 def next_line(program: Program) -> tuple[str, ...]:

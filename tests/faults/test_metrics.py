@@ -32,11 +32,11 @@ def test_29_a_reader_who_leaves_is_told_and_training_goes_on(program: Program, p
         child.until_saved()
         os.close(reader)
         child.until(lambda: "charrnn: warning: nobody reads pipe any more" in child.err)
-        before = checkpoint.load(program / "model.npz").state.step
+        before = checkpoint.load(program / "model.npz").states[0].step
         child.send(signal.SIGINT)
         ended = child.end()
     assert ended.status == 130
-    assert checkpoint.load(program / "model.npz").state.step >= before
+    assert checkpoint.load(program / "model.npz").states[0].step >= before
     assert ended.err == "charrnn: warning: nobody reads pipe any more; training goes on\n"
 
 

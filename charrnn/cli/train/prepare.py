@@ -216,7 +216,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except ModelFileError as error:
         hint = "Name with --from a file that charrnn train wrote."
         raise ModelFileError(error.what, hint, "start from") from error
-    if trained.others_learned:
+    if len(trained.networks) > 1:
         console.note(f"the first of the networks of {path} is started from")
     if trained.counted is not None:
         console.note(f"what {path} counts is not taken over: see --counts")
