@@ -16,9 +16,9 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.decoding import Reading
 from charrnn.corpus.files import NOWHERE, found, place_of, seen_from
 from charrnn.model_file.reader import FORMAT, Document
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 

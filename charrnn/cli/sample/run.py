@@ -21,7 +21,7 @@ from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import cluster_for
 from charrnn.cli.sample.output import Frame, Samples, style_for
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
 from charrnn.corpus.text_set import TextSet, hash_of
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
@@ -31,6 +31,7 @@ from charrnn.sampling.constraints import Wishes, redrawn
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
 from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, together
 from charrnn.scoring.texts import check_there, codes_in
+from charrnn.settings.corpus import Reading
 from charrnn.text import Visible, encodable
 from charrnn.vocabulary import Vocabulary
 
