@@ -52,7 +52,7 @@ def test_a_text_that_is_utf8_after_all_is_told_so(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_read_no_encoding_is_offered(tmp_path: Path) -> None:
-    _, hint = said_of(tmp_path, b"abc\x98\x81\xff\n")
+    _, hint = said_of(tmp_path, b"abc\x98\xff\x81\n")
     assert hint == "If it is text in another encoding, name that"
 
 

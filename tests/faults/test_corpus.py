@@ -206,7 +206,7 @@ NO_FILES = {
     "missing.txt": ("missing.txt does not exist", "Check the name"),
     "dinosaur": ("dinosaur does not exist", "Did you mean dinosaurs? Check the name"),
     "": ("a name is empty", "the shell"),
-    "link": ("link is a link to nowhere, which is not there", "Mend the link."),
+    "link": ("link is a broken link to nowhere", "Mend the link."),
     "/dev/zero": ("/dev/zero is a device, not a text", "Name a file"),
     "/dev/urandom": ("/dev/urandom is a device, not a text", "Name a file"),
 }
@@ -222,7 +222,7 @@ def test_06_what_is_no_file_is_said_with_its_path(trained: Program, name: str) -
 
 def test_06_a_pipe_that_nobody_writes_to_is_said(trained: Program) -> None:
     os.mkfifo(trained / "pipe")
-    what, hint = "pipe is a pipe, and nobody writes to it", "Start what writes to it first"
+    what, hint = "pipe is a pipe without a writer", "Start the writer first"
     trained.refuses("train", "pipe", "--force", what=what, hint=hint)
 
 
