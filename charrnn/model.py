@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from charrnn.analysis.embedding import Vectors, embedded
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.corpus import check_texts, ended_codes
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
-from charrnn.errors import ModelFileError, SettingError
+from charrnn.errors import ModelFileError
 from charrnn.export import export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
@@ -279,7 +279,7 @@ class Model:
         """Write it for somebody without charrnn; the suffix says as what: see charrnn.export. A
         page says none of the texts that are to be ``novel``.
         """
-        texts = () if novel is None else tuple(checked(novel, "novel"))
+        texts = () if novel is None else tuple(check_texts(novel, "novel"))
         said = ExportOptions(**options, novel=texts)
         if self.file is not None:
             said = replace(said, model=self.file)
@@ -297,21 +297,9 @@ class Model:
                 checkpoint.save(path, self.checkpoint)
 
 
-def checked(texts: Iterable[object], name: str = "texts") -> Iterator[str]:
-    """These texts; SettingError where one of them is none, or where this is one text."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
-    for text in texts:
-        if not isinstance(text, str):
-            raise SettingError(
-                f"a text cannot be {type(text).__name__}", "Give texts alone, or paths alone."
-            )
-        yield text
-
-
 def each_of(texts: Iterable[str]) -> Iterable[str]:
     """Texts to score: a str alone is one of them."""
-    return [texts] if isinstance(texts, str) else checked(texts)
+    return [texts] if isinstance(texts, str) else check_texts(texts)
 
 
 def alone(events: Iterator[Made]) -> Iterator[Made]:

@@ -18,7 +18,7 @@ import codecs
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from os import PathLike
@@ -26,12 +26,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from charrnn.corpus import corpus as corpora
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus, CorpusConfig, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
 from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
-from charrnn.model import Model, alone, checked
+from charrnn.model import Model, alone
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
@@ -47,7 +46,6 @@ from charrnn.training.state import check_patience, sized_like, sizes_of
 
 MAY_RISE = ("epochs", "minutes", "patience")
 CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
-Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
 
 
 class Run(Iterator[Event]):
@@ -293,17 +291,3 @@ def ctrl_c_waits() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if len(came) == 1:
             handler(*came[0])
-
-
-def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
-    """The corpus of texts, or of files."""
-    if isinstance(texts, str):
-        raise SettingError(
-            "a str is one text, and a corpus has many",
-            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
-        )
-    if isinstance(texts, Path):
-        texts = [texts]
-    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
-        return corpora.load([str(path) for path in texts], config, valid)
-    return corpora.from_texts(checked(texts), config)

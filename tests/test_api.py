@@ -14,8 +14,9 @@ import pytest
 
 import charrnn
 from charrnn import system
+from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import ResumeError, SettingError
-from charrnn.runs import Run, corpus_of
+from charrnn.runs import Run
 from tests.child import answer
 from tests.program import Program
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
-from charrnn.runs import corpus_of
 from charrnn.scoring.score import NATS_IN_A_BIT
 from charrnn.training.loop import most_looked_at
 from charrnn.training.members import scores_of_best

@@ -9,15 +9,15 @@ It is the sweep of the command line: either goes on with what the other began.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.files import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
-from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
@@ -27,8 +27,6 @@ from charrnn.sweeping.folder import Folder, Options, grown, places_of
 from charrnn.sweeping.grid import Result
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, Task, planned
-
-Texts = Iterable[str] | Path | Sequence[Path]
 
 
 def sweep(
@@ -47,7 +45,7 @@ def sweep(
     """
     there = Folder(Path(folder))
     wanted = grid.checked(tried, seeds)
-    files, given = files_or_texts(texts)
+    files = files_in(texts)
     learning = changed(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
     if resume:
@@ -60,7 +58,7 @@ def sweep(
         names=options.sources,
         valid_names=options.valid,
         places=options.places,
-        texts=given,
+        texts=None if files else tuple(check_texts(texts)),
         reading=options.reading,
         cutting=options.cutting,
         start_from=options.start_from,
@@ -113,20 +111,6 @@ def gone_on_with(
     ):
         check_agreement(folder.path, whole(kind, before), whole(kind, now), hint)
     return grown(had, wanted)
-
-
-def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """The names of files, or else the texts."""
-    if isinstance(texts, str):
-        raise SettingError(
-            "a str is one text, and a corpus has many",
-            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
-        )
-    if isinstance(texts, Path):
-        texts = [texts]
-    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
-        return tuple(map(str, texts)), None
-    return (), tuple(checked(texts))
 
 
 def whole(config: type, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, read_files
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import (
     CharrnnError,
@@ -119,7 +119,7 @@ class Splits:
         if m.texts is not None:
             corpus = from_texts(m.texts, cutting)
         else:
-            corpus = load(m.files, cutting, m.valid_files)
+            corpus = read_files(m.files, cutting, m.valid_files)
             corpus = replace(corpus, sources=m.names, valid=m.valid_names)
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
             raise CorpusError(
