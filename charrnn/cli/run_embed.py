@@ -1,4 +1,4 @@
-"""What ``charrnn embed`` does: find the texts, read them, write what became of each."""
+"""``charrnn embed``: write one vector for each text, as JSON or as a NumPy array."""
 
 from __future__ import annotations
 
@@ -19,48 +19,47 @@ from charrnn.text import encodable
 if TYPE_CHECKING:
     from charrnn.cli.embed import Options
 
-NOTHING = CorpusError("there is no example in what was read", "Name a text that is not empty.")
-
 
 def run(options: Options, console: Console) -> None:
-    """Do all of it."""
+    """Write the vectors to stdout, or into the file of --output."""
     model = load(options.model)
     file = None
     if options.output is not None:
         file = OutputFile(options.output, "--output", force=options.force)
-        learned_from = (one for one in model.corpus.files if one != "-")
+        learned_from = (name for name in model.corpus.files if name != "-")
         file.check(options.model_as_a_source, *options.sources, *learned_from)
     console.note_if_waiting(options.sources)
     note_if_several(model, console)
     codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
-    found = embedded(model.language_model, codes)
+    batches = embedded(model.language_model, codes)
+    rows = 0
     if file is None:
-        write_lines(found, console)
-        return
-    vectors = [some.vectors for some in found]
-    rows = sum(map(len, vectors))
+        rows = write_lines(batches, console)
+    else:
+        vectors = [batch.vectors for batch in batches]
+        rows = sum(map(len, vectors))
     if not rows:
-        raise NOTHING
-    write_array(file, vectors, rows)
-    console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
+        raise CorpusError("the text has no examples", "Name a text that is not empty.")
+    if file is not None:
+        write_array(file, vectors, rows)
+        console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
 
 
-def write_lines(found: Iterator[Embedded], console: Console) -> None:
-    """A line of JSON for each example."""
-    is_empty = True
-    for some in found:
-        for text, vector in zip(some.texts, some.vectors.tolist(), strict=True):
+def write_lines(batches: Iterator[Embedded], console: Console) -> int:
+    """Write a JSON object for each example; return their number."""
+    rows = 0
+    for batch in batches:
+        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
             console.json("embed", {"text": encodable(text), "vector": vector})
-            is_empty = False
-    if is_empty:
-        raise NOTHING
+        rows += len(batch.texts)
+    return rows
 
 
 def write_array(file: OutputFile, vectors: list[Vectors], rows: int) -> None:
-    """All vectors as one array, as numpy.save would write it."""
+    """Write all vectors as one array, in the format of numpy.save."""
     first = vectors[0]
-    head = io.BytesIO()
-    about = npy.header_data_from_array_1_0(first) | {"shape": (rows, first.shape[1])}
-    npy.write_array_header_1_0(head, about)
-    size = len(head.getvalue()) + sum(one.nbytes for one in vectors)
-    file.write(size, [head.getvalue(), *(one.tobytes() for one in vectors)])
+    header = io.BytesIO()
+    fields = npy.header_data_from_array_1_0(first) | {"shape": (rows, first.shape[1])}
+    npy.write_array_header_1_0(header, fields)
+    size = len(header.getvalue()) + sum(batch.nbytes for batch in vectors)
+    file.write(size, [header.getvalue(), *(batch.tobytes() for batch in vectors)])

@@ -1,4 +1,4 @@
-"""What ``charrnn export`` does: load, make the file, write it beside and rename it."""
+"""``charrnn export``: convert a model to another format and write the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
-from charrnn.cli.terminal.tables import entries
+from charrnn.cli.terminal.report import Fact, Report
 from charrnn.export import exported
 from charrnn.model import Model
 from charrnn.runs import load
@@ -18,18 +18,18 @@ from charrnn.scoring.texts import codes_in
 if TYPE_CHECKING:
     from charrnn.cli.export import Options
 
-LARGE = 10_000_000  # bytes of a file that a friend has to wait for
-SAY = {
+LARGE = 10_000_000  # bytes: a page that is slow to load
+NEXT_STEP = {
     "html": "Open it in a browser.",
     "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
-    "c": "The comment at its top says how it is used.",
+    "c": "The comment at its top shows how to use it.",
 }
 
 
 def run(options: Options, console: Console) -> None:
-    """Do all of it."""
+    """Write the file and report its size."""
     file = OutputFile(options.out, "", force=options.force)
-    model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
+    model_as_a_source = os.path.join(os.curdir, options.model)  # never the name of a corpus
     model = load(options.model)
     learned_from = (name for name in model.corpus.files if name != "-")
     file.check(model_as_a_source, *options.novel, *learned_from)
@@ -37,18 +37,21 @@ def run(options: Options, console: Console) -> None:
     said = replace(options.said, novel=known(options, model))
     content = exported(model.trained, options.kind, said)
     if len(content) > LARGE and options.kind in ("html", "js") and said.bits > 8:
-        console.note(f"{len(content):,} bytes are much for a page: --bits 8 makes it smaller")
+        console.note(f"the page is large ({len(content):,} bytes): --bits 8 makes it smaller")
     file.write(len(content), [content])
-    if options.as_json:
-        about = {"file": str(options.out), "kind": options.kind, "bytes": len(content)}
-        console.json("export", {**about, "from": str(options.model)})
-        return
-    rows = [("file", str(options.out)), ("size", f"{len(content):,} bytes")]
-    console.out.write_lines(entries(rows, console.out))
-    if options.kind in SAY:
-        console.note(SAY[options.kind].format(name=options.out.name))
+    report = Report(
+        [
+            Fact("file", str(options.out), "file", str(options.out)),
+            Fact("kind", options.kind),
+            Fact("bytes", len(content), "size", f"{len(content):,} bytes"),
+            Fact("from", str(options.model)),
+        ]
+    )
+    report.show("export", console, as_json=options.as_json)
+    if options.kind in NEXT_STEP and not options.as_json:
+        console.note(NEXT_STEP[options.kind].format(name=options.out.name))
 
 
 def known(options: Options, model: Model) -> tuple[str, ...]:
-    """The texts of the corpus that a page is not to repeat."""
+    """Return the texts that an exported page must not repeat (--novel)."""
     return tuple(texts_of(codes_in(options.novel, model.corpus.config.examples, model.reading)))

@@ -1,4 +1,4 @@
-"""What ``charrnn fill`` does: take one text after the other, fill it in, show what it may be."""
+"""``charrnn fill``: fill in the blanks of texts and show the likeliest fillings."""
 
 from __future__ import annotations
 
@@ -19,70 +19,66 @@ if TYPE_CHECKING:
 
 
 def run(options: Options, workers: int, console: Console) -> None:
-    """Do all of it."""
+    """Fill in the texts one after the other and show the fillings of each."""
     config = FillConfig(**options.filling)
     model = load(options.model)
     console.note_if_waiting(options.texts)
     filler = Filler(model.predictor(), config, workers)
     reading = replace(model.reading, **options.reading)
     number = 0
-    for text in texts_of(options.texts, reading):
-        number += 1
-        given = "".join(one for one in dict.fromkeys(text) if one not in (config.blank, config.gap))
+    for number, text in enumerate(texts_of(options.texts, reading), 1):
+        given = "".join(sorted(set(text) - {config.blank, config.gap}, key=text.index))
         note_prime(given, model.vocabulary, console)
         filled = filler.fill(text)
         if options.as_json:
-            console.json("fill", described(filled))
+            console.json("fill", as_json(filled))
         else:
             show(filled, number, config, console)
     if not number:
-        raise CorpusError("there is no text in what was read", "Write a text a line.")
+        raise CorpusError("standard input has no text", "Write one text a line.")
 
 
 def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
-    """The texts, each as a corpus would be read."""
+    """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
     for text in typed:
-        if text == "-":
-            yield from lines(reading)
-        else:
+        if text != "-":
             yield as_read(text, reading)
-
-
-def lines(reading: Reading) -> Iterator[str]:
-    """The lines of standard input, each as soon as it is there."""
-    rest = ""
-    for block in blocks("-", reading):
-        *whole, rest = (rest + block).split("\n")
-        yield from (line.removesuffix("\r") for line in whole)
-    if rest:
-        yield rest
-
-
-def show(filled: Filled, number: int, config: FillConfig, console: Console) -> None:
-    """The fillings, a line each, the likeliest first, below the text where there are several."""
-    if number > 1:
-        console.out.write(Visible("\n"))
-    if console.out.is_terminal:
-        console.out.write_lines([console.out.paint(visible_line(filled.text), CYAN)])
-    for place, filling in enumerate(filled.fillings):
-        figure = Visible(f"{filling.probability:<8.2g}")
-        if not console.out.is_terminal:
-            console.out.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
             continue
-        text = visible_line(filling.text)
-        text = console.out.paint(text, BOLD) if place == 0 else text
-        console.out.write_lines([joined([figure, text])])
-    if filled.method == "particles":
-        console.note(f"too many fillings to go through: estimated with {config.particles:,} texts")
+        rest = ""
+        for block in blocks("-", reading):
+            *whole, rest = (rest + block).split("\n")
+            yield from (line.removesuffix("\r") for line in whole)
+        if rest:
+            yield rest
 
 
-def described(filled: Filled) -> dict[str, object]:
-    """All of it for programs."""
+def as_json(filled: Filled) -> dict[str, object]:
+    """Return the fillings of a text for JSON."""
+    fillings = [
+        {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
+    ]
     return {
         "text": encodable(filled.text),
-        "fillings": [
-            {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
-        ],
+        "fillings": fillings,
         "method": filled.method,
         "left_out": filled.left_out,
     }
+
+
+def show(filled: Filled, number: int, config: FillConfig, console: Console) -> None:
+    """Write the fillings with their probabilities, likeliest first."""
+    output = console.out
+    if number > 1:
+        output.write(Visible("\n"))
+    if output.is_terminal:
+        output.write_lines([output.paint(visible_line(filled.text), CYAN)])
+    for place, filling in enumerate(filled.fillings):
+        figure = Visible(f"{filling.probability:<8.2g}")
+        if output.is_terminal:
+            text = visible_line(filling.text)
+            text = output.paint(text, BOLD) if place == 0 else text
+            output.write_lines([joined([figure, text])])
+        else:
+            output.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
+    if filled.method == "particles":
+        console.note(f"too many fillings to try all: estimated with {config.particles:,} texts")
