@@ -142,7 +142,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 def known_texts(options: Options, model: Model) -> tuple[str, ...]:
     """Return the texts that an exported page must not repeat (--novel)."""
-    from charrnn.sampling.constraints import texts_of
+    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.scoring.texts import codes_in
 
-    return tuple(texts_of(codes_in(options.novel, model.corpus.config.examples, model.reading)))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    return tuple(text for block in whole_examples(codes) for text in texts_in(block))
