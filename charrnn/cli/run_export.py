@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
 from charrnn.cli.terminal.tables import entries
-from charrnn.export import exported
+from charrnn.export import export
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.sampling.constraints import texts_of
@@ -35,7 +35,7 @@ def run(options: Options, console: Console) -> None:
     file.check(model_as_a_source, *options.novel, *learned_from)
     console.note_if_waiting(options.novel)
     said = replace(options.said, novel=known(options, model))
-    content = exported(model.trained, options.kind, said)
+    content = export(model.trained, options.kind, said)
     if len(content) > LARGE and options.kind in ("html", "js") and said.bits > 8:
         console.note(f"{len(content):,} bytes are much for a page: --bits 8 makes it smaller")
     file.write(len(content), [content])
