@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
 from charrnn.cli.terminal.tables import entries
+from charrnn.corpus.segmentation import texts_in, whole_examples
 from charrnn.export import export
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.constraints import texts_of
 from charrnn.scoring.texts import codes_in
 
 if TYPE_CHECKING:
@@ -51,4 +51,5 @@ def run(options: Options, console: Console) -> None:
 
 def known(options: Options, model: Model) -> tuple[str, ...]:
     """The texts of the corpus that a page is not to repeat."""
-    return tuple(texts_of(codes_in(options.novel, model.corpus.config.examples, model.reading)))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    return tuple(text for block in whole_examples(codes) for text in texts_in(block))

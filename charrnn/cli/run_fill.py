@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.sample.run import as_read, note_prime
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.errors import CorpusError
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.runs import load
+from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.decoding import Reading
-from charrnn.corpus.files import NOWHERE, found, place_of, seen_from
+from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.reader import Document, NewerFormatError, printable
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 
@@ -87,7 +87,7 @@ class CorpusRecord:
     def files(self) -> tuple[str, ...]:
         """The files of sources and valid, found from any current folder."""
         places = self.places or (NOWHERE,) * len(self.names)
-        return tuple(found(name, place) for name, place in zip(self.names, places, strict=True))
+        return tuple(locate(name, place) for name, place in zip(self.names, places, strict=True))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -296,9 +296,9 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
     )
 
 
-def as_seen_from(model: str | PathLike[str], record: CorpusRecord) -> CorpusRecord:
+def relative_to(model: str | PathLike[str], record: CorpusRecord) -> CorpusRecord:
     """Return the record with paths relative to a model file: no name in it is absolute."""
-    places = tuple(seen_from(model, place) for place in record.places)
+    places = tuple(relative_place(model, place) for place in record.places)
     names = [
         (place or os.path.basename(name)) if os.path.isabs(name) else name
         for name, place in zip(record.names, places or (NOWHERE,) * len(record.names), strict=True)
