@@ -30,7 +30,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
 from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
-from charrnn.model import Model, alone
+from charrnn.model import Model
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
@@ -41,8 +41,8 @@ from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
-from charrnn.training.members import check_together, start_all, text_to_count, train_all
-from charrnn.training.state import check_patience, sized_like, sizes_of
+from charrnn.training.members import check_mixture, start_all, text_to_count, train_all
+from charrnn.training.state import check_patience, sizes_of, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
 CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
@@ -55,7 +55,7 @@ class Run(Iterator[Event]):
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
         self.checkpoint = run
-        self._events = alone(train_all(run.states, corpus, run.config, run.counted))
+        self._events = train_all(run.states, corpus, run.config, run.counted)
         self._between_steps = threading.RLock()  # who saves meanwhile sees no half of a step
         self._untold: Event | None = None  # what Ctrl-C has kept from whoever asked
         self._is_torn = False
@@ -71,7 +71,8 @@ class Run(Iterator[Event]):
 
     def _next_event(self) -> Event:
         try:
-            return next(self._events)
+            with single_threaded():
+                return next(self._events)
         except (StopIteration, CharrnnError):
             raise
         except BaseException:
@@ -116,13 +117,14 @@ def train(
             f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
         )
     model = None if start_from is None else start_from.language_model
-    config = config if model is None else sized_like(config, model)
+    config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
     chosen = config.seed if seed is None else seed
     cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
     with single_threaded():
         corpus = corpus_of(texts, cutting)
-        return Run(corpus, begin(corpus, record_of(corpus, cutting, {}), config, model))
+        run = begin(corpus, record_of(corpus, cutting, {}), config, model)
+    return Run(corpus, run)
 
 
 def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:
@@ -130,8 +132,8 @@ def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     sizes = {} if model is None else sizes_of(model)
     config = TrainConfig(**{**sizes, **given})
     if model is not None:
-        config = sized_like(config, model, given)
-    check_together(config)
+        config = take_sizes(config, model, given)
+    check_mixture(config)
     return config
 
 

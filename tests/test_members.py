@@ -18,7 +18,8 @@ from charrnn.plan import fitted
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Event, Stopwatch
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import Done, Event, Stopwatch
 from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program

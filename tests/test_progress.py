@@ -22,7 +22,8 @@ from charrnn.network.rounding import UNIT
 from charrnn.plan import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import Checkup, train
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.corpora import NAMES
 from tests.program import Program

@@ -344,6 +344,22 @@ class Corpus:
                 digest.update(block.astype("<u4").tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def log_frequencies(self) -> NDArray[np.float64]:
+        """The logarithm of how often each symbol is a target in training; -inf for never."""
+        counts = np.zeros(self.vocabulary.symbols, np.int64)
+        for block in blocks_of(self.train.ids):
+            counts += np.bincount(block, minlength=len(counts))
+        with np.errstate(divide="ignore"):
+            logs: NDArray[np.float64] = np.log(counts / counts.sum())
+        return logs
+
+    @property
+    def entropy(self) -> float:
+        """The loss of a network that knows the frequencies alone, in nats per character."""
+        seen = self.log_frequencies[np.isfinite(self.log_frequencies)]
+        return -float(np.sum(np.exp(seen) * seen))
+
     def is_that_of(self, fingerprint: str, digest: str) -> bool:
         """Whether it is the corpus that had these; files of the first format have no digest."""
         return self.fingerprint == fingerprint or (bool(digest) and self.digest == digest)

@@ -23,7 +23,8 @@ from charrnn.display.figures import Curve, curve_of
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.scoring.heat_map import table
 from charrnn.scoring.score import Mean
-from charrnn.training.loop import Checkup, Event
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import Event
 from charrnn.training.members import share_done
 
 WIDTH, HEIGHT = 480, 160  # of the picture

@@ -43,9 +43,9 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
 from charrnn.system import single_threaded
-from charrnn.training.loop import Checkup, Done, Event
+from charrnn.training.checkup import Checkup, scores_of_best
+from charrnn.training.loop import Done, Event
 from charrnn.training.members import (
-    scores_of_best,
     share_done,
     train_all,
 )

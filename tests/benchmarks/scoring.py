@@ -17,7 +17,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import part_of, train
+from charrnn.training.checkup import part_of
+from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 

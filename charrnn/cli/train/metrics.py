@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from charrnn.errors import CharrnnError
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Event, Step
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import Event, Step
 from charrnn.training.state import TrainState
 
 if TYPE_CHECKING:

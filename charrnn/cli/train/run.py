@@ -46,8 +46,9 @@ from charrnn.model_file.reader import is_model
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
 from charrnn.settings.training import Ending
-from charrnn.training.loop import Checkup, Done, Event
-from charrnn.training.members import scores_of_best, train_all
+from charrnn.training.checkup import Checkup, scores_of_best
+from charrnn.training.loop import Done, Event
+from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
