@@ -123,7 +123,7 @@ def train(
     cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
     with single_threaded():
         corpus = corpus_of(texts, cutting)
-        run = begin(corpus, record_of(corpus, cutting, {}), config, model)
+        run = begin(corpus, cutting, config, model)
     return Run(corpus, run)
 
 
@@ -139,7 +139,7 @@ def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
 
 def begin(
     corpus: Corpus,
-    record: CorpusRecord,
+    cutting: CorpusConfig,
     config: TrainConfig,
     start_from: LanguageModel | None = None,
     speed: float | None = None,
@@ -155,6 +155,7 @@ def begin(
             speed = characters_per_second(plan, corpus)
         plan = paced(plan, config, corpus, speed)
     states = start_all(corpus, plan, start_from)
+    record = record_of(corpus, cutting, {})
     return Checkpoint(corpus.vocabulary, plan, record, states, text_to_count(corpus, plan))
 
 

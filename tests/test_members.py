@@ -18,9 +18,9 @@ from charrnn.plan import fitted
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
 from charrnn.settings.training import Fitted
-from charrnn.training.checkup import Checkup
+from charrnn.training.checkup import Checkup, lowest_so_far
 from charrnn.training.loop import Done, Event, Stopwatch
-from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
+from charrnn.training.members import all_ended, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program
 

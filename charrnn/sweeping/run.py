@@ -188,10 +188,10 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
             wanted = {k: v for k, v in wanted.items() if k not in ("check_every", "warmup")}
         hint = "Move it away, or sweep anew into another folder."
         _, run = reopen(path, lambda _: split.corpus, wanted, may_rise=(), hint=hint)
-        run.corpus = split.record  # which knows where the texts are, wherever the file is by now
-        return run
-    run = begin(split.corpus, split.record, config, model)
-    container.check_writable(path, checkpoint.room_needed(path, run))  # before the work
+    else:
+        run = begin(split.corpus, split.record.config, config, model)
+        container.check_writable(path, checkpoint.room_needed(path, run))  # before the work
+    run.corpus = split.record  # which knows where the texts are, wherever the file is by now
     return run
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from charrnn.scoring.pieces import Floats
 from charrnn.scoring.predictor import Predictor, mean_of, with_counts
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
-from charrnn.settings.training import Fitted
+from charrnn.settings.training import Fitted, of_member
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState
 from charrnn.vocabulary import UNKNOWN, Ids
@@ -127,10 +129,8 @@ def record_checkup(state: TrainState, score: Score | None, familiar: float) -> C
     return Checkup(state.step, score, train_loss, is_best, familiar)
 
 
-def repeat_checkup(state: TrainState, corpus: Corpus, config: Fitted) -> Checkup | None:
+def repeat_checkup(state: TrainState, corpus: Corpus, config: Fitted) -> Checkup:
     """Return the last check-up of a run that has ended, measured once more."""
-    if not state.history:
-        return None
     model = LanguageModel(state.parameters, corpus.vocabulary, config.carry)
     validator = Validator(model, corpus, config)
     score, train_loss = validator.score(), state.history[-1]["train"]
@@ -138,22 +138,76 @@ def repeat_checkup(state: TrainState, corpus: Corpus, config: Fitted) -> Checkup
     return Checkup(state.step, score, train_loss, is_best, validator.familiar_nats())
 
 
-def mean_checkup(checkups: Sequence[Checkup], lowest: float) -> Checkup:
-    """Return the mean of the networks' last check-ups; it is the best if below the lowest mean."""
-    share = 1 / len(checkups)
-    scores = [checkup.score for checkup in checkups if checkup.score is not None]
-    score: Score | None = None
-    if scores:
+class JointCheckups:
+    """Check-ups of several networks: the mean of their last ones, and the loss of the mixture."""
+
+    def __init__(
+        self,
+        states: Sequence[TrainState],
+        corpus: Corpus,
+        config: Fitted,
+        counted: Ids | None,
+    ) -> None:
+        self.latest: dict[int, Checkup] = {}  # of each network
+        self.lowest = lowest_so_far(states)
+        self._states = states
+        self._corpus = corpus
+        self._config = config
+        self._counted = counted
+
+    @cached_property
+    def mixture(self) -> Mixture:
+        """The mixture, prepared before the first check-up."""
+        models = [
+            LanguageModel(state.parameters, self._corpus.vocabulary, self._config.carry)
+            for state in self._states
+        ]
+        return Mixture(models, self._corpus, self._config, self._counted)
+
+    def mean(self, step: int) -> Checkup:
+        """Return the mean of the networks' last check-ups, the best if it is the lowest so far."""
+        for i, state in enumerate(self._states):
+            if i not in self.latest and state.history:  # it had ended before the run was resumed
+                own = of_member(self._config, i)
+                self.latest[i] = repeat_checkup(state, self._corpus, own)
+        checkups = [self.latest[i] for i in sorted(self.latest)]
+        share = 1 / len(checkups)
+        checkup = replace(
+            checkups[0],
+            step=step,
+            train_nats_per_character=sum(c.train_nats_per_character for c in checkups) * share,
+            familiar_nats_per_character=sum(c.familiar_nats_per_character for c in checkups)
+            * share,
+            is_best=True,
+        )
+        scores = [checkup.score for checkup in checkups if checkup.score is not None]
+        if not scores:
+            return checkup
         names = ("units", "units_of_ends", "units_of_unknown")
         means = {name: sum(getattr(s, name) for s in scores) // len(scores) for name in names}
         score = replace(scores[0], **means)
-    return replace(
-        checkups[0],
-        score=score,
-        train_nats_per_character=sum(c.train_nats_per_character for c in checkups) * share,
-        familiar_nats_per_character=sum(c.familiar_nats_per_character for c in checkups) * share,
-        is_best=score is None or score.nats_per_character < lowest,
-    )
+        nats = score.nats_per_character
+        is_best, self.lowest = nats < self.lowest, min(self.lowest, nats)
+        together = nats - self.mixture.gain()
+        return replace(checkup, score=score, is_best=is_best, together_nats_per_character=together)
+
+
+def lowest_so_far(states: Sequence[TrainState]) -> float:
+    """Return the lowest mean of the held-out losses at a check-up so far."""
+    rows = [
+        (row["step"], i, row["held_out"])
+        for i, state in enumerate(states)
+        for row in state.history
+        if "held_out" in row
+    ]
+    lowest = math.inf
+    latest: dict[int, float] = {}
+    for step, checkups in groupby(sorted(rows), key=lambda row: row[0]):
+        losses = {i: loss for _, i, loss in checkups}
+        latest |= losses
+        if all(i in losses for i, state in enumerate(states) if state.step >= step):
+            lowest = min(lowest, sum(latest.values()) / len(latest))
+    return lowest
 
 
 class Mixture:

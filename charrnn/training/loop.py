@@ -76,7 +76,10 @@ class Learner:
         self, state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
     ) -> None:
         p = state.parameters
-        self.state, self.corpus, self.config, self.ranks = state, corpus, config, ranks
+        self.state = state
+        self.corpus = corpus
+        self.config = config
+        self.ranks = ranks
         self.parallel = ranks.parallel(
             p.architecture, config.bptt, config.batch, config.workers, p.flat.dtype
         )

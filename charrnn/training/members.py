@@ -10,10 +10,8 @@ networks and the counts. A member that has ended keeps its last check-up in the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.ngrams import sequence_of
@@ -21,7 +19,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import Threads
 from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
-from charrnn.training.checkup import Checkup, Mixture, mean_checkup, repeat_checkup
+from charrnn.training.checkup import Checkup, JointCheckups
 from charrnn.training.loop import Done, Event, Step, Stopwatch, ended, progress, train
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import TrainState, start
@@ -60,37 +58,17 @@ def train_all(
 ) -> Iterator[Event]:
     """Train all networks until the last has ended, changing the states in place."""
     configs = [of_member(config, i) for i in range(len(states))]
-    threads = max(1, config.workers // len(states))  # of each network
+    workers = max(1, config.workers // len(states))  # of each network
     runs = [
-        train(state, corpus, replace(own, workers=threads), ranks)
+        train(state, corpus, replace(own, workers=workers), ranks)
         for state, own in zip(states, configs, strict=True)
     ]
     if len(runs) == 1 and counted is None:
         yield from runs[0]
-    else:
-        yield from train_together(runs, states, configs, corpus, config, counted, ranks)
-
-
-def train_together(
-    runs: Sequence[Iterator[Event]],
-    states: Sequence[TrainState],
-    configs: Sequence[Fitted],
-    corpus: Corpus,
-    config: Fitted,
-    counted: Ids | None,
-    ranks: Ranks,
-) -> Iterator[Event]:
-    """Yield the mean events of runs that go on side by side, and check-ups of their mixture."""
+        return
     at_once = min(config.workers, len(runs))
     threads = Threads(at_once)
-    models = [LanguageModel(s.parameters, corpus.vocabulary, config.carry) for s in states]
-    mixture = Mixture(models, corpus, config, counted) if len(corpus.held_out) else None
-    latest = {
-        i: checkup
-        for i, (state, own) in enumerate(zip(states, configs, strict=True))
-        if ended(state, own) and (checkup := repeat_checkup(state, corpus, own)) is not None
-    }
-    lowest = lowest_so_far(states)
+    joint = JointCheckups(states, corpus, config, counted)
     clock = Stopwatch()
     why: Ending = "epochs"
     going = dict(enumerate(runs))
@@ -103,20 +81,15 @@ def train_together(
         if steps := [event for event in events.values() if isinstance(event, Step)]:
             yield mean_step(steps)
         checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
-        latest |= checkups
+        joint.latest |= checkups
         still = {i for i, event in events.items() if not isinstance(event, Done)}
         if checkups and checkups.keys() == still:  # else it would come before their last step
-            checkup = mean_checkup([latest[i] for i in sorted(latest)], lowest)
-            checkup = replace(checkup, step=next(iter(checkups.values())).step)
-            if checkup.score is not None and mixture is not None:
-                lowest = min(lowest, checkup.score.nats_per_character)
-                clock.lap()
-                nats = checkup.score.nats_per_character - mixture.gain()
-                checkup = replace(checkup, together_nats_per_character=nats)
-                if config.minutes is not None and ranks.count == 1:  # other ranks have no mixture
-                    minutes = clock.lap() / 60 * at_once / len(runs)
-                    for i in still:  # all wait, so each takes its part of the time
-                        states[i].minutes += minutes
+            clock.lap()
+            checkup = joint.mean(next(iter(checkups.values())).step)
+            if config.minutes is not None and ranks.count == 1:  # other ranks have no mixture
+                minutes = clock.lap() / 60 * at_once / len(runs)
+                for i in still:  # all wait, so each takes its part of the time
+                    states[i].minutes += minutes
             yield checkup
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
         going = {i: going[i] for i in sorted(still)}
@@ -169,21 +142,3 @@ def best_of_all(states: Sequence[TrainState]) -> tuple[int, float] | None:
     return mean_of_bests(
         [None if best is None else (best.step, best.nats_per_character) for best in bests]
     )
-
-
-def lowest_so_far(states: Sequence[TrainState]) -> float:
-    """Return the lowest mean of the held-out losses at a check-up so far."""
-    rows = [
-        (row["step"], i, row["held_out"])
-        for i, state in enumerate(states)
-        for row in state.history
-        if "held_out" in row
-    ]
-    lowest = math.inf
-    latest: dict[int, float] = {}
-    for step, checkups in groupby(sorted(rows), key=lambda row: row[0]):
-        losses = {i: loss for _, i, loss in checkups}
-        latest |= losses
-        if all(i in losses for i, state in enumerate(states) if state.step >= step):
-            lowest = min(lowest, sum(latest.values()) / len(latest))
-    return lowest

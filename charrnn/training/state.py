@@ -59,17 +59,17 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
     """Return the state before the first step, with the parameters of a model if there is one."""
     check_patience(config.patience, corpus)
     architecture = architecture_of(config, corpus.vocabulary.symbols)
-    rng = np.random.default_rng([config.seed, WEIGHTS])
-    if model is None:
+    if model is not None:
+        size = len(corpus.train.ids)
+        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
+        p = inherit(model, corpus.vocabulary, softened)
+    else:
+        rng = np.random.default_rng([config.seed, WEIGHTS])
         p = initial(architecture, corpus.log_frequencies, rng)
         lengths = architecture.head.lengths
         if lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
             lengths.begin(p, np.diff(starts) - 1)
-    else:
-        size = len(corpus.train.ids)
-        softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
-        p = inherit(model, corpus.vocabulary, softened)
     lanes: State = [
         np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
     ]

@@ -24,7 +24,7 @@ from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import CorpusRecord, record_of
+from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.reader import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import (
@@ -192,12 +192,11 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     if model is not None:
         display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
-    record = record_of(corpus, cutting, {})
-    run = begin(corpus, record, config, model, rate)
+    run = begin(corpus, cutting, config, model, rate)
     made = PreparedRun(options, corpus, run, replace(will_be, config=run.config), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
-    found = noted(by_counting(corpus, corpus.held_out.ids), record)
+    found = noted(by_counting(corpus, corpus.held_out.ids), run.corpus)
     display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
