@@ -6,7 +6,7 @@
     model.sample(count=3, temperature=0.8, seed=1)
     model.score(["Anna"]).bits_per_character
 
-Importing it is light: numpy comes with the first thing that is asked for.
+Importing it is fast: numpy is loaded with the first name that needs it.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from charrnn.errors import (
 )
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked
-from charrnn.plan import filled
+from charrnn.plan import fit_window
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.grid import Grid, Result, checked, from_json, value_in_words
@@ -207,7 +207,7 @@ class Folder:
         wanted = learned | result.settings | {"seed": result.seed}
         symbols = run.corpus.characters + run.corpus.examples  # each of which has an END
         asked = wanted["bptt"] or learned["bptt"]  # 0 is as long as the longest example
-        wanted["bptt"], wanted["batch"] = filled(asked, wanted["batch"], symbols)
+        wanted["bptt"], wanted["batch"] = fit_window(asked, wanted["batch"], symbols)
         if wanted != learned:
             raise ResumeError(f"{path} is a model of other settings than its row has", hint)
         return True

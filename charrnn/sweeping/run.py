@@ -36,7 +36,7 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import Plan, characters_per_second, fitted, plan
+from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, configure, reopen
 from charrnn.scoring.baselines import by_counting
 from charrnn.settings.corpus import Reading
@@ -183,7 +183,7 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
     """Return the run in a file, which has to be that of the task, or a new one."""
     config = config_of(task.learning, task.trial.settings, task.trial.seed, model)
     if os.path.exists(path):
-        wanted = asdict(fitted(config, split.corpus))
+        wanted = asdict(fit_settings(config, split.corpus))
         if config.minutes is not None:  # the speed of a machine decided these two
             wanted = {k: v for k, v in wanted.items() if k not in ("check_every", "warmup")}
         hint = "Move it away, or sweep anew into another folder."
@@ -318,7 +318,7 @@ def planned(
     seed = grid.seeds[0]
     config = config_of(learning, settings, seed, splits.model)
     corpus = splits.of(seed).corpus
-    return Planned(settings, plan(fitted(config, corpus), corpus))
+    return Planned(settings, plan(fit_settings(config, corpus), corpus))
 
 
 def seconds_of(plans: Sequence[Plan], corpus: Corpus) -> list[float]:

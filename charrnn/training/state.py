@@ -1,4 +1,4 @@
-"""The state of a run: its beginning, what it saves and what it takes over from another model.
+"""The state of a run: its beginning, its contents and the parameters of a model to start from.
 
 A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
 that starts from a model has the model's sizes and predicts as the model does. The arrays between
@@ -49,7 +49,7 @@ class TrainState:
     window: int = 0  # of the epoch: how many have been read
     characters: int = 0  # targets seen, ENDs included
     nats: float = 0.0  # of the targets since the last check-up
-    since: int = 0  # how many targets those are
+    since: int = 0  # the number of those targets
     minutes: float = 0.0  # used so far; counted only if minutes limit the run
     best: Best | None = None
     history: list[dict[str, float]] = field(default_factory=list)  # a row a check-up

@@ -25,7 +25,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
 from charrnn.display.figures import best_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, for_longer, preset
+from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
 
 WORDS: Final = [
@@ -131,7 +131,7 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
 
 def longer_in_words(config: Fitted, options: Options, symbols: int) -> Iterator[Entry]:
     """What would be chosen if there were more time; nothing where sizes were given."""
-    longer = for_longer(config, symbols)
+    longer = preset_for_longer(config, symbols)
     if longer is not None and all(is_chosen(name, config, options) for name in FITTED):
         usual = preset(symbols, config.cell, config.minutes_each)
         sizes = " ".join(

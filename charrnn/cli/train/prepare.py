@@ -31,7 +31,7 @@ from charrnn.plan import (
     Plan,
     characters_per_second,
     check_memory,
-    fitted,
+    fit_settings,
     plan,
     text_bytes,
 )
@@ -185,7 +185,7 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
-    c = fitted(config, corpus)
+    c = fit_settings(config, corpus)
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
