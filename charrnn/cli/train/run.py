@@ -291,7 +291,7 @@ def follow(
     """Let everybody see each event; why they came to an end."""
     for event in events:
         if metrics is not None:
-            metrics.note(event)  # before it is saved: no line is missing in a resumed run
+            metrics.add(event)  # before it is saved: no line is missing in a resumed run
         screen.show(event)
         saver.note(event)
         if isinstance(event, Done):
