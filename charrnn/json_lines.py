@@ -1,6 +1,6 @@
 """JSON Lines: files and pipes with one JSON object a line.
 
-A line is appended whole or not at all. A kill may tear the last line of a file: ``cut`` repairs it.
+A line is appended whole or not at all. A kill may tear the last line, which is then cut off.
 """
 
 from __future__ import annotations
@@ -25,12 +25,19 @@ def encode(row: Mapping[str, Any]) -> bytes:
 def parse(line: bytes) -> dict[str, Any]:
     """Return the object on a line. Raise ValueError if the line holds anything else."""
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_unique)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(row, dict):
         raise ValueError("not an object")
     return row
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a key stands twice")
+    return values
 
 
 def write(file: int, row: Mapping[str, Any]) -> None:
@@ -62,6 +69,16 @@ class LineFile:
     def cut(self, size: int) -> None:
         """Drop everything after the first ``size`` bytes."""
         os.truncate(self._file, size)
+
+    def cut_torn_line(self) -> None:
+        """Cut off a last line without an end."""
+        with open(self._file, "rb", closefd=False) as file:
+            if not file.seek(0, os.SEEK_END):
+                return
+            file.seek(-1, os.SEEK_END)
+            if file.read() != b"\n":
+                file.seek(0)
+                self.cut(file.read().rfind(b"\n") + 1)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a line. If that fails, raise OSError and leave the file as it was."""

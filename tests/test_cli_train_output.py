@@ -33,8 +33,8 @@ def test_a_model_is_never_lost_unasked(program: Program) -> None:
     ran = program.run("train", "bad.txt")
     assert (ran.status, Path("model.npz").read_bytes()) == (1, before)
     assert ran.err == (
-        "charrnn: error: model.npz is there already\n"
-        "Go on with it: charrnn train --resume. Or replace it with --force, or name another file"
+        "charrnn: error: model.npz already exists\n"
+        "Resume it: charrnn train --resume. Or replace it with --force, or name another file"
         " with -m.\n"
     )
     hint = "Check the name"  # before anything is replaced for the sake of it

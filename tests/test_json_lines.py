@@ -33,7 +33,9 @@ def test_a_line_that_is_written_in_part_is_cut_off_again(
     assert path.read_bytes() == b'{"a": 1}\n{"b": 2}\n'
 
 
-@pytest.mark.parametrize("line", [b"", b"[1]", b"nonsense", b"\xff", b"[" * 100_000, b"null"])
+@pytest.mark.parametrize(
+    "line", [b"", b"[1]", b"nonsense", b"\xff", b"[" * 100_000, b"null", b'{"a": 1, "a": 2}']
+)
 def test_a_line_without_an_object_is_a_value_error(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".*"):
         parse(line)
