@@ -302,7 +302,7 @@ def test_nothing_is_replaced(program: Program) -> None:
     assert "runs" not in ended.err, "before the plan"
     os.unlink(program / "sweep/lr=0.02,seed=0.npz")
     program.run(*line).says()
-    program.refuses(*line, what="sweep holds a sweep already", hint="charrnn sweep --resume")
+    program.refuses(*line, what="sweep already holds a sweep", hint="charrnn sweep --resume")
 
 
 @pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="the super-user writes everywhere")

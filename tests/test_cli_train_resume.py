@@ -99,7 +99,7 @@ def test_a_finished_run_has_nothing_left_and_says_how_to_have_more(program: Prog
     before = Path("model.npz").stat()
     ran = program.run("train", "--resume")
     assert ran.status == 0
-    assert "there was nothing left to do" in ran.err
+    assert "nothing was left to do" in ran.err
     assert "all 3 epochs are done" in ran.out
     assert "time " not in ran.out
     assert "charrnn train --resume --epochs 6 " in ran.err

@@ -71,7 +71,7 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
     assert told["best"]["step"] == max(state.step for state in states)
     assert "after 1 epoch only with --epochs N" in " ".join(program.run("info").out.split())
     before = Path("model.npz").read_bytes()
-    assert "nothing left to do" in program.run("train", "--resume").err
+    assert "nothing was left to do" in program.run("train", "--resume").err
     assert Path("model.npz").read_bytes() == before
 
 

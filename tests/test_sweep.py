@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import charrnn
-from charrnn import TrainConfig
+from charrnn import TrainConfig, json_lines
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
 from charrnn.settings.using import Seeds
@@ -115,7 +115,7 @@ def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
     path = tmp_path / "messages"
     with path.open("wb") as file:
         for one in sent:
-            processes.write(file.fileno(), one)
+            json_lines.write(file.fileno(), one)
     with path.open("rb") as file:
         assert list(processes.read(file.fileno())) == sent
 

@@ -370,7 +370,7 @@ def resumed_run(options: Options, console: Console, ranks: Ranks) -> PreparedRun
         made = replace(made, characters_per_second=characters_per_second(c, corpus, ranks.count))
     so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
     display.show([("resumes", so_far)])
-    display.show(words.others_in_words(had, c))
+    display.show(words.ranks_changed_in_words(had, c))
     if not made.is_over:
         check_history(made)
         display.show(time_in_words(made))
