@@ -101,7 +101,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
     assert "1 would be enough" in " ".join(small.out.split())
     assert "Use at most 1 rank with as many lanes each: --batch 16" in text.replace("\xa0", " ")
     enough = lines.run(*RUN, "--mpi", "--dry-run", "--epochs", "1000", by=ranks(3))
-    assert "few to learn in" not in " ".join(enough.out.split())
+    assert "steps are few" not in " ".join(enough.out.split())
 
 
 @needs_mpi
