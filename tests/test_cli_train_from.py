@@ -73,14 +73,14 @@ def test_what_contradicts_the_model_is_refused_with_both_values(program: Program
     )
     program.refuses(
         *("train", "others.txt", "--from", "old.npz", "--clock"),
-        what="--clock contradicts the model to start from, which was trained without it",
+        what="--clock contradicts the model to start from, which has no clock",
         hint="Leave it out",
         status=2,
     )
     program.train("others.txt", "-m", "output.npz", "--cell", "output")
     program.refuses(
         *("train", "others.txt", "--from", "output.npz", "--teacher-forcing"),
-        what="--teacher-forcing contradicts the model to start from, which was trained without it",
+        what="--teacher-forcing contradicts the model to start from, which has no teacher_forcing",
         hint="Leave it out",
         status=2,
     )

@@ -150,9 +150,9 @@ HINTS = {
         ("--threads 2", "--threads 2 contradicts model.npz, which has 1"),
         ("--batch 3", "--batch 3 contradicts model.npz, which has 4"),
         ("--bptt 0", "--bptt 7 contradicts model.npz, which has 6"),
-        ("--carry", "--carry contradicts model.npz, which was trained without it"),
-        ("--clock", "--clock contradicts model.npz, which was trained without it"),
-        ("--counts", "--counts contradicts model.npz, which was trained without it"),
+        ("--carry", "--carry contradicts model.npz, which has --reset"),
+        ("--clock", "--clock contradicts model.npz, which has no --clock"),
+        ("--counts", "--counts contradicts model.npz, which has no --counts"),
         ("--stride 2", "--stride 2 contradicts model.npz, which has none"),
         ("--own-inputs 0.5", "--own-inputs 0.5 contradicts model.npz, which has 0"),
         ("--optimizer sgd", "--optimizer sgd contradicts model.npz, which has adam"),
@@ -182,7 +182,7 @@ def test_what_contradicts_the_run_is_refused_with_both_values(
 
 def test_what_was_trained_with_an_option_is_not_gone_on_with_without_it(program: Program) -> None:
     assert program.run(*BRIEF, "--carry").status == 0
-    what = "--reset contradicts model.npz, which was trained with --carry"
+    what = "--reset contradicts model.npz, which has --carry"
     program.refuses("train", "--resume", "--reset", what=what, hint=ANEW)
 
 

@@ -19,7 +19,7 @@ from charrnn.corpus.files import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
 from charrnn.sweeping.folder import Folder, Record, places_of
@@ -94,13 +94,12 @@ def resumed(
         raise ResumeError(
             f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
         )
-    if all_settings(TrainConfig, had.learning) != all_settings(TrainConfig, learning) or (
-        all_settings(CorpusConfig, had.cutting) != all_settings(CorpusConfig, had.cutting | cutting)
+    hint = "Give the same settings, or use another folder."
+    for kind, before, now in (
+        (TrainConfig, had.learning, learning),
+        (CorpusConfig, had.cutting, had.cutting | cutting),
     ):
-        raise ResumeError(
-            f"the sweep in {folder.path} has other settings",
-            "Give the same settings, or use another folder.",
-        )
+        check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
     return had.extended(wanted)
 
 

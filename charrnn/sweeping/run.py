@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
@@ -21,7 +21,6 @@ from charrnn.errors import (
     CorpusError,
     DivergedError,
     ModelBusyError,
-    ResumeError,
     SaveError,
     SettingError,
 )
@@ -31,7 +30,8 @@ from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import Plan, characters_per_second, fitted, paced, plan
+from charrnn.plan import Plan, characters_per_second, fitted, plan
+from charrnn.runs import begin, configure, reopen
 from charrnn.scoring.baselines import by_counting
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, TrainConfig
@@ -39,14 +39,10 @@ from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
 from charrnn.system import single_threaded
 from charrnn.training.loop import Done
 from charrnn.training.members import (
-    check_together,
     scores_of_best,
     share_done,
-    start_all,
-    text_to_count,
     train_all,
 )
-from charrnn.training.state import sized_like
 
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
 TRIED = 8  # the number of networks whose speed is measured, at most
@@ -170,48 +166,24 @@ class Ended:
 def config_of(
     learning: dict[str, Any], settings: dict[str, Any], seed: int, model: LanguageModel | None
 ) -> TrainConfig:
-    """The settings of a run; SettingError where they contradict each other."""
-    given = {**learning, **settings}
-    config = TrainConfig(**given, seed=seed, workers=1)
-    if model is not None:
-        config = sized_like(config, model, given)
-    check_together(config)
-    return config
+    """Return the settings of a run. Raise SettingError if they contradict each other."""
+    return configure({**learning, **settings, "seed": seed, "workers": 1}, model)
 
 
-def begun(task: Task, split: Split, model: LanguageModel | None) -> Checkpoint:
-    """A run that has learned nothing yet."""
-    trial, corpus = task.trial, split.corpus
-    given = config_of(task.learning, trial.settings, trial.seed, model)
-    c = fitted(given, corpus)
-    if c.minutes is not None:
-        c = paced(c, given, corpus, characters_per_second(c, corpus))
-    first, *others = start_all(corpus, c, model)
-    counted = text_to_count(corpus, c)
-    return Checkpoint(corpus.vocabulary, c, split.record, first, others, counted)
-
-
-def gone_on_with(path: str, task: Task, split: Split, model: LanguageModel | None) -> Checkpoint:
-    """The run in a file; ResumeError unless it is this one."""
-    run, corpus = checkpoint.load(path), split.corpus
-    trial = task.trial
-    wanted = fitted(config_of(task.learning, trial.settings, trial.seed, model), corpus)
-    if not is_like(run.config, wanted) or not corpus.is_that_of(
-        run.corpus.fingerprint, run.corpus.digest
-    ):
-        raise ResumeError(
-            f"{path} holds another run",
-            "Move it away, or sweep anew into another folder.",
-        )
-    run.corpus = split.record  # which knows where the texts are, wherever the file is by now
+def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -> Checkpoint:
+    """Resume the run in the file, which must be that of the task, or begin a new one."""
+    config = config_of(task.learning, task.trial.settings, task.trial.seed, model)
+    if os.path.exists(path):
+        wanted = asdict(fitted(config, split.corpus))
+        if config.minutes is not None:  # these two depend on the speed of the machine
+            del wanted["check_every"], wanted["warmup"]
+        hint = "Move it away, or use another folder."
+        _, run = reopen(path, lambda _: split.corpus, wanted, may_rise=(), hint=hint)
+        run.corpus = split.record  # has the places of the texts, even if the file was moved
+        return run
+    run = begin(split.corpus, split.record, config, model)
+    container.check_writable(path, checkpoint.room_needed(path, run))  # before the work
     return run
-
-
-def is_like(had: Fitted, wanted: Fitted) -> bool:
-    """Whether they are the same, but for what the speed of a machine has decided."""
-    if wanted.minutes is not None:
-        wanted = replace(wanted, check_every=had.check_every, warmup=had.warmup)
-    return had == wanted
 
 
 def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, None]:
@@ -250,11 +222,7 @@ def _train(
     task: Task, split: Split, model: LanguageModel | None, began: float
 ) -> Generator[Advanced | Ended, None, None]:
     trial, path = task.trial, task.file or task.model
-    if os.path.exists(path):
-        run = gone_on_with(path, task, split, model)
-    else:
-        run = begun(task, split, model)
-        container.check_writable(path, checkpoint.room_needed(path, run))  # before the work
+    run = open_run(path, task, split, model)
     saver = Saver(path, run, home=task.home)
     why = "epochs"
     try:

@@ -171,7 +171,7 @@ def test_18_a_resume_with_another_corpus_names_both(trained: Program) -> None:
             "other.txt is not what model.npz learned from (names.txt): SHA-256 ",
             f"and it was {then[:12]}",
         ],
-        hint="Give it the same text again",
+        hint="Give it the same text in the same order",
     )
     (trained / "names.txt").unlink()
     what, hint = "names.txt does not exist", "Say where it is now: charrnn train CORPUS --resume"

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn import system
 from charrnn.cli.console import Console
-from charrnn.cli.errors import in_words_of_the_command_line, option_for
+from charrnn.cli.errors import in_words_of_the_command_line, option_for, typed
 from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.folder import Folder, Record, places_of
-from charrnn.sweeping.grid import Grid, Trial, in_words, value_in_words
+from charrnn.sweeping.grid import Grid, Trial, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, planned
 
 if TYPE_CHECKING:
@@ -59,15 +59,11 @@ def resumed_record(options: Options, tried: Tried, folder: Folder) -> Record:
         (Reading, options.reading, had.reading),
         (CorpusConfig, options.cutting, had.cutting),
     ):
-        for name, value in wanted.items():
+        for name in wanted:
             if name in had.grid.tried:
                 raise ResumeError(f"{option_for(name)} is tried in {folder.path}", ELSEWHERE)
-            if value != recorded.get(name, settings_of(config)[name].default):
-                has = "has no value for it"
-                if name in recorded:
-                    has = f"has {value_or_option(name, recorded[name])}"
-                typed = option_with_value(name, value)
-                raise ResumeError(f"{typed} contradicts {folder.path}, which {has}", ELSEWHERE)
+        before = {name: recorded.get(name, s.default) for name, s in settings_of(config).items()}
+        check_agreement(folder.path, before, wanted, ELSEWHERE, show=typed)
     start = options.start_from
     if start is not None and place_of(str(start)) != had.start_from:
         raise ResumeError(f"--from {start} contradicts {folder.path}", ELSEWHERE)
@@ -82,19 +78,6 @@ def with_new_names(had: Record, options: Options) -> Record:
     valid = options.valid or had.valid
     places = places_of((*options.sources, *valid))
     return replace(had, sources=options.sources, valid=valid, places=places)
-
-
-def option_with_value(name: str, value: object) -> str:
-    """Return a setting as it is typed."""
-    shown = value_or_option(name, value)
-    return shown if isinstance(value, bool) else f"{option_for(name)} {shown}"
-
-
-def value_or_option(name: str, value: object) -> str:
-    """Return the value, or for a flag its option, such as --reset."""
-    if isinstance(value, bool):
-        return option_for(name, denied=not value)
-    return value_in_words(value)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from itertools import starmap
 from typing import Any
 
 from charrnn.cli.console import BOLD, CYAN, GREEN, RED, Console, Output
-from charrnn.cli.errors import option_for
-from charrnn.cli.sweep.prepare import PreparedSweep, option_with_value
+from charrnn.cli.errors import option_for, typed
+from charrnn.cli.sweep.prepare import PreparedSweep
 from charrnn.cli.terminal.progress import NARROWEST, REFRESH, Pace
 from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
@@ -43,7 +43,7 @@ def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     for name, values in grid.tried.items():
         yield "tried", f"{option_for(name)} {', '.join(map(value_in_words, values))}"
     if sweep.record.learning:
-        yield "for all", " ".join(starmap(option_with_value, sweep.record.learning.items()))
+        yield "for all", " ".join(starmap(typed, sweep.record.learning.items()))
     sizes = sorted({each.plan.parameters for each in sweep.combinations})
     sizes = sizes if len(sizes) == 1 else [sizes[0], sizes[-1]]
     yield "networks", f"{' to '.join(f'{size:,}' for size in sizes)} parameters"
