@@ -7,7 +7,7 @@ import math
 import pytest
 
 from charrnn.analysis.reach import Reach
-from charrnn.cli.run_reach import advice
+from charrnn.cli.reach import advice
 from tests.program import Program
 
 KEYS = [

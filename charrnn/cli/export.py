@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+import os
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.options import check_read_once, flag, group
+from charrnn.cli.options import CommandOptions, check_read_once, flag, group
 from charrnn.errors import SettingError
-from charrnn.export import KINDS, kind_of
+from charrnn.export import KINDS, exported, kind_of
 from charrnn.settings.fields import File, OneOf, Text, setting
 from charrnn.settings.using import FILE, ExportOptions
 
+if TYPE_CHECKING:
+    from charrnn.model import Model
+
+HELP = """
+Write a model for somebody without charrnn.
+
+A page (.html) is one file that writes new texts, colours any text by surprise and shows what
+may come next, in any browser, and loads nothing. With 32 bits its texts are those of charrnn
+sample with the same --seed. Nothing in it names the corpus, and no texts are in it. A module
+(.mjs) is the same without the page. A header (.h) is C99 that allocates nothing and draws the
+same texts.
+
+A .safetensors file loads into the RNN, GRU or LSTM of torch, and an .onnx file runs wherever
+there is a runtime for it: with the same probabilities, but not the same texts.
+"""
 EXAMPLES = """
 # one web page, for a friend without charrnn: it writes, reads, and asks no network
 charrnn export names.html
@@ -34,9 +49,16 @@ charrnn export names.safetensors
 charrnn export names.onnx
 """
 
+LARGE = 10_000_000  # bytes of a file that a friend has to wait for
+SAY = {
+    "html": "Open it in a browser.",
+    "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
+    "c": "The comment at its top says how it is used.",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     out: Path = setting(
@@ -87,21 +109,36 @@ class Options:
         check_read_once(self.novel)
 
 
-def export(options: Options) -> None:
-    """Write a model for somebody without charrnn.
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Write the file."""
+    from charrnn.cli.files import OutputFile
+    from charrnn.cli.terminal.tables import entries
+    from charrnn.runs import load
 
-    A page (.html) is one file that writes new texts, colours any text by surprise and shows what
-    may come next, in any browser, and loads nothing. With 32 bits its texts are those of charrnn
-    sample with the same --seed. Nothing in it names the corpus, and no texts are in it. A module
-    (.mjs) is the same without the page. A header (.h) is C99 that allocates nothing and draws the
-    same texts.
+    file = OutputFile(options.out, "", force=options.force)
+    model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
+    model = load(options.model)
+    learned_from = (name for name in model.corpus.files if name != "-")
+    file.check(model_as_a_source, *options.novel, *learned_from)
+    console.note_if_waiting(options.novel)
+    said = replace(options.said, novel=known(options, model))
+    content = exported(model.trained, options.kind, said)
+    if len(content) > LARGE and options.kind in ("html", "js") and said.bits > 8:
+        console.note(f"{len(content):,} bytes are much for a page: --bits 8 makes it smaller")
+    file.write(len(content), [content])
+    if options.as_json:
+        about = {"file": str(options.out), "kind": options.kind, "bytes": len(content)}
+        console.json("export", {**about, "from": str(options.model)})
+        return
+    rows = [("file", str(options.out)), ("size", f"{len(content):,} bytes")]
+    console.out.write_lines(entries(rows, console.out))
+    if options.kind in SAY:
+        console.note(SAY[options.kind].format(name=options.out.name))
 
-    A .safetensors file loads into the RNN, GRU or LSTM of torch, and an .onnx file runs wherever
-    there is a runtime for it: with the same probabilities, but not the same texts.
-    """
-    options.check()
-    thread_count.prepare(1)
 
-    from charrnn.cli.run_export import run  # numpy comes with it, and must find the threads set
+def known(options: Options, model: Model) -> tuple[str, ...]:
+    """The texts of the corpus that a page is not to repeat."""
+    from charrnn.sampling.constraints import texts_of
+    from charrnn.scoring.texts import codes_in
 
-    run(options, Console(options.quiet))
+    return tuple(texts_of(codes_in(options.novel, model.corpus.config.examples, model.reading)))

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
-from charrnn.cli.options import check_read_once, group
-from charrnn.errors import SettingError
+from charrnn.cli.console import BOLD, CYAN, Console
+from charrnn.cli.options import CommandOptions, check_read_once, group
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import FILLING, Text, setting
 from charrnn.settings.using import FillConfig
+from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
+if TYPE_CHECKING:
+    from charrnn.filling.filler import Filled
+
+HELP = """
+Fill in what is missing of a text.
+
+In TEXT, _ is one missing character and * any number of them, up to --max-gap. Shown are the
+likeliest fillings and their probabilities: that of the whole text, what comes after and the end
+included, among all texts that the blanks could stand for. Only characters that the model knows
+are put in.
+
+Where it can be, the answer is exact: all beginnings that matter are gone through, and less
+than a thousandth of the probability is left out. Else the probabilities are estimated with
+texts that are drawn, particles, and there may be likelier fillings that none of them has found.
+"""
 EXAMPLES = """
 # which letters are missing? quotes keep the shell from taking * for files
 charrnn fill "Tyr_nnosa_rus"
@@ -29,7 +45,7 @@ charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     texts: tuple[str, ...] = setting(
@@ -60,21 +76,79 @@ class Options:
         check_read_once(self.texts)
 
 
-def fill(options: Options) -> None:
-    """Fill in what is missing of a text.
+def run(options: Options, threads: int, console: Console) -> None:
+    """Fill in one text after the other."""
+    from charrnn.cli.sample.run import note_prime
+    from charrnn.filling.filler import Filler
+    from charrnn.runs import load
 
-    In TEXT, _ is one missing character and * any number of them, up to --max-gap. Shown are the
-    likeliest fillings and their probabilities: that of the whole text, what comes after and the end
-    included, among all texts that the blanks could stand for. Only characters that the model knows
-    are put in.
+    config = FillConfig(**options.filling)
+    model = load(options.model)
+    console.note_if_waiting(options.texts)
+    filler = Filler(model.predictor(), config, threads)
+    reading = replace(model.reading, **options.reading)
+    number = 0
+    for text in texts_of(options.texts, reading):
+        number += 1
+        given = "".join(one for one in dict.fromkeys(text) if one not in (config.blank, config.gap))
+        note_prime(given, model.vocabulary, console)
+        filled = filler.fill(text)
+        if options.as_json:
+            console.json("fill", described(filled))
+        else:
+            show(filled, number, config, console)
+    if not number:
+        raise CorpusError("there is no text in what was read", "Write a text a line.")
 
-    Where it can be, the answer is exact: all beginnings that matter are gone through, and less
-    than a thousandth of the probability is left out. Else the probabilities are estimated with
-    texts that are drawn, particles, and there may be likelier fillings that none of them has found.
-    """
-    options.check()
-    useful = thread_count.prepare(options.workers)
 
-    from charrnn.cli.run_fill import run  # numpy comes with it, and must find the threads set
+def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
+    """The texts, each as a corpus would be read."""
+    from charrnn.cli.sample.run import as_read
 
-    run(options, useful, Console(options.quiet))
+    for text in typed:
+        if text == "-":
+            yield from lines(reading)
+        else:
+            yield as_read(text, reading)
+
+
+def lines(reading: Reading) -> Iterator[str]:
+    """The lines of standard input, each as soon as it is there."""
+    from charrnn.corpus.decoding import blocks
+
+    rest = ""
+    for block in blocks("-", reading):
+        *whole, rest = (rest + block).split("\n")
+        yield from (line.removesuffix("\r") for line in whole)
+    if rest:
+        yield rest
+
+
+def show(filled: Filled, number: int, config: FillConfig, console: Console) -> None:
+    """The fillings, a line each, the likeliest first, below the text where there are several."""
+    if number > 1:
+        console.out.write(Visible("\n"))
+    if console.out.is_terminal:
+        console.out.write_lines([console.out.paint(visible_line(filled.text), CYAN)])
+    for place, filling in enumerate(filled.fillings):
+        figure = Visible(f"{filling.probability:<8.2g}")
+        if not console.out.is_terminal:
+            console.out.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
+            continue
+        text = visible_line(filling.text)
+        text = console.out.paint(text, BOLD) if place == 0 else text
+        console.out.write_lines([joined([figure, text])])
+    if filled.method == "particles":
+        console.note(f"too many fillings to go through: estimated with {config.particles:,} texts")
+
+
+def described(filled: Filled) -> dict[str, object]:
+    """All of it for programs."""
+    return {
+        "text": encodable(filled.text),
+        "fillings": [
+            {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
+        ],
+        "method": filled.method,
+        "left_out": filled.left_out,
+    }

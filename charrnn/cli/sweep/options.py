@@ -10,11 +10,10 @@ from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli import options as shared_work
-from charrnn.cli import options as thread_count
 from charrnn.cli.app import meant_by_option
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     WORKERS,
+    CommandOptions,
     Trying,
     check_exclusive,
     check_read_once,
@@ -40,7 +39,7 @@ from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import Seeds, words_to_try
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-HELP = "Try 'charrnn sweep --help'."
+SEE_HELP = "Try 'charrnn sweep --help'."
 
 
 def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
@@ -53,7 +52,7 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
         option = "--" + word.strip().lstrip("-").replace("_", "-")
         if not equals or not word.strip():
             raise SettingError(
-                f"--try {text} has no values", f"Write --try NAME=VALUE,VALUE. {HELP}"
+                f"--try {text} has no values", f"Write --try NAME=VALUE,VALUE. {SEE_HELP}"
             )
         if option not in known:
             raise unknown_option(option, known)
@@ -94,7 +93,7 @@ def unknown_option(option: str, known: Iterable[str]) -> SettingError:
             f"Run one sweep for each value, in separate folders: {option} VALUE -o FOLDER.",
         )
     meant = meant_by_option(option, "train", [*known])
-    return SettingError(f"--try {word}: train has no such option", f"{meant}{HELP}")
+    return SettingError(f"--try {word}: train has no such option", f"{meant}{SEE_HELP}")
 
 
 def value_of(option: str, setting: Setting, typed: str) -> Any:
@@ -105,9 +104,22 @@ def value_of(option: str, setting: Setting, typed: str) -> Any:
             return FLAGS[word.lower()]
         return setting.values.plain(setting.values.read(word))
     allowed = "yes or no" if isinstance(setting.values, Flag) else setting.values.allowed
-    raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", HELP)
+    raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", SEE_HELP)
 
 
+HELP = """
+Train with every combination of some settings, and compare.
+
+Each combination of the values of --try is run once from each seed. The model files go to FOLDER,
+and FOLDER/sweep.jsonl gets a row as each run ends. One run uses one core, and ends in the same
+bytes as charrnn train --threads 1.
+
+The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
+seeds; each seed also uses a different held-out set. Differences below the spread mean little.
+
+Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
+stop the others, but the exit status is then 1.
+"""
 EXAMPLES = """
 # two sizes and two learning rates, from five seeds each: twenty runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
@@ -132,7 +144,7 @@ SWEEP = "Sweep"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """The options of the command."""
 
     sources: tuple[str, ...] = options.sources(
@@ -191,8 +203,13 @@ class Options:
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
-    def check(self) -> dict[str, tuple[Any, ...]]:
-        """What is tried; SettingError where the options contradict each other."""
+    @property
+    def at_once(self) -> int:
+        """Return how many runs may go on at the same time."""
+        return self.threads or self.processes or options.cores()
+
+    def check(self) -> None:
+        """Raise SettingError if the options contradict each other."""
         if not self.sources and not self.resume:
             ours = ", ".join(NAMES)
             raise SettingError(
@@ -218,27 +235,3 @@ class Options:
                 "nothing is tried",
                 "Say which values, such as --try hidden=64,128, or which seeds: --seeds 0-4.",
             )
-        return tried
-
-
-def sweep(options: Options) -> None:
-    """Train with every combination of some settings, and compare.
-
-    Each combination of the values of --try is run once from each seed. The model files go to
-    FOLDER, and FOLDER/sweep.jsonl gets a row as each run ends. One run uses one core, and ends in
-    the same bytes as charrnn train --threads 1.
-
-    The table ranks combinations by their mean held-out loss. The spread is the standard deviation
-    over seeds; each seed also uses a different held-out set. Differences below the spread mean
-    little.
-
-    Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does
-    not stop the others, but the exit status is then 1.
-    """
-    tried = options.check()
-    thread_count.prepare(1)
-
-    from charrnn.cli.sweep.run import run  # numpy comes with it, and must find the threads set
-
-    at_once = options.threads or options.processes or thread_count.cores()
-    run(options, tried, at_once, Console(options.quiet))

@@ -11,11 +11,12 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import in_words_of_the_command_line, option_for, typed
+from charrnn.cli.sweep.options import Options
 from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
@@ -27,9 +28,6 @@ from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.folder import Folder, Record, places_of
 from charrnn.sweeping.grid import Grid, Trial, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, planned
-
-if TYPE_CHECKING:
-    from charrnn.cli.sweep.options import Options
 
 Tried = dict[str, tuple[Any, ...]]
 

@@ -17,7 +17,8 @@ from charrnn.cli.console import Console
 from charrnn.cli.options import cluster_for
 from charrnn.cli.signals import Stop
 from charrnn.cli.sweep import show
-from charrnn.cli.sweep.prepare import PreparedSweep, Tried, prepared, runs_in_memory
+from charrnn.cli.sweep.options import Options, values_tried
+from charrnn.cli.sweep.prepare import PreparedSweep, prepared, runs_in_memory
 from charrnn.cli.sweep.show import SweepProgress
 from charrnn.cli.terminal.tables import entries
 from charrnn.cli.train.summary import fed, typed_again
@@ -29,11 +30,10 @@ from charrnn.sweeping.run import Advanced, Ended
 from charrnn.text import visible_line
 
 if TYPE_CHECKING:
-    from charrnn.cli.sweep.options import Options
     from charrnn.cluster.pool import Cluster
 
 
-def run(options: Options, tried: Tried, at_once: int, console: Console) -> None:
+def run(options: Options, _threads: int, console: Console) -> None:
     """Sweep. Raise SystemExit if a signal ended it, and CharrnnError if a run failed."""
     assert options.output is not None
     folder = Folder(options.output)
@@ -50,10 +50,10 @@ def run(options: Options, tried: Tried, at_once: int, console: Console) -> None:
             workers = cluster_for(options.processes, options.scheduler, console)
             cluster = stack.enter_context(workers)
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
-        sweep = prepared(options, tried, folder, spool, console)
+        sweep = prepared(options, values_tried(options.tried), folder, spool, console)
         if not options.resume:
             check_free(folder, sweep, options)
-        here = runs_in_memory(at_once, sweep)
+        here = runs_in_memory(options.at_once, sweep)
         sweep = replace(sweep, at_once=here if cluster is None else max(1, cluster.threads))
         show_plan(sweep, options, console)
         if options.dry_run:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import launcher, options
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
+    CommandOptions,
     check_exclusive,
     check_read_once,
     flag,
@@ -26,6 +25,15 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Text, Whole, setting
 from charrnn.settings.training import TrainConfig
 
+HELP = """
+Train a network on a corpus.
+
+The network reads the corpus again and again, and learns to predict the next character. A part of
+the corpus is held out to measure the loss. Sizes that you leave out are chosen to fit the corpus.
+The plan shows them, and the loss of n-gram baselines on the same text.
+
+Ctrl-C saves the run, and --resume continues exactly where it stopped.
+"""
 EXAMPLES = """
 # train on a corpus of the package, then draw ten samples
 charrnn train dinosaurs
@@ -56,7 +64,7 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """The options of the command."""
 
     sources: tuple[str, ...] = options.sources(
@@ -99,6 +107,10 @@ class Options:
     dry_run: bool = flag("Show the plan and exit.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
+
+    @property
+    def wanted_threads(self) -> int | None:
+        return self.learning.get("workers")
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
@@ -143,30 +155,3 @@ class Options:
             count = launcher.processes()
             line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]
         return shlex.join(line)
-
-
-def train(options: Options) -> None:
-    """Train a network on a corpus.
-
-    The network reads the corpus again and again, and learns to predict the next character. A part
-    of the corpus is held out to measure the loss. Sizes that you leave out are chosen to fit the
-    corpus. The plan shows them, and the loss of n-gram baselines on the same text.
-
-    Ctrl-C saves the run, and --resume continues exactly where it stopped.
-    """
-    options.check()
-    useful = thread_count.prepare(options.learning.get("workers"))
-
-    # numpy comes with these, and must find the threads set
-    if not options.mpi:
-        from charrnn.cli.train.run import run
-
-        run(options, useful, Console(options.quiet))
-        return
-    from charrnn.cli.train.run import assist, joined, run
-
-    with joined() as ranks:
-        if ranks.number:
-            assist(ranks)
-        else:
-            run(options, ranks.count, Console(options.quiet), ranks)

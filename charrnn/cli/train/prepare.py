@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn import system
 from charrnn.cli import options as thread_count
@@ -15,6 +15,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.terminal.tables import Entry, epochs_in_words
 from charrnn.cli.train import plan as words
+from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import in_order, plan_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
@@ -40,9 +41,6 @@ from charrnn.scoring.baselines import by_counting
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.members import all_ended
 from charrnn.training.ranks import Ranks, check_can_be_shared
-
-if TYPE_CHECKING:
-    from charrnn.cli.train.options import Options
 
 
 def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
