@@ -9,12 +9,11 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.corpus.decoding import Reading
+from charrnn.corpus.segmentation import text_of
 from charrnn.errors import CorpusError
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.scoring import texts
-from charrnn.scoring.pieces import text_of
-from charrnn.settings.corpus import Errors
+from charrnn.settings.corpus import Errors, Reading
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]

@@ -138,7 +138,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 def known(options: Options, model: Model) -> tuple[str, ...]:
     """The texts of the corpus that a page is not to repeat."""
-    from charrnn.sampling.constraints import texts_of
+    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.scoring.texts import codes_in
 
-    return tuple(texts_of(codes_in(options.novel, model.corpus.config.examples, model.reading)))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    return tuple(text for block in whole_examples(codes) for text in texts_in(block))

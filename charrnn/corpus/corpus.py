@@ -22,11 +22,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE, FileCut, Kind, are_all, cut_as_decided
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, codes_of, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]

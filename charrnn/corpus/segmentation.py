@@ -138,6 +138,34 @@ def is_space(codes: Codes) -> NDArray[np.bool_]:
     return SPACES.take(codes, mode="clip")
 
 
+def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
+    """Join the blocks of a stream so that each ends in END_CODE; a rest without one comes last."""
+    begun: list[Codes] = []
+    for codes in blocks:
+        ends = np.flatnonzero(codes == END_CODE)
+        after = int(ends[-1]) + 1 if len(ends) else 0
+        if after:
+            yield np.concatenate([*begun, codes[:after]])
+            begun = []
+        begun.append(codes[after:])
+    rest = np.concatenate([np.empty(0, np.uint32), *begun])
+    if len(rest):
+        yield rest
+
+
+def text_of(codes: Codes) -> str:
+    """Return the text of code points, with a newline for each END_CODE."""
+    characters = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4")
+    return characters.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def texts_in(codes: Codes) -> list[str]:
+    """Return the text of each example that ends in a block of whole examples."""
+    text = text_of(codes)
+    bounds = [-1, *np.flatnonzero(codes == END_CODE).tolist()]
+    return [text[before + 1 : end] for before, end in pairwise(bounds)]
+
+
 def _from_first_visible(blocks: Iterator[Codes]) -> Iterator[Codes]:
     """All of it, then END; nothing, if there is nothing in it but space."""
     held = []

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.files import reached_from
+from charrnn.corpus.files import absolute_place
 from charrnn.counts.ngrams import pack, packed_size, unpack
 from charrnn.errors import (
     DamagedModelError,
@@ -131,7 +131,7 @@ class Unpacker:
             raise self.damaged(f"its facts make no sense ({error})") from error
         except SettingError as error:
             raise self.damaged(f"its facts make no sense ({error.what})") from error
-        places = tuple(reached_from(self.path, way) for way in claims.corpus.places)
+        places = tuple(absolute_place(self.path, way) for way in claims.corpus.places)
         self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
         config, vocabulary = claims.config, claims.vocabulary
         self.architecture = architecture_of(config, vocabulary.symbols)

@@ -16,9 +16,9 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.decoding import Reading
-from charrnn.corpus.files import NOWHERE, found, place_of, seen_from
+from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.reader import FORMAT, Document
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 
@@ -86,7 +86,7 @@ class CorpusRecord:
     def files(self) -> tuple[str, ...]:
         """What to read for sources and valid, from whatever folder."""
         places = self.places or (NOWHERE,) * len(self.names)
-        return tuple(found(name, place) for name, place in zip(self.names, places, strict=True))
+        return tuple(locate(name, place) for name, place in zip(self.names, places, strict=True))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -290,7 +290,7 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
 
 def as_seen_from(model: str | PathLike[str], record: CorpusRecord) -> CorpusRecord:
     """The record as it stands in a model file: no name of a text in it is absolute."""
-    places = tuple(seen_from(model, place) for place in record.places)
+    places = tuple(relative_place(model, place) for place in record.places)
     ways = places or (NOWHERE,) * len(record.names)
     names = [
         (way or os.path.basename(name)) if os.path.isabs(name) else name

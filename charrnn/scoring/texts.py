@@ -14,11 +14,12 @@ import numpy as np
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, draft_of, split
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
 from charrnn.corpus.segmentation import END_CODE, Kind, cut_as_decided
 from charrnn.errors import CorpusError
 from charrnn.scoring.pieces import Origins
+from charrnn.settings.corpus import Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time

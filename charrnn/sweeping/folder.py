@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.files import path_of, place_of, reached_from, seen_from
+from charrnn.corpus.files import absolute_place, path_of, place_of, relative_place
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -167,8 +167,8 @@ class Folder:
             **values,
             "tried": dict(record.grid.tried),
             "seeds": record.grid.seeds,
-            "places": [seen_from(path, place) for place in record.places],
-            "start_from": None if start is None else seen_from(path, place_of(start)),
+            "places": [relative_place(path, place) for place in record.places],
+            "start_from": None if start is None else relative_place(path, place_of(start)),
         }
         text = (json.dumps(whole, indent=2) + "\n").encode()
         saving.replace(path, len(text), [text])
@@ -193,9 +193,9 @@ class Folder:
                 grid,
                 sources,
                 valid,
-                tuple(reached_from(path, way) for way in ways),
+                tuple(absolute_place(path, way) for way in ways),
                 **groups,
-                start_from=None if start is None else reached_from(path, start),
+                start_from=None if start is None else absolute_place(path, start),
                 fingerprint=str(whole["fingerprint"]),
             )
         except FileNotFoundError:

@@ -20,7 +20,6 @@ from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import in_order, plan_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.decoding import Reading
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
@@ -38,6 +37,7 @@ from charrnn.plan import (
 )
 from charrnn.runs import begin, configure, reopen
 from charrnn.scoring.baselines import by_counting
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.members import all_ended
 from charrnn.training.ranks import Ranks, check_can_be_shared
