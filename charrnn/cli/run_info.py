@@ -76,12 +76,12 @@ def resume_of(model: Model) -> Resume:
     if model.trained.slim:
         return Resume(False, "the file is slim, and holds no run")
     try:
-        texts.check_there(model.corpus)
+        texts.check_files_exist(model.corpus)
         sources = map(path_of, model.corpus.files)
         if sum(os.path.getsize(source) for source in sources) > COMPARED:
             found = "the corpus is there; it was not compared"
         else:
-            texts.rebuilt(model.corpus, model.vocabulary)
+            texts.rebuild_corpus(model.corpus, model.vocabulary)
             found = "the corpus is there, unchanged"
     except CorpusError as error:
         return Resume(False, error.what)

@@ -25,9 +25,8 @@ from charrnn.model import Model
 from charrnn.sampling.constraints import IN_VAIN, Wishes, redrawn
 from charrnn.sampling.sampler import Ending, Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import Floats, Ranks, Reader, pieces, summed
-from charrnn.scoring.pieces import Piece as ScoredPiece
-from charrnn.scoring.predictor import Predictor, together
+from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
+from charrnn.scoring.predictor import Predictor, combine
 from charrnn.scoring.score import Score
 from charrnn.vocabulary import Codes, Ids
 
@@ -50,7 +49,7 @@ class SamplingJob:
 
     def sampler(self) -> WatchedSampler:
         """The models, made ready to draw."""
-        predictor = together([model.predictor(self.use) for model in self.models])
+        predictor = combine([model.predictor(self.use) for model in self.models])
         return WatchedSampler(predictor, self.config, self.prime)
 
 
@@ -157,9 +156,9 @@ class ScoringJob:
     def predictors(self) -> list[Predictor]:
         """Those that read."""
         each = [model.predictor(self.use) for model in self.models]
-        return [together(each), *each] if self.mixed else each
+        return [combine(each), *each] if self.mixed else each
 
-    def readers(self) -> list[Reader]:
+    def readers(self) -> list[Scorer]:
         """They, ready to read."""
         return [scorer_of(one, ranking=self.ranking, fast=self.fast) for one in self.predictors()]
 
@@ -201,9 +200,9 @@ def score_piece(piece: TextPiece, job: ScoringJob) -> list[Costs | dict[str, Sco
     return [read(reader, piece.codes, job) for reader in readers]
 
 
-def read(reader: Reader, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
+def read(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
     """What one of them makes of it."""
-    found = list(pieces(reader, looked_at(codes, job.look), 1))
+    found = list(score_blocks(reader, looked_at(codes, job.look), 1))
     if job.detailed:
         return Costs(
             np.concatenate([one.ids for one in found]),
@@ -215,7 +214,7 @@ def read(reader: Reader, codes: Codes, job: ScoringJob) -> Costs | dict[str, Sco
         )
     sums = {"": sum((one.score() for one in found), Score())}
     for name in found[0].parts:
-        sums[name] = sum((one.of(name).score() for one in found), Score())
+        sums[name] = sum((one.of_part(name).score() for one in found), Score())
     return sums
 
 
@@ -228,7 +227,7 @@ def looked_at(codes: Codes, size: int) -> Iterator[Codes]:
 
 def scored(
     cluster: Cluster, job: ScoringJob, text: Iterable[TextPiece]
-) -> Iterator[Sequence[ScoredPiece]]:
+) -> Iterator[Sequence[ScoredBlock]]:
     """The pieces of a text in their order, each as every reader of the job has it."""
     sent: deque[Codes] = deque()
 
@@ -240,8 +239,8 @@ def scored(
     for found in cluster.ordered(score_piece, kept(), cluster.share(job)):
         codes = sent.popleft()
         yield [
-            ScoredPiece(codes, one.ids, one.nats, one.ranks, one.parts)
+            ScoredBlock(codes, one.ids, one.nats, one.ranks, one.parts)
             if isinstance(one, Costs)
-            else summed(codes, one)
+            else SummedBlock(codes, one)
             for one in found
         ]

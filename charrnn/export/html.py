@@ -21,9 +21,10 @@ from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map
-from charrnn.scoring.heat_map import DARK, LIGHT, NAMES, visible
+from charrnn.scoring.heat_map import DARK, LIGHT, NAMES
+from charrnn.scoring.score import BITS
 from charrnn.settings.using import ExportOptions, SampleConfig
-from charrnn.text import STEERING
+from charrnn.text import STEERING, visible_in_html
 
 BITS_A_TEXT: Final = 20  # of the filter: then one text in some 14,000 is taken for known and is not
 FEWEST_BITS: Final = 1 << 16  # so that few texts, too, have bits that are not those of others
@@ -50,12 +51,12 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
         asset("page.html"),
         {
             "policy": policy(scripts, style),
-            "title": escape(visible(title)),
+            "title": escape(visible_in_html(title)),
             "style": style,
             "count": str(SEVERAL if is_short else 1),
             "layers": str(config.layers),
             "hidden": str(config.hidden),
-            "legend": legend(dict(zip(NAMES, heat_map.names(), strict=True))),
+            "legend": legend(dict(zip(NAMES, heat_map.band_names(), strict=True))),
             "unit_legend": legend(STATES),
             "about": about(trained),
             "facts": plain_json(facts),
@@ -117,7 +118,7 @@ def about(trained: Trained) -> str:
         "Learned from": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
     if trained.best_nats_per_character is not None:
-        bits = trained.best_nats_per_character * heat_map.BITS
+        bits = trained.best_nats_per_character * BITS
         rows["Surprise at texts it has not seen"] = f"{bits:.2f} bits a character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 

@@ -29,8 +29,8 @@ from charrnn.cli.terminal.tables import (
 )
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
-from charrnn.scoring.baselines import PACKERS, Heard, comparisons
-from charrnn.scoring.pieces import Piece
+from charrnn.scoring.baselines import COMPRESSORS, TextCollector, comparisons
+from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Mean, Score
 from charrnn.text import Visible, visible_line
 
@@ -56,17 +56,17 @@ class Summary:
         self._began = time.monotonic()
         self.seconds = 0.0
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Add a piece."""
         self.score += piece.score()
         for name in piece.parts:
-            self.parts[name] = self.parts.get(name, Score()) + piece.of(name).score()
+            self.parts[name] = self.parts.get(name, Score()) + piece.of_part(name).score()
 
     def finish(self) -> None:
         """Stop the clock."""
         self.seconds = time.monotonic() - self._began
 
-    def compare(self, corpus: Corpus, heard: Heard) -> None:
+    def compare(self, corpus: Corpus, heard: TextCollector) -> None:
         """Find out what others make of the same text."""
         self.baselines = list(comparisons(corpus, heard))
         self.learned_from = len(corpus.train.ids)
@@ -308,7 +308,7 @@ def compared(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
 
 def parts_in_words(summary: Summary) -> Iterator[Entry]:
     """Which part of the corpus and of the text others know, where that is not all."""
-    parts = {one.name in PACKERS: summary.part_of(one) for one in summary.baselines}
+    parts = {one.name in COMPRESSORS: summary.part_of(one) for one in summary.baselines}
     if words := pieces_in_words(*parts[False], "the text"):
         yield "", words
     learned, scored = parts.get(True, (1.0, 1.0))
