@@ -108,7 +108,7 @@ def test_a_corpus_that_no_file_holds_is_told(well_trained: Program) -> None:
     saved(babbler(), Path("abc.npz"))
     ran = well_trained.run("eval", "-m", "abc.npz")
     assert ran.status == 1
-    assert "the model was trained on texts that no file holds" in ran.err
+    assert "the model was trained on texts from no file" in ran.err
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\ufeff", " \n\t\n"])

@@ -194,7 +194,7 @@ def test_counts_are_included_once() -> None:
 
 def test_models_of_other_vocabularies_are_not_mixed() -> None:
     other = network(2, vocabulary=vocabulary_of("xy"))
-    with pytest.raises(ModelFileError, match="not the same vocabulary"):
+    with pytest.raises(ModelFileError, match="different vocabularies"):
         combine([Predictor((network(1),)), Predictor((other,))])
 
 

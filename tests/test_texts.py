@@ -87,17 +87,17 @@ def test_what_cannot_be_found_again_is_said(
     with pytest.raises(CorpusError, match=r"has moved: names\.txt is not there"):
         texts.rebuild_corpus(known, found.vocabulary)
     path.write_text("\n".join(WORDS))
-    with pytest.raises(CorpusError, match="no longer cut"):
+    with pytest.raises(CorpusError, match="no longer split"):
         texts.rebuild_corpus(known, Vocabulary("abc"))
 
 
 def test_some_corpora_cannot_be_read_again() -> None:
     config = CorpusConfig()
     found = from_texts(WORDS, config)
-    with pytest.raises(CorpusError, match="no file holds"):
+    with pytest.raises(CorpusError, match="from no file"):
         texts.rebuild_corpus(facts(found, config), found.vocabulary)
     known = CorpusRecord(**{**vars(facts(found, config)), "sources": ("-",)})
-    with pytest.raises(CorpusError, match="standard input, which is gone"):
+    with pytest.raises(CorpusError, match="standard input, which was not kept"):
         texts.rebuild_corpus(known, found.vocabulary)
 
 
