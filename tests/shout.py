@@ -22,7 +22,12 @@ from charrnn.settings.fields import SEED, Real, Text, setting
 from charrnn.text import Raw
 from tests.child import PYTHON
 
-FOR_EVER = 300.0  # seconds, in which every test has lost its patience
+FOR_EVER = 300.0  # seconds; every test gives up earlier
+HELP = """
+Say it loudly.
+
+Louder than [b]bold[/b], and :smile: stays what it is.
+"""
 EXAMPLES = """
 # a greeting, very loud
 charrnn shout hello -t 2
@@ -41,7 +46,7 @@ class Loudness:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(options.CommandOptions):
     words: tuple[str, ...] = options.sources("WORD", "What to shout.", is_required=True)
     loudness: dict[str, Any] = options.group(Loudness)
     model: Path = options.model()
@@ -55,12 +60,8 @@ class Options:
     quiet: bool = options.quiet()
 
 
-def shout(options: Options) -> None:
-    """Say it loudly.
-
-    Louder than [b]bold[/b], and :smile: stays what it is.
-    """
-    console = Console(options.quiet)
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Do what the options say."""
     console.note(f"going to shout {options.words[0]}")
     console.warn("this is [red]loud[/red]")
     if options.fault is not None:
@@ -102,24 +103,28 @@ FAULTS: dict[str, Callable[[], None]] = {
 }
 
 
+def _sleep_until(condition: Callable[[], bool]) -> None:
+    """Sleep in naps: a signal just before a system call is noticed only after that call."""
+    end = time.monotonic() + FOR_EVER
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def _wait(console: Console) -> None:
-    """What training does: one step after another, until it is asked to stop; then it saves."""
+    """Work step by step until a signal comes, then save, as training does."""
     with signals.watched(console) as stop:
         print("ready", file=sys.stderr, flush=True)
-        end = time.monotonic() + FOR_EVER
-        while not stop.requested and time.monotonic() < end:
-            time.sleep(0.01)
+        _sleep_until(lambda: stop.requested)
     console.result("saved\n")
     raise SystemExit(stop.status)
 
 
 def _wait_on(console: Console) -> None:
-    """A step that takes for ever, and a save that must not be cut short."""
+    """Work on a step that never ends; what follows must not be cut short."""
     with signals.watched(console):
         try:
             print("ready", file=sys.stderr, flush=True)
-            time.sleep(FOR_EVER)
-            time.sleep(FOR_EVER)
+            _sleep_until(lambda: False)
         finally:
             console.result("cleaned up\n")
 
@@ -127,7 +132,7 @@ def _wait_on(console: Console) -> None:
 def _sleep(console: Console) -> None:
     try:
         print("ready", file=sys.stderr, flush=True)
-        time.sleep(FOR_EVER)
+        _sleep_until(lambda: False)
     finally:
         console.result("cleaned up\n")
 
@@ -148,10 +153,10 @@ ACTS: dict[str, Callable[[Console], None]] = {
 }
 
 SHOUT = [*PYTHON, "-m", "tests.shout"]
-ENTRY = app.Entry("tests.shout:shout", "Say it loudly.")
+ENTRY = app.Entry("tests.shout", "tests.shout", "Say it loudly.")
 
 if __name__ == "__main__":
-    from charrnn.__main__ import run
+    from charrnn import __main__
 
     app.COMMANDS["shout"] = ENTRY
-    run()
+    __main__.run()

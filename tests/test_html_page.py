@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.segmentation import cut
+from charrnn.corpus.segmentation import cut, text_of
 from charrnn.scoring import heat_map
 from charrnn.scoring.heat_map import body, page
-from charrnn.scoring.pieces import Floats, ScoredBlock, text_of
+from charrnn.scoring.pieces import Floats, ScoredBlock
 from charrnn.scoring.score import BITS
 from charrnn.text import visible_in_html
 from charrnn.vocabulary import Codes, Vocabulary

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from charrnn.cli.console import Console
 from charrnn.cli.options import would_replace
 from charrnn.errors import CharrnnError, SaveError, SettingError
-from charrnn.model import Model
 from charrnn.model_file.saving import check_writable, replace
-from charrnn.scoring import texts
-from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from charrnn.model import Model
+    from charrnn.vocabulary import Codes
 
 
 HEAD = 1 << 16  # bytes from the beginning: more than a head has, with the names of many files
@@ -150,6 +150,8 @@ class Reads(NamedTuple):
 
 def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
     """The code points of these texts, END_CODE after each example."""
+    from charrnn.scoring import texts
+
     record = model.corpus
     if not reads.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)

@@ -25,8 +25,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.scoring.pieces import ScoredBlock, text_of
+from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
+from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import BITS, Mean
 from charrnn.text import FIRST_MARK, JOINER, is_half_a_flag, joins, visible_in_html
 from charrnn.vocabulary import Codes, codes_of

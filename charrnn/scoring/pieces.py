@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, NEWLINE, LineNumbers
+from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import Score, sum_of_units, sums_of_units, tally, tally_examples
@@ -112,21 +112,6 @@ def score_blocks(
         yield ScoredBlock(codes, ids, *scorer.read(ids), dict(scorer.parts))
 
 
-def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
-    """Yield the same code points in blocks that end where an example ends."""
-    begun: list[Codes] = []
-    for codes in blocks:
-        ends = np.flatnonzero(codes == END_CODE)
-        after = int(ends[-1]) + 1 if len(ends) else 0
-        if after:
-            yield np.concatenate([*begun, codes[:after]])
-            begun = []
-        begun.append(codes[after:])
-    rest = np.concatenate([np.empty(0, np.uint32), *begun])
-    if len(rest):
-        yield rest
-
-
 def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
     """Yield the same code points in blocks of at least this many, and not many more."""
     held: list[Codes] = []
@@ -180,12 +165,6 @@ class Rows:
         """Return the characters of the i-th example."""
         stop = int(self.stops[i])
         return self.text_of_all[stop - int(self.characters[i]) : stop]
-
-
-def text_of(codes: Codes) -> str:
-    """Return the text of code points, with a newline for END_CODE."""
-    shown = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4")
-    return shown.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 class Gatherer:

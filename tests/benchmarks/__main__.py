@@ -1,11 +1,11 @@
-"""Everything that can be measured in a few minutes, as a table; nothing is judged.
+"""Measure charrnn and print tables. No figure is judged.
 
-python -m tests.benchmarks                         everything
-python -m tests.benchmarks step startup            some of it
-python -m tests.benchmarks step --against PYTHON   beside PyTorch or JAX, whichever that has
-python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks, and a network to calculate with
-python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter, which takes an hour
-python -m tests.benchmarks minutes --corpus FILE   what longer runs bring, which takes longer still
+python -m tests.benchmarks                         all quick sections, in a few minutes
+python -m tests.benchmarks step startup            these sections only
+python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX in that PYTHON
+python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks on a network of that speed
+python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; takes an hour
+python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
 python -m tests.benchmarks scale                   many machines, with Dask
 """
 
@@ -19,24 +19,38 @@ from charrnn.cli.options import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")
-LONG = (*WITH_CORPORA, "scale", "ranks")  # only where they are asked for
+LONG = (*WITH_CORPORA, "scale", "ranks")  # only when named
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sections = f"quick: {', '.join(SECTIONS)}; slow: {', '.join(LONG)} (default: all quick ones)"
+    made.add_argument("sections", nargs="*", metavar="SECTION", help=sections)
+    against = "also measure the Python with this path (repeatable, for step)"
+    made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
+    corpus = "train on this file (repeatable, for chapter and minutes)"
+    made.add_argument("--corpus", action="append", default=[], metavar="FILE", help=corpus)
+    gigabits = "bandwidth of the network in Gbit/s (repeatable, for ranks; default: 10 and 1)"
+    made.add_argument("--gigabits", action="append", type=float, metavar="N", help=gigabits)
+    latency = "latency of the network in microseconds (for ranks; default: 30)"
+    made.add_argument("--latency", type=float, default=30.0, metavar="US", help=latency)
+    return made
 
 
 def main() -> None:
-    """Run what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS + LONG))
-    parser.add_argument("--against", action="append", default=[], metavar="PYTHON")
-    parser.add_argument("--corpus", action="append", default=[], metavar="FILE")
-    parser.add_argument("--gigabits", action="append", type=float, metavar="N")
-    parser.add_argument("--latency", type=float, default=30.0, metavar="MICROSECONDS")
-    options = parser.parse_args()
+    """Run the sections that the command line names."""
+    options = parser().parse_args()
     given = {
         "step": [options.against],
         "ranks": [options.gigabits or [10.0, 1.0], options.latency],
         **{name: [options.corpus] for name in WITH_CORPORA},
     }
-    prepare()  # before numpy: BLAS gets one thread, as in the program
+    prepare()  # before numpy is imported: one BLAS thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:
         print(f"\n## {name}\n", flush=True)
