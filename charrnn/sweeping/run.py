@@ -32,7 +32,7 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fitted, plan
 from charrnn.runs import begin, configure, reopen
-from charrnn.scoring.baselines import by_counting
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
@@ -84,7 +84,7 @@ class Split:
 
     def baselines(self) -> Iterator[Baseline]:
         """Yield the baselines as they are computed, and add each to the record."""
-        for baseline in by_counting(self.corpus, self.corpus.held_out.ids):
+        for baseline in counting_baselines(self.corpus, self.corpus.held_out.ids):
             self.record.baselines[baseline.name] = baseline.nats_per_character
             yield baseline
 
