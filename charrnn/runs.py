@@ -93,7 +93,7 @@ class Run(Iterator[Event]):
             return Model(checkpoint.trained(self.checkpoint))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the run into a model file, in place of an older one, for ``load`` and ``resume``."""
+        """Write the run into a model file for ``load`` and ``resume``; replace an older one."""
         with locked(path), self._between_steps:
             self._check_whole()
             checkpoint.save(path, self.checkpoint)

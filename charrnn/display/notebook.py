@@ -19,8 +19,7 @@ from typing import Final
 
 from charrnn.display.figures import Curve, curve_of
 from charrnn.model_file.checkpoint import Checkpoint, Trained
-from charrnn.scoring.heat_map import table
-from charrnn.scoring.score import Mean
+from charrnn.scoring.score import Mean, table
 from charrnn.training.checkup import Checkup
 from charrnn.training.loop import Event
 from charrnn.training.members import share_done

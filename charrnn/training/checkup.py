@@ -21,9 +21,9 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of
 from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import Predictor, mean_of, with_counts
+from charrnn.scoring.predictor import Predictor, mean_logits, mix_with_counts
 from charrnn.scoring.score import Score, tally
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState
@@ -67,7 +67,7 @@ class Validator:
     ) -> None:
         self._held_out = part_of(corpus.held_out, checkup_size(config))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = Scorer(model, config.workers, fast=True)
+        self._scorer = NetworkScorer(model, config.workers, fast=True)
         self._ranks = ranks
 
     def score(self) -> Score | None:
@@ -218,7 +218,9 @@ class Mixture:
     ) -> None:
         symbols = corpus.vocabulary.symbols
         self._part = part_of(corpus.held_out, max(1 << 8, min(MIXED, LOGITS // symbols)))
-        self._scorers = [Scorer(model, config.workers, fast=True, keeping=True) for model in models]
+        self._scorers = [
+            NetworkScorer(model, config.workers, fast=True, keep_logits=True) for model in models
+        ]
         self._log_counts = None
         if counted is not None:
             counts = Counts(counted, symbols)
@@ -232,8 +234,8 @@ class Mixture:
         examples, counted = self._part
         ids = examples.ids
         alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self._scorers]
-        o = mean_of([scorer.logits for scorer in self._scorers if scorer.logits is not None])
-        o = o.copy() if self._log_counts is None else with_counts(o, self._log_counts)
+        o = mean_logits([scorer.logits for scorer in self._scorers if scorer.logits is not None])
+        o = o.copy() if self._log_counts is None else mix_with_counts(o, self._log_counts)
         nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
         add_novelty(self._scorers[0].model, ids, nats, None)
         return float(np.mean(alone) - nats[counted].mean())
@@ -270,5 +272,5 @@ def scores_of_best(
     nats, _ = scorer.read(held_out.ids)
     parts: dict[str, Floats] = {"network": nats}
     if isinstance(scorer, MixedScorer):
-        parts = {**scorer.parts, **({"alone": scorer.alone} if len(networks) > 1 else {})}
+        parts = {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
     return {name: tally(held_out.ids, cost) for name, cost in parts.items()}

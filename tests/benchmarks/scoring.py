@@ -15,7 +15,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import TrainConfig
 from charrnn.training.checkup import part_of
 from charrnn.training.loop import train
@@ -54,7 +54,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     config = fit_settings(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
-    scorer = Scorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
+    scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
     text: Examples = part_of(corpus.train, SCORED).examples
 
     def learn() -> None:

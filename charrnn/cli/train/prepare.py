@@ -36,7 +36,7 @@ from charrnn.plan import (
     text_bytes,
 )
 from charrnn.runs import begin, configure, reopen
-from charrnn.scoring.baselines import by_counting
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.members import all_ended
@@ -196,7 +196,7 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     made = PreparedRun(options, corpus, run, replace(will_be, config=run.config), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
-    found = noted(by_counting(corpus, corpus.held_out.ids), run.corpus)
+    found = noted(counting_baselines(corpus, corpus.held_out.ids), run.corpus)
     display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
@@ -252,7 +252,7 @@ def resumed_run(options: Options, console: Console, ranks: Ranks) -> PreparedRun
         made = replace(made, characters_per_second=characters_per_second(c, corpus, ranks.count))
     so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
     display.show([("resumes", so_far)])
-    display.show(words.others_in_words(had, c))
+    display.show(words.ranks_changed_in_words(had, c))
     if not made.is_over:
         check_history(made)
         display.show(time_in_words(made))
