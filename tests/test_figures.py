@@ -78,10 +78,10 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 
 
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
-    with pytest.raises(CharrnnError, match="there is no curve of slim") as refused:
+    with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
         charrnn.plot({"slim": model.slim()})
     assert refused.value.hint == "A slim model has no history: take the one that it was made of."
-    with pytest.raises(CharrnnError, match="there is no curve of this model"):
+    with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
     with pytest.raises(SettingError, match="there is no model to plot"):
         charrnn.plot({})
@@ -202,7 +202,7 @@ def test_a_slim_model_has_nothing_to_draw(well_trained: Program) -> None:
     well_trained.run("slim", "slim.npz").says()
     line = ("info", "-m", "slim.npz", "--plot", "a.svg")
     well_trained.refuses(
-        *line, what="there is no curve of slim", hint="A slim model has no history"
+        *line, what="slim has no learning curve", hint="A slim model has no history"
     )
 
 

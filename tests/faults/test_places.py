@@ -109,7 +109,7 @@ def test_41_a_link_that_leads_to_itself_is_called_one(trained: Program) -> None:
 def test_41_memory_that_the_corpus_takes_is_not_sought_in_the_network() -> None:
     with pytest.raises(CorpusError) as error:
         plan.check_memory(10 << 30, 8 << 30, for_text=7 << 30)
-    assert "7.0 GiB are for the corpus alone" in error.value.what
+    assert "the corpus alone needs 7.0 GiB" in error.value.what
     assert "part of it" in error.value.hint
     with pytest.raises(CorpusError) as error:
         plan.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
