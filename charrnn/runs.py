@@ -29,6 +29,7 @@ from typing import Any
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.corpus.files import path_of, place_of
+from charrnn.counts.baselines import Baseline
 from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model, alone, checked
@@ -38,6 +39,7 @@ from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fitted, paced
+from charrnn.scoring.baselines import by_counting
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
@@ -157,6 +159,13 @@ def begin(
     first, *others = start_all(corpus, plan, start_from)
     counted = text_to_count(corpus, plan)
     return Checkpoint(corpus.vocabulary, plan, record, first, others, counted)
+
+
+def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:
+    """Yield the baselines of a corpus as they are computed, and add each to the record."""
+    for baseline in by_counting(corpus, corpus.held_out.ids):
+        record.baselines[baseline.name] = baseline.nats_per_character
+        yield baseline
 
 
 def resume(

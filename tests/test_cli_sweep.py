@@ -124,8 +124,8 @@ def test_what_is_not_taken_over_from_a_model_is_told(program: Program) -> None:
     program.train("names.txt", "--members", "2", "--counts", "-m", "old.npz").says()
     line = ("sweep", "names.txt", "--from", "old.npz", "--seeds", "0", "-o", "sweep", "--dry-run")
     program.run(*line).says(
-        "the first of the networks of old.npz is started from",
-        "what old.npz counts is not taken over",
+        "old.npz has several networks; training starts from the first",
+        "the counts of old.npz are not used",
     )
 
 
@@ -367,9 +367,9 @@ def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(swept: P
         (["--clip", "2"], "--clip 2 contradicts sweep, which has 1", "-o"),
         (["--holdout", "0.2"], "--holdout 0.2 contradicts sweep", "-o"),
         (["--lr", "0.01"], "--lr is tried in sweep", "-o"),
-        (["--try", "lr=0.02"], "also tries lr 0.01", "added, not taken away"),
+        (["--try", "lr=0.02"], "also tries lr 0.01", "added but not removed"),
         (["--try", "clip=1"], "tries lr", "another folder"),
-        (["--seeds", "1-2"], "tries seeds 0 as well", "added, not taken away"),
+        (["--seeds", "1-2"], "also tries seeds 0", "added but not removed"),
         (["--valid", "other.txt"], "has changed since the sweep began", "another folder"),
         (["other.txt"], "has changed since the sweep began", "another folder"),
     ],

@@ -289,7 +289,7 @@ def test_who_starts_from_several_networks_is_told_what_is_taken(
 ) -> None:
     program.train("names.txt", "--members", "2", "--counts", "-m", "two.npz").says()
     ran = program.run("train", "names.txt", "--from", "two.npz", "--epochs", "1", "-m", "x.npz")
-    ran.says("the first of the networks of two.npz", "what two.npz counts is not taken over")
+    ran.says("two.npz has several networks", "the counts of two.npz are not used")
 
 
 def test_python_says_what_a_model_of_several_is(program: Program) -> None:

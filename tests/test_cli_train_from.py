@@ -28,7 +28,7 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     new = "".join(sorted(set(OTHERS) - set(had.vocabulary.characters) - {"\n"}))
     assert "ë" in new
     assert f"old.npz: all {had.parameters.flat.size:,} parameters reused" in told
-    assert f"{len(new)} characters it does not know: {new}" in told
+    assert f"{len(new)} new characters: {new}" in told
     assert "--hidden" not in told
     assert "1 layer of 6 units" in told
 

@@ -95,7 +95,7 @@ class Record:
                 if value not in values:
                     raise ResumeError(
                         f"the sweep in the folder also tries {name} {value_in_words(value)}",
-                        "Values and seeds can be added, but not taken away.",
+                        "Values and seeds can be added but not removed.",
                     )
         return replace(self, grid=Grid(tried, grid.seeds))
 

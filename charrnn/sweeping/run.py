@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
-from charrnn.counts.baselines import Baseline
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -31,8 +30,7 @@ from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fitted, plan
-from charrnn.runs import begin, configure, reopen
-from charrnn.scoring.baselines import by_counting
+from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
@@ -82,12 +80,6 @@ class Split:
     corpus: Corpus
     record: CorpusRecord
 
-    def baselines(self) -> Iterator[Baseline]:
-        """Yield the baselines as they are computed, and add each to the record."""
-        for baseline in by_counting(self.corpus, self.corpus.held_out.ids):
-            self.record.baselines[baseline.name] = baseline.nats_per_character
-            yield baseline
-
 
 class Splits:
     """The corpora of all seeds. Only the last one is kept in memory."""
@@ -109,7 +101,7 @@ class Splits:
         """Return the corpus of a seed with all baselines in its record."""
         split = self.of(seed)
         if not split.record.baselines:
-            for _ in split.baselines():
+            for _ in compute_baselines(split.corpus, split.record):
                 pass
         return split
 

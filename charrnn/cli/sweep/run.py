@@ -23,6 +23,7 @@ from charrnn.cli.sweep.show import SweepProgress
 from charrnn.cli.terminal.tables import entries
 from charrnn.cli.train.summary import fed, typed_again
 from charrnn.errors import ClusterError, ModelExistsError
+from charrnn.runs import compute_baselines
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import Result, best_of
 from charrnn.sweeping.processes import Lost, Processes
@@ -86,7 +87,7 @@ def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
 
 def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
     """Show the plan on stderr, or on stdout if it is the result of a dry run."""
-    baselines = sweep.split.baselines()
+    baselines = compute_baselines(sweep.split.corpus, sweep.split.record)
     if options.dry_run and options.as_json:
         for _ in baselines:
             pass

@@ -32,9 +32,9 @@ WORDS: Final = [
     (
         "words",
         "Loss is the mean surprise per character; less is better. 1 nat is 1.44 bits. At perplexity"
-        " 5, each character is as hard to guess as one of 5 equally likely ones. gap is the"
-        " held-out loss minus the training loss. * marks the best check-up so far. markov-6 counts"
-        " which characters follow the last 6.",
+        " 5, each character is as hard to guess as one of 5 equally likely ones. gap: held-out loss"
+        " minus training loss. *: the best check-up so far. markov-6 counts which characters follow"
+        " the last 6.",
     )
 ]
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
