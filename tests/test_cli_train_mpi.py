@@ -144,7 +144,7 @@ def test_without_mpi4py_it_says_what_to_install(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "mpi4py")
-    hint = "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich"
+    hint = "An MPI is needed as well: pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what="--mpi needs mpi4py", hint=hint)
 
 

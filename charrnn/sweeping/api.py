@@ -87,7 +87,7 @@ def resumed(
 ) -> Record:
     """Return the record of the folder with added values. Raise ResumeError for other settings.
 
-    What only the command line can set, such as a held-out text, stays as it is.
+    Settings that only the command line has, such as --valid, stay as they are.
     """
     had = folder.read_record()
     for source in filter(is_stream, had.valid):

@@ -40,7 +40,7 @@ GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
 
 @dataclass(frozen=True)
 class Record:
-    """What a sweep was begun with: the content of sweep.json."""
+    """The settings, values and texts of a sweep: the content of sweep.json."""
 
     grid: Grid
     sources: tuple[str, ...] = ()  # as the user named them

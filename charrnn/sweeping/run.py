@@ -294,7 +294,7 @@ def estimate_seconds(plans: Sequence[Plan], corpus: Corpus) -> list[float]:
 
 
 def duplicates(plans: Sequence[Planned]) -> list[tuple[Planned, Planned]]:
-    """Return pairs of combinations with equal runs, because the corpus limits what they try."""
+    """Return pairs of combinations with equal runs: the corpus is too small for both."""
     seen: dict[Fitted, Planned] = {}
     pairs = [(seen.setdefault(each.plan.config, each), each) for each in plans]
     return [(first, second) for first, second in pairs if first is not second]

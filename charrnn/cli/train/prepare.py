@@ -17,7 +17,7 @@ from charrnn.cli.terminal.tables import Entry, epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
-from charrnn.cli.train.summary import in_order, plan_json, warnings_json
+from charrnn.cli.train.summary import corpus_json, in_order, settings_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.counts.baselines import Baseline
@@ -94,16 +94,26 @@ class PreparedRun:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan for programs."""
-        planned = plan_json(
-            self.plan,
-            self.checkpoint.corpus,
-            self.checkpoint.vocabulary.symbols,
-            self.characters_per_second,
-            self.seconds_left,
-            self.minutes_left,
-        )
-        model = {"model": str(self.options.model)}
-        return model | planned | {"warnings": warnings_json(self.warnings)}
+        plan, record = self.plan, self.checkpoint.corpus
+        symbols, minutes = self.checkpoint.vocabulary.symbols, self.minutes_left
+        ends = [self.seconds_left] if plan.steps is not None else []
+        ends += [60 * minutes] if minutes is not None else []
+        return {
+            "model": str(self.options.model),
+            "corpus": corpus_json(record, symbols),
+            "parameters": plan.parameters,
+            "hidden": plan.config.hidden,
+            "layers": plan.config.layers,
+            "symbols": symbols,
+            "memory_bytes": plan.memory_bytes,
+            "steps_per_epoch": plan.steps_per_epoch,
+            "steps": plan.steps,
+            "seconds": min(ends),
+            "characters_per_second": self.characters_per_second,
+            "settings": settings_json(plan.config),
+            "baselines": in_order(record.baselines),
+            "warnings": warnings_json(self.warnings),
+        }
 
 
 def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
