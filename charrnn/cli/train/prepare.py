@@ -125,7 +125,8 @@ def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> 
         ready = new_run(options, workers, console, ranks, display)
     run, corpus = ready.checkpoint, ready.corpus
     if not ready.is_over:
-        check_history(ready)
+        hint = "Train for a shorter time." if options.resume else ""
+        check_checkups(run.config, ready.checkups, hint)
         display.show(time_in_words(ready))
     baselines = compute_baselines(corpus, run.corpus)
     if options.resume:
@@ -136,7 +137,8 @@ def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> 
     display.show(words.WORDS)
     note_if_refused(console)
     if not options.dry_run:
-        container.check_writable(options.model, room_needed(ready))
+        room = checkpoint.room_needed(options.model, run) + CHECKUP * ready.checkups
+        container.check_writable(options.model, room)
     return ready
 
 
@@ -217,19 +219,11 @@ def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
     )
 
 
-def room_needed(run: PreparedRun) -> int:
-    """Return the size of the model file at the end of the run, in bytes."""
-    return checkpoint.room_needed(run.options.model, run.checkpoint) + CHECKUP * run.checkups
-
-
-def check_history(run: PreparedRun) -> None:
-    """Raise SettingError if the run will have more check-ups than a model file can hold."""
-    shorter = "Train for a shorter time." if run.options.resume else ""
-    check_checkups(run.checkpoint.config, run.checkups, shorter)
-
-
 def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
-    """Raise SettingError for too many check-ups. With --patience a run ends long before."""
+    """Raise SettingError if a model file cannot hold so many check-ups.
+
+    With --patience a run ends long before.
+    """
     if config.patience is None and checkups > MOST_CHECKUPS:
         fewer = -(-checkups * config.check_every // (MOST_CHECKUPS - 1))
         raise SettingError(
