@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, check_read_once, flag, group
+from charrnn.cli.options import CommandOptions, Source, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, exported, kind_of
-from charrnn.settings.fields import File, OneOf, Text, setting
+from charrnn.settings.fields import File, OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ SAY = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """What may be typed after the name of the command."""
+    """The options of charrnn export."""
 
     out: Path = setting(
         File(),
@@ -74,7 +74,7 @@ class Options(CommandOptions):
     )
     about: dict[str, Any] = group(ExportOptions)
     novel: tuple[str, ...] = setting(
-        Text("CORPUS"),
+        Source("CORPUS"),
         "A page draws again what stands in this corpus word for word; may be repeated. Whoever has"
         " the page can find out whether a text is in there.",
         panel=FILE,
@@ -106,7 +106,6 @@ class Options(CommandOptions):
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
         self.said.check_for(self.kind, takes)
-        check_read_once(self.novel)
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
