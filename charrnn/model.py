@@ -18,7 +18,6 @@ import numpy as np
 
 from charrnn.analysis.embedding import Vectors, embedded
 from charrnn.corpus.corpus import ended_codes
-from charrnn.corpus.decoding import Reading
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
@@ -38,6 +37,7 @@ from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import pieces, scores
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, configured
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions

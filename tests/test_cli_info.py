@@ -95,10 +95,10 @@ def test_the_curve_is_drawn_with_what_there_is(program: Program) -> None:
 @pytest.mark.parametrize(
     ("options", "beyond"),
     [
-        (("--minutes", "0.002"), "; after 0.002 minutes only with --minutes N"),
+        (("--minutes", "0.002"), "; finished after 0.002 minutes: use a larger --minutes"),
         (
             ("--epochs", "999", "--patience", "1", "--lr", "1e-12", "--check-every", "5"),
-            "; after 1 check-up without a better one only with --patience N",
+            "; finished after 1 check-up without a better one: use a larger --patience",
         ),
     ],
 )
@@ -115,7 +115,7 @@ def test_whether_it_can_go_on_depends_on_the_corpus(
 ) -> None:
     assert program.run("info", "--json").json["resume"] == {
         "is_possible": True,
-        "why": "the corpus is there, unchanged; after 4 epochs only with --epochs N",
+        "why": "the corpus is there, unchanged; finished after 4 epochs: use a larger --epochs",
     }
     names = Path("names.txt")
     names.write_text("something else\nof two lines\n")
@@ -134,7 +134,7 @@ def test_a_model_without_a_history_is_shown_too(program: Program) -> None:
     saved(babbler("ab[/b]\x1b\u202e"), Path("odd.npz"))
     ran = program.run("info", "-m", "odd.npz")
     assert ran.status == 0
-    assert "texts that Python gave it" in ran.out
+    assert "texts passed from Python" in ran.out
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
     assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None

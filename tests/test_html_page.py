@@ -9,10 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.segmentation import cut
+from charrnn.corpus.segmentation import cut, text_of
 from charrnn.scoring import heat_map
 from charrnn.scoring.heat_map import body, page, visible
-from charrnn.scoring.pieces import Floats, Piece, text_of
+from charrnn.scoring.pieces import Floats, Piece
 from charrnn.vocabulary import Codes, Vocabulary
 
 NATS = np.array([0.1, 1.0, 1.8, 3.0, 4.0, 6.0, 9.0])  # one of each band

@@ -9,12 +9,11 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.corpus.decoding import Reading
+from charrnn.corpus.segmentation import text_of
 from charrnn.errors import CorpusError
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.scoring import texts
-from charrnn.scoring.pieces import text_of
-from charrnn.settings.corpus import Errors
+from charrnn.settings.corpus import Errors, Reading
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]
@@ -158,7 +157,7 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     found = corpus.load(files, config, [str(book), str(names)])
     known = facts(found, config)
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
-    monkeypatch.setattr("charrnn.corpus.segmentation.cut_of", lambda head: "lines")
+    monkeypatch.setattr("charrnn.corpus.segmentation.choose_cut", lambda head: "lines")
     assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"
 
 

@@ -291,11 +291,11 @@ COMMANDS = {
     "sweep": _in_folder("sweep", "Train with every combination of some settings, and compare."),
     "sample": _in_folder("sample", "Draw new text from a model."),
     "eval": _in_folder("eval", "Measure how well a model predicts a text."),
-    "fill": _in_file("fill", "Fill in what is missing of a text."),
-    "embed": _in_file("embed", "Turn each text into one vector."),
-    "reach": _in_file("reach", "Show how far the gradient reaches back."),
-    "info": _in_file("info", "Show what a model file holds."),
-    "export": _in_file("export", "Write a model for somebody without charrnn."),
+    "fill": _in_file("fill", "Fill in missing characters of a text."),
+    "embed": _in_file("embed", "Convert each text to a vector."),
+    "reach": _in_file("reach", "Measure how far back in time gradients reach."),
+    "info": _in_file("info", "Show the contents of a model file."),
+    "export": _in_file("export", "Export a model to HTML, JavaScript, C, PyTorch or ONNX."),
     "slim": _in_file("slim", "Write a model without what only training needs."),
 }
 
@@ -433,7 +433,7 @@ def program() -> Commands:
 
 
 def main(args: Sequence[str]) -> None:
-    """Run one command line. What goes wrong comes out as an exception: see faults."""
+    """Run one command line. Errors are raised, and reported by cli/errors.py."""
     if "_CHARRNN_COMPLETE" in os.environ:
         program().main(args=list(args), prog_name="charrnn")
     command: Command | Commands

@@ -1,4 +1,4 @@
-"""``charrnn export``: a model as a file for somebody who does not have charrnn."""
+"""``charrnn export``: convert a model to another format."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import CommandOptions, Source, flag, group
 from charrnn.errors import SettingError
-from charrnn.export import KINDS, exported, kind_of
+from charrnn.export import KINDS, export, kind_of
 from charrnn.settings.fields import File, OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
 
@@ -19,81 +19,81 @@ if TYPE_CHECKING:
     from charrnn.model import Model
 
 HELP = """
-Write a model for somebody without charrnn.
+Export a model to HTML, JavaScript, C, PyTorch or ONNX.
 
-A page (.html) is one file that writes new texts, colours any text by surprise and shows what
-may come next, in any browser, and loads nothing. With 32 bits its texts are those of charrnn
-sample with the same --seed. Nothing in it names the corpus, and no texts are in it. A module
-(.mjs) is the same without the page. A header (.h) is C99 that allocates nothing and draws the
-same texts.
+A web page (.html) is one file that works in any browser without a network connection. It draws
+new texts, colours any text by surprisal and shows the likeliest next characters. With 32 bits its
+texts equal those of charrnn sample with the same --seed. It contains neither the training texts
+nor the name of the corpus. A module (.mjs) is the same without the page. A header (.h) is C99
+that allocates no memory and draws the same texts.
 
-A .safetensors file loads into the RNN, GRU or LSTM of torch, and an .onnx file runs wherever
-there is a runtime for it: with the same probabilities, but not the same texts.
+A .safetensors file loads into the RNN, GRU or LSTM of PyTorch. An .onnx file runs in any ONNX
+runtime. Both give the same probabilities, but not the same texts.
 """
 EXAMPLES = """
-# one web page, for a friend without charrnn: it writes, reads, and asks no network
+# one web page, for a friend without charrnn
 charrnn export names.html
 charrnn export names.html --title Heroes --bits 8
 
-# which says nothing that stands in the corpus (it holds what tells that)
+# a page that never repeats a text of the corpus
 charrnn export names.html --novel names.txt
 
-# a module for a page of your own
+# a module for a web page of your own
 charrnn export names.mjs
 
 # one header for a program in C
 charrnn export names.h
 
-# for torch, and for whatever runs ONNX: pip install 'charrnn[onnx]'
+# for PyTorch, and for ONNX runtimes: pip install 'charrnn[onnx]'
 charrnn export names.safetensors
 charrnn export names.onnx
 """
 
-LARGE = 10_000_000  # bytes of a file that a friend has to wait for
-SAY = {
+LARGE = 10_000_000  # bytes: a page that is slow to load
+NEXT_STEP = {
     "html": "Open it in a browser.",
     "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
-    "c": "The comment at its top says how it is used.",
+    "c": "The comment at its top shows how to use it.",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn export."""
+    """The options of ``charrnn export``."""
 
     out: Path = setting(
         File(),
-        f"The file to write. Its suffix says of what kind it is:"
+        f"The file to write. The suffix selects the format:"
         f" {', '.join(kind.suffix for kind in KINDS.values())}.",
         panel=FILE,
         default=MISSING,
         names=("FILE",),
     )
     to: str | None = setting(
-        OneOf(tuple(KINDS)), "Its kind, where the suffix says another.", panel=FILE
+        OneOf(tuple(KINDS)), "Format of the file.", panel=FILE, default_in_words="by the suffix"
     )
     about: dict[str, Any] = group(ExportOptions)
     novel: tuple[str, ...] = setting(
         Source("CORPUS"),
-        "A page draws again what stands in this corpus word for word; may be repeated. Whoever has"
-        " the page can find out whether a text is in there.",
+        "Make the page reject exact copies of the texts in this corpus. Repeatable. Anyone who has"
+        " the page can test whether a text is in the corpus.",
         panel=FILE,
         default=(),
         repeated=True,
     )
     model: Path = options.model()
-    force: bool = flag("Replace a file that is there.")
+    force: bool = flag("Replace FILE if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
     @property
     def kind(self) -> str:
-        """What the file is to be."""
+        """Return the format of the file."""
         return kind_of(self.out) if self.to is None else self.to
 
     @property
-    def said(self) -> ExportOptions:
-        """The same without the corpus, which is not read yet."""
+    def export_options(self) -> ExportOptions:
+        """Return the options of the export; ``novel`` names files that are not read yet."""
         return ExportOptions(
             **self.about, novel=self.novel, name=self.out.stem, model=self.model.name
         )
@@ -105,39 +105,44 @@ class Options(CommandOptions):
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
-        self.said.check_for(self.kind, takes)
+        self.export_options.check_for(self.kind, takes)
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the file."""
+    """Write the file and report its size."""
     from charrnn.cli.files import OutputFile
-    from charrnn.cli.terminal.tables import entries
+    from charrnn.cli.terminal.report import Fact, Report
     from charrnn.runs import load
 
     file = OutputFile(options.out, "", force=options.force)
-    model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
     model = load(options.model)
     learned_from = (name for name in model.corpus.files if name != "-")
+    model_as_a_source = os.path.join(os.curdir, options.model)  # never the name of a corpus
     file.check(model_as_a_source, *options.novel, *learned_from)
     console.note_if_waiting(options.novel)
-    said = replace(options.said, novel=known(options, model))
-    content = exported(model.trained, options.kind, said)
-    if len(content) > LARGE and options.kind in ("html", "js") and said.bits > 8:
-        console.note(f"{len(content):,} bytes are much for a page: --bits 8 makes it smaller")
-    file.write(len(content), [content])
-    if options.as_json:
-        about = {"file": str(options.out), "kind": options.kind, "bytes": len(content)}
-        console.json("export", {**about, "from": str(options.model)})
-        return
-    rows = [("file", str(options.out)), ("size", f"{len(content):,} bytes")]
-    console.out.write_lines(entries(rows, console.out))
-    if options.kind in SAY:
-        console.note(SAY[options.kind].format(name=options.out.name))
+    about = replace(options.export_options, novel=known_texts(options, model))
+    content = export(model.trained, options.kind, about)
+    size = len(content)
+    if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
+        console.note(f"the page is large ({size:,} bytes): --bits 8 makes it smaller")
+    file.write(size, [content])
+    report = Report(
+        [
+            Fact("file", str(options.out), "file", str(options.out)),
+            Fact("kind", options.kind),
+            Fact("bytes", size, "size", f"{size:,} bytes"),
+            Fact("from", str(options.model)),
+        ]
+    )
+    report.show("export", console, as_json=options.as_json)
+    if options.kind in NEXT_STEP and not options.as_json:
+        console.note(NEXT_STEP[options.kind].format(name=options.out.name))
 
 
-def known(options: Options, model: Model) -> tuple[str, ...]:
-    """The texts of the corpus that a page is not to repeat."""
-    from charrnn.sampling.constraints import texts_of
+def known_texts(options: Options, model: Model) -> tuple[str, ...]:
+    """Return the texts that an exported page must not repeat (--novel)."""
+    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.scoring.texts import codes_in
 
-    return tuple(texts_of(codes_in(options.novel, model.corpus.config.examples, model.reading)))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    return tuple(text for block in whole_examples(codes) for text in texts_in(block))

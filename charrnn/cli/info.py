@@ -1,4 +1,4 @@
-"""``charrnn info``: what a model file holds."""
+"""``charrnn info``: show everything that a model file holds."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
 from charrnn.cli.terminal.curve import learning_curve
+from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import (
     TOGETHER,
-    Entry,
     bytes_in_words,
     count,
-    entries,
     epochs_in_words,
     of_bits,
     of_held_out,
@@ -32,17 +31,16 @@ from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-    from charrnn.scoring.score import Mean
 
 HELP = """
-Show what a model file holds.
+Show the contents of a model file.
 
-Its network, its vocabulary, what it learned from and how, how the loss fell from check-up to
-check-up, and whether the run can go on: that takes the corpus, unchanged. One of more than
-64 MB is only looked for, not compared.
+It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
+each check-up. It also checks whether the training can be resumed: that takes the unchanged corpus.
+A corpus of more than 64 MB is only looked for, not compared.
 """
 EXAMPLES = """
-# what is in it, how well did it learn, and can it go on?
+# what does the file contain, how well did it learn, can it be resumed?
 charrnn info
 
 # the loss at every check-up
@@ -53,43 +51,43 @@ charrnn info --plot curve.svg
 charrnn info --plot curves.pdf --beside lstm.npz
 """
 
-LONGEST = 60  # entries, before "and so many more"
-IN_A_ROW = 3  # neighbours that make a range
+MOST_ENTRIES = 60  # characters and ranges of a vocabulary that are shown
+SHORTEST_RANGE = 3  # neighbours that are shown as a range
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
-COMPARED = 1 << 26  # bytes of a corpus that are read to see whether it is the same
+COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn info."""
+    """The options of ``charrnn info``."""
 
     RULES = (needs("beside", "plot"), needs("force", "plot"))
 
     model: Path = options.model()
-    plot: Path | None = options.plot("Draw the learning curve into this file as well.")
+    plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
         File(),
-        "A model whose curve is drawn beside it; several times for several.",
+        "Also plot the learning curve of this model. Repeatable.",
         panel=OUTPUT,
         default=(),
         names=("--beside",),
         repeated=True,
     )
-    force: bool = flag("Replace the file of --plot if it is there.")
+    force: bool = flag("Replace the file of --plot if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
 
 @dataclass(frozen=True)
 class Resume:
-    """Whether the run can go on, and how that is known."""
+    """Whether the training can be resumed, and why or why not."""
 
     is_possible: bool
     why: str
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show what the model file holds, and draw the learning curves if asked."""
+    """Show what the model file holds, and plot the learning curves with --plot."""
     from charrnn.cli.files import FigureFile, names_of
     from charrnn.display import figures
     from charrnn.runs import load
@@ -98,185 +96,175 @@ def run(options: Options, _threads: int, console: Console) -> None:
         models = (options.model, *options.beside)
         file = FigureFile(options.plot, force=options.force)
         file.check(*(os.path.join(os.curdir, path) for path in models))
-        found = dict(zip(names_of(models), map(load, models), strict=True))
-        file.write(partial(figures.plot, found), console)
+        loaded = dict(zip(names_of(models), map(load, models), strict=True))
+        file.write(partial(figures.plot, loaded), console)
     model = load(options.model)
-    resume = resume_of(model)
-    if options.as_json:
-        console.json("info", described(options.model, model, resume))
-        return
-    console.out.write_lines(entries(in_words(options.model, model, resume), console.out))
     curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
-    console.out.write_lines(curve)
+    report = report_on(options.model, model)
+    report.show("info", console, as_json=options.as_json, below=curve)
+
+
+def report_on(path: Path, model: Model) -> Report:
+    """Return everything that the file of a model holds."""
+    from charrnn.cli.train.summary import corpus_json, settings_json
+
+    config, corpus, run = model.config, model.corpus, model.trained.longest.run
+    vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
+    size = path.stat().st_size
+    parameters = config.members * model.parameters.flat.size
+    networks = f"{config.members} of " if config.members > 1 else ""
+    layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
+    learned = f"{count(run['step'], 'step')}, {epochs_in_words(run['epoch'])}"
+    resume = resume_of(model)
+    return Report(
+        [
+            Fact("model", str(path), "model", f"{path}, {bytes_in_words(size)}"),
+            Fact("bytes", size),
+            Fact(label="network", text=layers),
+            Fact("parameters", parameters, text=f"{parameters:,} parameters"),
+            Fact("hidden", config.hidden),
+            Fact("layers", config.layers),
+            Fact(label="counts", text=counts_in_words(model)),
+            Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
+            Fact(
+                "vocabulary",
+                list(vocabulary.characters),
+                text=characters_in_words(vocabulary.characters),
+            ),
+            Fact("novelty", vocabulary.novelty),
+            *corpus_facts(model),
+            Fact("settings", settings_json(config), "settings", settings_in_words(model)),
+            Fact("corpus", corpus_json(corpus, symbols)),
+            Fact("holds_corpus", model.trained.counted is not None),
+            Fact(
+                "steps",
+                run["step"],
+                "trained",
+                f"{learned}, {run['characters']:,} characters",
+            ),
+            Fact("epochs", run["epoch"]),
+            Fact("characters_seen", run["characters"]),
+            *best_facts(model),
+            Fact("history", model.trained.longest.history),
+            Fact(
+                "resume",
+                asdict(resume),
+                "resume",
+                f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}",
+            ),
+        ]
+    )
+
+
+def corpus_facts(model: Model) -> Iterator[Fact]:
+    """Yield the corpus and the held-out part in words."""
+    corpus, are = model.corpus, model.corpus.examples_are
+    yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
+    if corpus.known:
+        yield Fact(text=f"training began with a model of {len(corpus.known):,} characters")
+    examples = count(corpus.examples, "example", are=are)
+    yield Fact(text=f"{examples}, {corpus.characters:,} characters")
+    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    held_out = count(corpus.held_out_examples, "example", are=are)
+    text = f"{held_out}, {corpus.held_out_characters:,} characters{files}"
+    yield Fact(label="held out", text=text)
+
+
+def counts_in_words(model: Model) -> str:
+    """Return how much of the corpus the file holds for its counts, if it has counts."""
+    from charrnn.counts.ngrams import packed_size
+
+    counted = model.trained.counted
+    if counted is None:
+        return ""
+    whole = model.corpus.characters + model.corpus.examples
+    part = "all" if len(counted) >= whole else f"{len(counted) / whole:.0%}"
+    size = bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
+    return f"the file contains {part} of the training text (--counts): {size}"
+
+
+def settings_in_words(model: Model) -> str:
+    """Return the settings of the training as command-line options."""
+    from charrnn.plan import FOREVER
+
+    options = []
+    for name, value in asdict(model.config).items():
+        option = option_for(name)
+        is_off = value is None or (not value and value == settings_of(Fitted)[name].default)
+        is_endless = name == "epochs" and value >= FOREVER
+        if name not in ("hidden", "layers", "workers") and not is_off and not is_endless:
+            options.append(option if value is True else f"{option}{TOGETHER}{value}")
+    return " ".join(options)
+
+
+def best_facts(model: Model) -> Iterator[Fact]:
+    """Yield the best check-up, if anything was held out, and the baselines beside it."""
+    from charrnn.cli.train.summary import in_order
+    from charrnn.display.figures import best_of
+    from charrnn.scoring.score import Mean
+    from charrnn.training.loop import most_looked_at
+
+    best, baselines = model.trained.best, model.corpus.baselines
+    if best is None or not model.corpus.held_out_characters:
+        yield Fact("best")
+        yield Fact("baselines", in_order(baselines))
+        return
+    step, mean = best[0], Mean(best[1], 1)
+    yield Fact(
+        "best",
+        {"step": step, **mean.per_character(), "perplexity": mean.perplexity},
+        "best",
+        of_held_out(mean.nats_per_character, step, model.config.members),
+    )
+    held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
+    if held_out > most_looked_at(model.config):
+        yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
+    text = ""
+    if baselines:
+        name = best_of(baselines)
+        text = f"{name}, the best baseline: {of_bits(baselines[name])}"
+    yield Fact("baselines", in_order(baselines), text=text)
 
 
 def resume_of(model: Model) -> Resume:
-    """Look for the corpus, and compare it unless that would take long."""
+    """Return whether the training can be resumed: that takes the unchanged corpus."""
     from charrnn.scoring import texts
 
     if model.trained.slim:
-        return Resume(False, "the file is slim, and holds no run")
+        return Resume(False, "the file is slim and holds no training state")
     try:
         texts.check_there(model.corpus)
-        sources = map(path_of, model.corpus.files)
-        if sum(os.path.getsize(source) for source in sources) > COMPARED:
+        if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:
             found = "the corpus is there; it was not compared"
         else:
             texts.rebuilt(model.corpus, model.vocabulary)
             found = "the corpus is there, unchanged"
     except CorpusError as error:
         return Resume(False, error.what)
-    return Resume(True, found + beyond(model))
+    return Resume(True, found + limit_reached(model))
 
 
-def beyond(model: Model) -> str:
-    """What has to be raised before a run that is over goes on."""
-    c, over = model.config, model.trained.ended
-    match over:
+def limit_reached(model: Model) -> str:
+    """Return which limit ended the training and has to be raised, if one did."""
+    config, ended = model.config, model.trained.ended
+    match ended:
         case "epochs":
-            reached = count(c.epochs, "epoch")
+            reached = count(config.epochs, "epoch")
         case "minutes":
-            reached = count(c.minutes or 0.0, "minute")
+            reached = count(config.minutes or 0.0, "minute")
         case "patience":
-            reached = f"{count(c.patience or 0, 'check-up')} without a better one"
+            reached = f"{count(config.patience or 0, 'check-up')} without a better one"
         case _:
             return ""
-    return f"; after {reached} only with --{over} N"
-
-
-def in_words(path: Path, model: Model, resume: Resume) -> list[Entry]:
-    """All of it in words."""
-    c, corpus, trained = model.config, model.corpus, model.trained
-    size, are = model.vocabulary.symbols, corpus.examples_are
-    names = ", ".join(corpus.sources) or "texts that Python gave it"
-    before = f"{len(corpus.known):,}"
-    held = f"{count(corpus.held_out_examples, 'example', are=are)}"
-    kept = f": {', '.join(corpus.valid)}" if corpus.valid else ""
-    networks = f"{c.members} of " if c.members > 1 else ""
-    longest = trained.longest.run
-    learned = f"{count(longest['step'], 'step')}, {epochs_in_words(longest['epoch'])}"
-    return [
-        ("model", f"{path}, {bytes_in_words(path.stat().st_size)}"),
-        ("network", f"{networks}{count(c.layers, 'layer')} of {c.hidden:,} units"),
-        ("", f"{c.members * model.parameters.flat.size:,} parameters"),
-        *counts_in_words(model),
-        ("vocabulary", f"{size:,} symbols: the end, the unknown, and"),
-        ("", characters_in_words(model.vocabulary.characters)),
-        ("corpus", names),
-        *([("", f"begun from a model of {before} characters")] if corpus.known else []),
-        ("", f"{count(corpus.examples, 'example', are=are)}, {corpus.characters:,} characters"),
-        ("held out", f"{held}, {corpus.held_out_characters:,} characters{kept}"),
-        ("learning", settings_in_words(model)),
-        ("learned", f"{learned}, {longest['characters']:,} characters"),
-        *best_in_words(model),
-        ("resume", f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}"),
-    ]
-
-
-def counts_in_words(model: Model) -> list[Entry]:
-    """That the file holds its corpus, where it does."""
-    from charrnn.counts.ngrams import packed_size
-
-    counted = model.trained.counted
-    if counted is None:
-        return []
-    whole = model.corpus.characters + model.corpus.examples
-    part = "" if len(counted) >= whole else f", {len(counted) / whole:.0%} of it"
-    size = bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
-    return [("counts", f"the file holds the text that it learned from{part}, to count: {size}")]
-
-
-def settings_in_words(model: Model) -> str:
-    """How it learns, as it would be typed."""
-    from charrnn.plan import FOREVER
-
-    shown = []
-    for name, value in asdict(model.config).items():
-        option = option_for(name)
-        says_nothing = value is None or (not value and value == settings_of(Fitted)[name].default)
-        if name in ("hidden", "layers", "workers") or says_nothing:
-            continue
-        if name == "epochs" and value >= FOREVER:
-            continue
-        shown.append(option if value is True else f"{option}{TOGETHER}{value}")
-    return " ".join(shown)
-
-
-def best_in_words(model: Model) -> list[Entry]:
-    """The best check-up, beside what counting comes to."""
-    from charrnn.display.figures import best_of
-    from charrnn.training.loop import most_looked_at
-
-    best, baselines = best_of_run(model), model.corpus.baselines
-    if best is None:
-        return []
-    step, networks = step_of_best(model), model.config.members
-    rows = [("best", of_held_out(best.nats_per_character, step, networks))]
-    held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
-    if held_out > most_looked_at(model.config):
-        rows.append(("", "of the part that check-ups look at; of all of it: charrnn eval"))
-    if baselines:
-        name = best_of(baselines)
-        rows.append(("", f"{name}, the best by counting: {of_bits(baselines[name])}"))
-    return rows
-
-
-def best_of_run(model: Model) -> Mean | None:
-    """The best held-out loss, if anything was held out."""
-    from charrnn.scoring.score import Mean
-
-    best = model.trained.best
-    return Mean(best[1], 1) if best is not None and model.corpus.held_out_characters else None
-
-
-def step_of_best(model: Model) -> int | None:
-    """When that was."""
-    return None if model.trained.best is None else model.trained.best[0]
-
-
-def described(path: Path, model: Model, resume: Resume) -> dict[str, Any]:
-    """All of it for programs."""
-    from charrnn.cli.train.summary import corpus_json, in_order, settings_json
-
-    trained, vocabulary = model.trained, model.vocabulary
-    longest = trained.longest.run
-    return {
-        "model": str(path),
-        "bytes": path.stat().st_size,
-        "parameters": model.config.members * model.parameters.flat.size,
-        "hidden": model.config.hidden,
-        "layers": model.config.layers,
-        "symbols": vocabulary.symbols,
-        "vocabulary": list(vocabulary.characters),
-        "novelty": vocabulary.novelty,
-        "settings": settings_json(model.config),
-        "corpus": corpus_json(model.corpus, vocabulary.symbols),
-        "holds_corpus": model.trained.counted is not None,
-        "steps": longest["step"],
-        "epochs": longest["epoch"],
-        "characters_seen": longest["characters"],
-        "best": best_described(model),
-        "baselines": in_order(model.corpus.baselines),
-        "history": trained.longest.history,
-        "resume": asdict(resume),
-    }
-
-
-def best_described(model: Model) -> dict[str, Any] | None:
-    """The best check-up for programs."""
-    best = best_of_run(model)
-    if best is None:
-        return None
-    figures = {**best.per_character(), "perplexity": best.perplexity}
-    return {"step": step_of_best(model), **figures}
+    return f"; finished after {reached}: use a larger --{ended}"
 
 
 def characters_in_words(characters: str) -> str:
-    """The characters, which come in code-point order, in a line."""
+    """Return a vocabulary, in code-point order, as a line of characters and ranges."""
     entries: list[str] = []
     left = len(characters)
     for first, last, size in ranges(characters):
-        if len(entries) == LONGEST:
+        if len(entries) == MOST_ENTRIES:
             return f"{'  '.join(entries)}  and {left:,} more"
         entries.append(named(first) if size == 1 else f"{named(first)}-{named(last)}")
         left -= size
@@ -284,32 +272,32 @@ def characters_in_words(characters: str) -> str:
 
 
 def ranges(characters: str) -> Iterator[tuple[str, str, int]]:
-    """First, last, and how many: single ones, and at least IN_A_ROW letters or digits in a row."""
+    """Yield first, last and size of ranges of letters or digits, and of single characters."""
     start = 0
     while start < len(characters):
         stop = start + 1
         while stop < len(characters) and _follow(characters[stop - 1], characters[stop]):
             stop += 1
-        if stop - start < IN_A_ROW:
+        if stop - start < SHORTEST_RANGE:
             stop = start + 1
         yield characters[start], characters[stop - 1], stop - start
         start = stop
 
 
-def _follow(one: str, other: str) -> bool:
-    """Whether they are neighbours of one kind, so that everybody knows what is between."""
-    kinds = unicodedata.category(one), unicodedata.category(other)
-    return ord(other) == ord(one) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
+def _follow(first: str, second: str) -> bool:
+    """Return True if these are neighbouring letters of one case, or neighbouring digits."""
+    kinds = unicodedata.category(first), unicodedata.category(second)
+    return ord(second) == ord(first) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
 
 
 def named(character: str) -> str:
-    """The character if it can be seen by itself, or what it is called."""
+    """Return the character if it is visible, else its name."""
     kind = unicodedata.category(character)
     if character in NAMES:
         return NAMES[character]
     if kind[0] in "LNPS":
         return character
     if kind[0] == "M":
-        return f"\u25cc{character}"  # on a circle, where a letter would stand
+        return f"\u25cc{character}"  # on a dotted circle in place of a letter
     name = unicodedata.name(character, "").lower().replace(" ", "-")
     return name or f"U+{ord(character):04X}"

@@ -1,4 +1,6 @@
-"""``charrnn reach``: how far back through time the gradient of a trained network reaches.
+"""``charrnn reach``: measure how far gradients reach back, for one or several models.
+
+People get a table with a column for each model, a picture of the norms, and advice:
 
 1e-1 |***
      |   ****
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +24,7 @@ from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
 from charrnn.cli.options import TEXT_OR_HELD_OUT, CommandOptions, flag, group, like, needs
 from charrnn.cli.terminal.curve import Canvas, Line
+from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import Column, Table, entries
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -35,19 +38,19 @@ if TYPE_CHECKING:
     from charrnn.vocabulary import Ids
 
 HELP = """
-Show how far the gradient reaches back.
+Measure how far back in time gradients reach.
 
-The loss at a step depends on the state k steps before: less and less, if gradients vanish, and
-more and more, if they explode. Shown are the mean norm of that gradient against k, by what it
-is multiplied with each step, and beside it the spectral radius of the recurrent weights; what
---bptt cuts off; and how well the gradient that is left points where the whole one does, its
-cosine, for horizons of 1, 2, 4, ... steps, up to 200 or to the beginning of the example. Of
-several networks (train --members), it is the first.
+The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
+shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
+k, its decay per step and the spectral radius of the recurrent weights. It also shows the part
+that --bptt cuts off. The cosine compares the truncated gradient with the whole one, for horizons
+of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks (train --members),
+the first is used.
 
-With --json there is an object a line for each model.
+With --json there is one object a line for each model.
 """
 EXAMPLES = """
-# is --bptt as long as it has to be?
+# is --bptt long enough?
 charrnn reach
 
 # does an LSTM reach further?
@@ -59,33 +62,35 @@ charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
 charrnn reach --json | jq -r '.norms[]'
 """
 
-FIRST: Final = 22  # columns of the names of the rows
-COLUMN: Final = 16  # and of the figures of a model
+LABELS: Final = 22  # columns of the row labels
+COLUMN: Final = 16  # columns of the figures of a model
 HEIGHT: Final = 8  # lines of the picture
-LABEL: Final = 7  # columns before it
-LEAST: Final = 1e-12  # norms below that are all the same to the eye
+AXIS: Final = 7  # columns left of the picture
+LEAST: Final = 1e-12  # smaller norms are drawn as this one
 STYLES: Final = ((GREEN, "*", 0), (YELLOW, ".", 1), (BLUE, "o", 2), (RED, "+", 3))
-RIGHT: Final = 0.99  # a cosine that is as good as 1
-LONG: Final = 2  # times as long as it needs to be
+GOOD_COSINE: Final = 0.99  # the truncated gradient points where the whole one does
+MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn reach."""
+    """The options of ``charrnn reach``."""
 
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
-        "What to read: files, or - for standard input, which is read as well where it is a pipe or"
-        " a file and no TEXT is named. Else it is what was held out in training.",
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+        " the held-out part of the training corpus.",
     )
-    held_out: bool = flag("Read what was held out in training, whatever is piped.", panel=CORPUS)
+    held_out: bool = flag(
+        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
+    )
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     models: tuple[Path, ...] = options.models()
-    plot: Path | None = options.plot("Draw the norms into this file as well.")
-    force: bool = flag("Replace the file of --plot if it is there.")
+    plot: Path | None = options.plot("Plot the norms into this file.")
+    force: bool = flag("Replace the file of --plot if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
@@ -98,18 +103,17 @@ class Options(CommandOptions):
             )
 
 
-class Found(NamedTuple):
-    """What is known of a model."""
+class Measured(NamedTuple):
+    """The reach of one model, with its report."""
 
     model: str
-    network: str
-    horizon: int  # that it was trained with
     reach: Reach
+    report: Report
     advice: str
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Read the text, follow the gradients back and show how far they reach."""
+    """Measure all models, draw the figure and show the results."""
     from charrnn.cli.files import FigureFile, Reads, names_of
     from charrnn.display.figures import plot_reach
 
@@ -118,20 +122,20 @@ def run(options: Options, _threads: int, console: Console) -> None:
     console.note_if_waiting(options.sources)
     if file is not None:
         file.check(*options.sources, *(os.path.join(os.curdir, path) for path in options.models))
-    found = [find(path, reads, console) for path in options.models]
+    models = [measure(path, reads, console) for path in options.models]
     if file is not None:
-        reaches = [one.reach for one in found]
+        reaches = [one.reach for one in models]
         named = dict(zip(names_of(options.models), reaches, strict=True))
         file.write(partial(plot_reach, named), console)
     if not options.as_json:
-        console.out.write_lines(report(found, console.out))
+        console.out.write_lines(in_words(models, console.out))
         return
-    for one in found:
-        console.json("reach", described(one))
+    for one in models:
+        one.report.show("reach", console, as_json=True)
 
 
-def find(path: Path, reads: Reads, console: Console) -> Found:
-    """How far the gradients of that model reach."""
+def measure(path: Path, reads: Reads, console: Console) -> Measured:
+    """Return how far the gradients of this model reach on the text."""
     from charrnn.analysis.reach import reach_of
     from charrnn.cli.files import note_if_several
     from charrnn.runs import load
@@ -140,16 +144,32 @@ def find(path: Path, reads: Reads, console: Console) -> Found:
     note_if_several(model, console)
     ids = ids_of(model, reads)
     if not len(ids):
-        raise CorpusError("there is no example in what was read", "Name a text that is not empty.")
-    horizon = model.config.bptt
-    reach = reach_of(model.language_model, ids, (horizon,))
+        raise CorpusError("the text has no examples", "Name a text that is not empty.")
+    bptt = model.config.bptt
+    reach = reach_of(model.language_model, ids, (bptt,))
     size = model.parameters.architecture
     network = f"{size.layers} x {size.hidden} {size.cell_name}"
-    return Found(str(path), network, horizon, reach, advice(reach, horizon))
+    advised, cut_off = advice(reach, bptt), reach.cut_off_share(bptt)
+    decay, radius = reach.decay_per_step, reach.spectral_radius
+    report = Report(
+        [
+            Fact("model", str(path)),
+            Fact(label="network", text=network),
+            Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
+            Fact("norms", reach.norms),
+            Fact("losses", reach.losses),
+            Fact("decay_per_step", decay, "decay per step", shown(decay)),
+            Fact("spectral_radius", radius, "spectral radius of W", shown(radius)),
+            Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
+            Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
+            Fact("advice", advised),
+        ]
+    )
+    return Measured(str(path), reach, report, advised)
 
 
 def ids_of(model: Model, reads: Reads) -> Ids:
-    """The text in symbols."""
+    """Return the text as symbols."""
     import numpy as np
 
     from charrnn.cli.files import codes_for
@@ -164,138 +184,116 @@ def ids_of(model: Model, reads: Reads) -> Ids:
     return np.concatenate(blocks)
 
 
-def advice(reach: Reach, horizon: int) -> str:
-    """What to do about the horizon. A window of so many steps carries a loss half as far back, in
-    the mean, for some losses come early in it.
+def advice(reach: Reach, bptt: int) -> str:
+    """Return what to do about --bptt.
+
+    On average a window of N steps carries a loss only N/2 steps back, so the advised value is
+    twice the horizon that is needed.
     """
-    needed = min(steps for steps, cosine in reach.cosine.items() if cosine >= RIGHT)
-    wanted = min(2 * needed, max(reach.cosine))
+    needed = min(steps for steps, cosine in reach.cosine.items() if cosine >= GOOD_COSINE)
+    advised = min(2 * needed, max(reach.cosine))
     if reach.explodes:
         return (
-            "gradients do not shrink on their way back, so that any --bptt cuts through them: keep"
-            " --clip, or try --cell gru"
+            "gradients do not shrink on their way back, so every --bptt cuts off a large part:"
+            " keep --clip, or try --cell gru"
         )
-    why = f"{needed} {'step is' if needed == 1 else 'steps are'} enough for a cosine of {RIGHT}"
-    if horizon < needed:
-        return f"try --bptt {wanted}: {why}, and {horizon} have {reach.cosine[horizon]:.2f}"
-    if horizon > LONG * wanted:
-        return f"--bptt {wanted} would do: {why}"
-    return f"--bptt {horizon} is long enough: {why}"
+    steps = "1 step is" if needed == 1 else f"{needed} steps are"
+    why = f"{steps} enough for a cosine of {GOOD_COSINE}"
+    if bptt < needed:
+        return f"try --bptt {advised}: {why}, and {bptt} reach {reach.cosine[bptt]:.2f}"
+    if bptt > MUCH_LONGER * advised:
+        return f"--bptt {advised} would be enough: {why}"
+    return f"--bptt {bptt} is long enough: {why}"
 
 
-def described(found: Found) -> dict[str, Any]:
-    """All of it for programs."""
-    reach = found.reach
-    return {
-        "model": found.model,
-        "horizon": found.horizon,
-        "norms": reach.norms,
-        "losses": reach.losses,
-        "decay_per_step": reach.decay_per_step,
-        "spectral_radius": reach.spectral_radius,
-        "cut_off_share": reach.cut_off_share(found.horizon),
-        "cosine": {str(steps): cosine for steps, cosine in reach.cosine.items()},
-        "advice": found.advice,
-    }
-
-
-def report(found: Sequence[Found], output: Output) -> Iterator[Visible]:
-    """The tables, as many models in each as fit, the picture and the advice."""
-    names = short_names([one.model for one in found])
+def in_words(models: Sequence[Measured], output: Output) -> Iterator[Visible]:
+    """Yield the tables, with as many models in each as fit, the picture and the advice."""
+    names = short_names([one.model for one in models])
     column = max(COLUMN, 2 + max(map(len, names)))
-    together = max(1, (output.width - FIRST) // column)
-    for first in range(0, len(found), together):
-        some = slice(first, first + together)
-        yield from table_of(found[some], names[some], column, output)
-    yield from picture(found, names, output)
-    many = len(found) > 1
-    for name, one in zip(names, found, strict=True):
-        yield from entries([("advice", f"{name}: {one.advice}" if many else one.advice)], output)
+    beside = max(1, (output.width - LABELS) // column)
+    for first in range(0, len(models), beside):
+        some = slice(first, first + beside)
+        yield from table_of(models[some], names[some], column, output)
+    yield from picture(models, names, output)
+    for name, one in zip(names, models, strict=True):
+        text = f"{name}: {one.advice}" if len(models) > 1 else one.advice
+        yield from entries([("advice", text)], output)
 
 
 def table_of(
-    found: Sequence[Found], names: Sequence[str], column: int, output: Output
+    models: Sequence[Measured], names: Sequence[str], width: int, output: Output
 ) -> Iterator[Visible]:
-    """A column of figures for each of these models."""
-    columns = [Column(name, column) for name in names]
-    table = Table([Column("", FIRST, is_left=True), *columns], output.width, output)
+    """Yield a table with a column for each of these models."""
+    columns = [Column(name, width) for name in names]
+    table = Table([Column("", LABELS, is_left=True), *columns], output.width, output)
+    reaches = [one.reach for one in models]
+    norms = [dict(enumerate(reach.norms)) for reach in reaches]
+
+    def row(label: str, cells: Sequence[str]) -> Visible:
+        return table.row({"": label, **dict(zip(names, cells, strict=True))})
+
+    def rows(title: str, first: int, values: Sequence[Mapping[int, float]]) -> Iterator[Visible]:
+        yield Visible("")
+        yield output.paint(Visible(title), CYAN)
+        for steps in doubling(max(map(max, values)), first):
+            yield row(f"{steps:>5}", [shown(of[steps]) if steps in of else "" for of in values])
+
     yield table.head()
-    for name, cells in rows(found):
-        if cells is None:
-            yield Visible("")
-            yield output.paint(Visible(name), CYAN)
-        else:
-            yield table.row({"": name, **dict(zip(names, cells, strict=True))})
+    for facts in zip(*(one.report for one in models), strict=True):
+        if facts[0].text:
+            yield row(facts[0].label, [fact.text for fact in facts])
+    yield from rows("norm, steps back", 0, norms)
+    yield from rows("cosine, horizon", 1, [reach.cosine for reach in reaches])
     yield Visible("")
 
 
-def rows(found: Sequence[Found]) -> Iterator[tuple[str, list[str] | None]]:
-    """The rows of the table, a cell for each model; None for a heading."""
-    reaches = [one.reach for one in found]
-    yield "network", [one.network for one in found]
-    yield "decay per step", [shown(reach.decay_per_step) for reach in reaches]
-    yield "spectral radius of W", [shown(reach.spectral_radius) for reach in reaches]
-    yield "horizon: --bptt", [str(one.horizon) for one in found]
-    yield "cut off by it", [f"{one.reach.cut_off_share(one.horizon):.1%}" for one in found]
-    yield "norm, steps back", None
-    for back in doubling(max(len(reach.norms) for reach in reaches) - 1, 0):
-        yield f"{back:>5}", [at(dict(enumerate(reach.norms)), back) for reach in reaches]
-    yield "cosine, horizon", None
-    for steps in doubling(max(max(reach.cosine) for reach in reaches), 1):
-        yield f"{steps:>5}", [at(reach.cosine, steps) for reach in reaches]
-
-
 def doubling(last: int, first: int) -> list[int]:
-    """first, 1, 2, 4, ... and the last."""
+    """Return first, 1, 2, 4, ... and last."""
     powers = [1 << power for power in range(last.bit_length())]
     return sorted({first, *powers, last})
 
 
-def at(values: dict[int, float], place: int) -> str:
-    """The value there; where there is none, nothing."""
-    return shown(values[place]) if place in values else ""
-
-
 def shown(value: float | None) -> str:
-    """Three figures, of a number of any size."""
+    """Return a number of any size with three digits; "-" for none."""
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
 
 
 def short_names(models: Sequence[str]) -> list[str]:
-    """The ends of the names, each another."""
+    """Return the ends of the names, all different."""
     names: list[str] = []
     for model in models:
         whole = visible_line(model)
-        name = str(whole) if len(whole) <= FIRST else f"..{whole[2 - FIRST :]}"
+        name = str(whole) if len(whole) <= LABELS else f"..{whole[2 - LABELS :]}"
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names
 
 
-def picture(found: Sequence[Found], names: Sequence[str], output: Output) -> Iterator[Visible]:
-    """The norms against the steps back, in powers of ten; nothing where there are not two."""
-    wide, plain = output.width - LABEL - 2, output.is_plain
-    far = max(len(one.reach.norms) for one in found) - 1
-    norms = [norm for one in found for norm in one.reach.norms if norm > LEAST]
-    if far < 2 or wide < 10 or not norms:
+def picture(models: Sequence[Measured], names: Sequence[str], output: Output) -> Iterator[Visible]:
+    """Yield a plot of the norms, in powers of ten, against the steps back."""
+    wide, plain = output.width - AXIS - 2, output.is_plain
+    farthest = max(len(one.reach.norms) for one in models) - 1
+    norms = [norm for one in models for norm in one.reach.norms if norm > LEAST]
+    if farthest < 2 or wide < 10 or not norms:
         return
     high, low = math.ceil(math.log10(max(norms))), math.floor(math.log10(min(norms)))
     low = min(low, high - 1)
     canvas = Canvas(wide, HEIGHT, plain=plain)
     legend = []
-    for number, (name, one) in enumerate(zip(names, found, strict=True)):
+    for number, (name, one) in enumerate(zip(names, models, strict=True)):
         line = Line(name, *STYLES[number % len(STYLES)])
         logs = [math.log10(max(norm, LEAST)) for norm in one.reach.norms]
-        canvas.draw([(k / far, (high - log) / (high - low)) for k, log in enumerate(logs)], line)
+        points = [(k / farthest, (high - log) / (high - low)) for k, log in enumerate(logs)]
+        canvas.draw(points, line)
         sample = Visible(line.mark * 2 if plain else "⠤⠤" if not line.dash else "⠄⠄")
         legend.append(f"{output.paint(sample, line.style)} {name}")
     bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
     labels = {0: f"1e{high}", HEIGHT - 1: f"1e{low}"}
     yield output.paint(Visible("norm"), BOLD)
     for row, line_of_dots in enumerate(canvas.lines(output.paint)):
-        yield Visible(f"{labels.get(row, ''):>{LABEL - 1}} {bar}{line_of_dots}")
-    yield Visible(" " * LABEL + corner + floor * wide)
-    yield Visible(f"{'':{LABEL}} 0{f'{far} steps back':>{wide - 1}}")
-    if len(found) > 1:
+        yield Visible(f"{labels.get(row, ''):>{AXIS - 1}} {bar}{line_of_dots}")
+    yield Visible(" " * AXIS + corner + floor * wide)
+    yield Visible(f"{'':{AXIS}} 0{f'{farthest} steps back':>{wide - 1}}")
+    if len(models) > 1:
         for entry in legend:
-            yield Visible(" " * (LABEL + 1) + entry)
+            yield Visible(" " * (AXIS + 1) + entry)
     yield Visible("")

@@ -27,10 +27,10 @@ from typing import Final, Protocol
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, text_of
 from charrnn.counts.baselines import Baseline, baselines
 from charrnn.network.threads import Threads
-from charrnn.scoring.pieces import Piece, text_of
+from charrnn.scoring.pieces import Piece
 from charrnn.scoring.texts import codes_of_ids
 from charrnn.vocabulary import UNKNOWN, Codes, Ids
 

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn import text
-from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.scoring.pieces import Piece, text_of
+from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
+from charrnn.scoring.pieces import Piece
 from charrnn.scoring.score import Mean
 from charrnn.text import STEERING
 from charrnn.vocabulary import Codes, codes_of

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, NEWLINE, LineNumbers
+from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import Score, sum_of_units, sums_of_units, tallies, tally
@@ -106,21 +106,6 @@ def pieces(
         yield Piece(codes, ids, *reader.read(ids), dict(reader.parts))
 
 
-def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
-    """The same, cut only where an example ends."""
-    begun: list[Codes] = []
-    for codes in blocks:
-        ends = np.flatnonzero(codes == END_CODE)
-        after = int(ends[-1]) + 1 if len(ends) else 0
-        if after:
-            yield np.concatenate([*begun, codes[:after]])
-            begun = []
-        begun.append(codes[after:])
-    rest = np.concatenate([np.empty(0, np.uint32), *begun])
-    if len(rest):
-        yield rest
-
-
 def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
     waiting: list[Codes] = []
     size = 0
@@ -173,12 +158,6 @@ class Rows:
         """The characters of one of them."""
         stop = int(self.stops[i])
         return self.spelt[stop - int(self.characters[i]) : stop]
-
-
-def text_of(codes: Codes) -> str:
-    """The text of code points; an END looks like a newline."""
-    spelt = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4")
-    return spelt.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 class Gatherer:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.files import path_of, place_of, reached_from, seen_from
+from charrnn.corpus.files import absolute_place, path_of, place_of, relative_place
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -119,10 +119,10 @@ class Folder:
 
     def write_options(self, options: Options) -> None:
         """Write what is to be done."""
-        way = [seen_from(self.path / OPTIONS, place) for place in options.places]
+        way = [relative_place(self.path / OPTIONS, place) for place in options.places]
         start = None
         if options.start_from is not None:
-            start = seen_from(self.path / OPTIONS, place_of(options.start_from))
+            start = relative_place(self.path / OPTIONS, place_of(options.start_from))
         whole = {
             "schema": SCHEMA,
             **{name: value for name, value in asdict(options).items() if name != "grid"},
@@ -153,11 +153,11 @@ class Folder:
                 grid,
                 sources,
                 valid,
-                tuple(reached_from(path, way) for way in ways),
+                tuple(absolute_place(path, way) for way in ways),
                 dict(whole["learning"]),
                 dict(whole["reading"]),
                 dict(whole["cutting"]),
-                None if start is None else reached_from(path, start),
+                None if start is None else absolute_place(path, start),
                 str(whole["fingerprint"]),
             )
         except FileNotFoundError:

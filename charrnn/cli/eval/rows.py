@@ -22,11 +22,11 @@ import numpy as np
 from charrnn.cli.console import ABOVE, CYAN, DIM, Console
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, text_of
 from charrnn.corpus.segmentation import NEWLINE as NEWLINE_CODE
 from charrnn.scoring import heat_map as surprisal_bands
 from charrnn.scoring.heat_map import BITS
-from charrnn.scoring.pieces import Gatherer, Origins, Piece, text_of
+from charrnn.scoring.pieces import Gatherer, Origins, Piece
 from charrnn.scoring.ranking import Batch, Ranking, Row
 from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
 

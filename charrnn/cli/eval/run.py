@@ -204,7 +204,7 @@ def run(options: Options, threads: int, console: Console) -> None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            write_page(options.html, page(text.name, stream, summaries[0].sums, gap))
+            write_page(options.html, page(text.name, stream, summaries[0].page_figures, gap))
     for listener in chain.from_iterable(everybody):
         listener.finish()
     if options.baselines and corpus is not None:

@@ -23,15 +23,17 @@ from charrnn.cli.files import FigureFile
 from charrnn.cli.options import cluster_for
 from charrnn.cli.sample.options import Options
 from charrnn.cli.sample.output import Frame, Samples, style_for
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
+from charrnn.corpus.text_set import TextSet, hash_of
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.constraints import Known, Wishes, mark_of, redrawn
+from charrnn.sampling.constraints import Wishes, redrawn
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
 from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, together
 from charrnn.scoring.texts import check_there, codes_in
+from charrnn.settings.corpus import Reading
 from charrnn.text import Visible, encodable
 from charrnn.vocabulary import Vocabulary
 
@@ -112,7 +114,7 @@ class Wanted:
     options: Options
     wishes: Wishes
     before: tuple[str, float]  # what is shown of the prime, and what it cost
-    said: set[int] = field(default_factory=set)  # at whatever temperature
+    said: TextSet = field(default_factory=TextSet)  # at whatever temperature
 
     def samples(self, sampler: Sampler) -> Iterator[Sample]:
         """Those that are wanted, as many as were found."""
@@ -142,7 +144,7 @@ def wanted(
     known = None
     if options.novel:
         codes = codes_in(options.novel, model.corpus.config.examples, reading)
-        known = Known(codes, ignoring_case=options.ignore_case)
+        known = TextSet(codes, ignoring_case=options.ignore_case)
     return Wanted(options, Wishes(prime, known, options.shortest, options.longest), before)
 
 
@@ -163,11 +165,11 @@ class Copies:
 
     def __init__(self, model: Model) -> None:
         self._corpus = model.corpus
-        self._marks: list[int] = []
+        self._hashes: list[int] = []
 
     def add(self, text: str) -> None:
         """One more sample, its prime included."""
-        self._marks.append(mark_of(text))
+        self._hashes.append(hash_of(text))
 
     def tell(self, console: Console) -> None:
         """Say how many stand there. Of a single one it is said only if it does."""
@@ -175,8 +177,8 @@ class Copies:
             corpus = self._corpus
             files = corpus.source_files
             kinds = corpus.config.kinds(len(files))
-            known = Known(codes_in(files, kinds, corpus.config.reading))
-            copies, drawn = sum(map(known.has_mark, self._marks)), len(self._marks)
+            known = TextSet(codes_in(files, kinds, corpus.config.reading))
+            copies, drawn = sum(map(known.has_hash, self._hashes)), len(self._hashes)
             if drawn > 1:
                 console.note(f"word for word in the corpus: {copies:,} of {drawn:,} samples")
             elif copies:
