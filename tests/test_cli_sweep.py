@@ -276,7 +276,7 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--try", "lr"], "--try lr has no values", "NAME=VALUE,VALUE"),
         (["--try", "lr=1,1.0"], "--try lr: 1.0 is repeated", "Leave one of them out."),
         (["--try", "lr=1", "--try", "lr=2"], "--lr is tried twice", "in one --try"),
-        (["--try", "lr=1,2", "--lr", "3"], "--lr is tried, and given", "Leave one of them out."),
+        (["--try", "lr=1,2", "--lr", "3"], "--lr is tried and also has", "Leave one of them out."),
         (["--try", "seed=1,2"], "--try seed: seeds have their own", "--seeds 0-4"),
         (["--try", "threads=1,2"], "--try threads: each run has one", "--threads"),
         (["--try", "holdout=0.1,0.2"], "--try holdout: runs on different texts", "--holdout VALUE"),
@@ -296,7 +296,7 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
             "cell=output,layers=2: --layers 2 does not go with outputs",
             "Let it be 1",
         ),
-        ([], "nothing is tried", "--seeds 0-4"),
+        ([], "--try NAME=VALUE,VALUE is missing", "--seeds 0-4"),
     ],
 )
 def test_what_is_wrong_is_told_before_the_first_run_begins(
@@ -308,7 +308,9 @@ def test_what_is_wrong_is_told_before_the_first_run_begins(
 
 def test_without_a_corpus_or_a_folder_it_says_so(program: Program) -> None:
     program.refuses("sweep", "--seeds", "0", "-o", "x", what="CORPUS", hint="Name a file", status=2)
-    program.refuses("sweep", "names.txt", "--seeds", "0", what="-o is missing", hint="-o", status=2)
+    program.refuses(
+        "sweep", "names.txt", "--seeds", "0", what="--output FOLDER is missing", hint="-o", status=2
+    )
     program.refuses(
         "sweep", "--resume", "-o", "x", what="x holds no sweep to resume", hint="Begin one"
     )
