@@ -137,7 +137,7 @@ class Options(CorpusOptions):
         named = [*self.sources, *self.valid]
         if any(would_replace(self.model, source) for source in named):
             raise SettingError(
-                f"the model would replace the corpus file {self.model}",
+                f"the model would replace the text {self.model}",
                 "Name another file with -m.",
             )
         self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
