@@ -76,7 +76,7 @@ def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     check_there(facts)
     names = ", ".join(facts.sources + facts.valid)
     try:
-        found = corpus.load(facts.source_files, facts.config, facts.valid_files)
+        found = corpus.read_files(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
     if found.fingerprint != facts.fingerprint:

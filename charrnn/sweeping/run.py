@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, read_files
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -112,7 +112,7 @@ class Splits:
         if m.texts is not None:
             corpus = from_texts(m.texts, cutting)
         else:
-            corpus = load(m.files, cutting, m.valid_files)
+            corpus = read_files(m.files, cutting, m.valid_files)
             corpus = replace(corpus, sources=m.names, valid=m.valid_names)
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
             raise CorpusError(
@@ -230,7 +230,7 @@ def _train(
         raise
     saver.save()
     scores = scores_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
-    best = run.state.best
+    best = run.states[0].best
     parts = {name: s.overall.per_character() for name, s in scores.items() if name != "alone"}
     yield Ended(
         Result(

@@ -243,7 +243,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except ModelFileError as error:
         hint = "Name with --from a file that charrnn train wrote."
         raise ModelFileError(error.what, hint, "start from") from error
-    if trained.others_learned:
+    if len(trained.networks) > 1:
         console.note(f"{path} has several networks; training starts from the first")
     if trained.counted is not None:
         console.note(f"the counts of {path} are not used; add --counts to store new ones")
