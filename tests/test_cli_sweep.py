@@ -274,7 +274,7 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--try", "clock=maybe"], "--try clock: 'maybe' is not yes or no", "--help"),
         (["--try", "lr="], "--try lr: '' is not a number", "--help"),
         (["--try", "lr"], "--try lr has no values", "NAME=VALUE,VALUE"),
-        (["--try", "lr=1,1.0"], "--try lr: 1.0 is repeated", "Leave one of them out."),
+        (["--try", "lr=1,1.0"], "--lr 1 is repeated", "Leave one out."),
         (["--try", "lr=1", "--try", "lr=2"], "--lr is tried twice", "in one --try"),
         (["--try", "lr=1,2", "--lr", "3"], "--lr is tried and also has", "Leave one of them out."),
         (["--try", "seed=1,2"], "--try seed: seeds have their own", "--seeds 0-4"),

@@ -97,7 +97,9 @@ def check_different(name: str, values: tuple[Any, ...]) -> None:
         raise SettingError(f"{name} has no value to try", "Give one or more.")
     for place, value in enumerate(values):
         if value in values[:place]:
-            raise SettingError(f"{name} {value_in_words(value)} is repeated", "Leave one out.")
+            raise SettingError(
+                f"{name} {value_in_words(value)} is repeated", "Leave one out.", name
+            )
 
 
 def name_of(settings: Mapping[str, Any]) -> str:

@@ -52,18 +52,18 @@ OF_SIZE = (  # settings that decide how long a step takes
 
 @dataclass(frozen=True)
 class Material:
-    """The files or texts of a sweep, how they are named and read, and the model to start from."""
+    """The corpus of a sweep, how it is read, and the model to start from."""
 
-    files: tuple[str, ...] = ()  # to read here and now
-    valid_files: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()  # as the user knows them
-    valid_names: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()  # the absolute paths of both
-    texts: tuple[str, ...] | None = None
+    sources: tuple[str, ...] = ()  # as the user named them
+    valid: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()  # absolute paths of both, "" for those without one
     reading: dict[str, Any] = field(default_factory=dict)
     cutting: dict[str, Any] = field(default_factory=dict)
     start_from: str | None = None  # a model file
     fingerprint: str = ""  # of the corpus, once it was read
+    files: tuple[str, ...] = ()  # of the sources, to read here and now
+    valid_files: tuple[str, ...] = ()
+    texts: tuple[str, ...] | None = None  # from Python, in place of files
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Material:
@@ -113,10 +113,10 @@ class Splits:
             corpus = from_texts(m.texts, cutting)
         else:
             corpus = read_files(m.files, cutting, m.valid_files)
-            corpus = replace(corpus, sources=m.names, valid=m.valid_names)
+            corpus = replace(corpus, sources=m.sources, valid=m.valid)
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
             raise CorpusError(
-                f"{', '.join(m.names) or 'the corpus'} has changed since the sweep began",
+                f"{', '.join(m.sources) or 'the corpus'} has changed since the sweep began",
                 "Give it the same text again, or begin a sweep in another folder.",
             )
         if not len(corpus.held_out):

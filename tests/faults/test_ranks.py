@@ -114,7 +114,7 @@ def test_48_a_signal_to_mpiexec_is_said_once_saved_and_told_how_to_go_on(
     ("what_it_does", "said"),
     [
         ("1 / 0", "ZeroDivisionError"),
-        ("__import__('sys').exit(3)", "rank 1: it ended with status 3"),
+        ("__import__('sys').exit(3)", "rank 1: ended with status 3"),
         ("__import__('os')._exit(3)", ""),
         ("open('nowhere')", "rank 1: nowhere: No such file or directory"),
     ],

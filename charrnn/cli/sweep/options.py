@@ -59,12 +59,6 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
                 "Write all of its values in one --try, separated by commas.",
             )
         tried[name] = tuple(value_of(option, setting, value) for value in values.split(","))
-        for place, value in enumerate(tried[name]):
-            if value in tried[name][:place]:
-                raise SettingError(
-                    f"--try {option.lstrip('-')}: {values.split(',')[place]} is repeated",
-                    "Leave one of them out.",
-                )
     return tried
 
 
