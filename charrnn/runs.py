@@ -38,7 +38,7 @@ from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fitted, paced
-from charrnn.scoring.baselines import by_counting
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
@@ -160,7 +160,7 @@ def begin(
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:
     """Yield the baselines of a corpus as they are computed, and add each to the record."""
-    for baseline in by_counting(corpus, corpus.held_out.ids):
+    for baseline in counting_baselines(corpus, corpus.held_out.ids):
         record.baselines[baseline.name] = baseline.nats_per_character
         yield baseline
 

@@ -45,7 +45,7 @@ def test_39_a_folder_that_vanishes_is_told_truly_also_with_quiet(program: Progra
         ended = child.end()
     assert ended.status == 1
     assert "there is no folder" in ended.err
-    assert "; training goes on\n" in ended.err
+    assert "; training continues\n" in ended.err
     assert ended.err.endswith(" but no longer exists.\n")
     assert " holds the run " not in ended.err
 

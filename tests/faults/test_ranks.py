@@ -225,6 +225,6 @@ def test_49_an_mpiexec_of_another_mpi_is_noticed(lines: Program) -> None:
         *RUN,
         child=True,
         env=started,
-        what="mpiexec has started 2 processes, and mpi4py knows of one",
+        what="mpiexec has started 2 processes, but mpi4py sees only one",
         hint="the mpiexec of the MPI that mpi4py loads",
     )
