@@ -23,7 +23,7 @@ from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
-NAME_A_TEXT: Final = "Name a text"
+NAME_A_TEXT: Final = "Name a text to read."
 
 
 class Facts(Protocol):
@@ -78,18 +78,16 @@ def rebuilt(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     try:
         found = corpus.load(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
-        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
+        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if found.fingerprint != facts.fingerprint:
         raise CorpusError(
             f"the corpus has changed since the model was trained: {names}",
             f"Bring the old one back. {NAME_A_TEXT}",
-            "text",
         )
     if found.vocabulary != vocabulary:  # by other lots, something else is held out
         raise CorpusError(
             "the corpus is no longer cut as it was when the model was trained",
             f"Use the NumPy that it was trained with. {NAME_A_TEXT}",
-            "text",
         )
     return found
 
@@ -98,17 +96,14 @@ def check_there(facts: Facts) -> None:
     """Raise CorpusError where the files of a corpus are not where they were."""
     sources = facts.sources + facts.valid
     if not sources:
-        raise CorpusError("the model was trained on texts that no file holds", NAME_A_TEXT, "text")
+        raise CorpusError("the model was trained on texts that no file holds", NAME_A_TEXT)
     if "-" in sources:
-        raise CorpusError(
-            "the model was trained on standard input, which is gone", NAME_A_TEXT, "text"
-        )
+        raise CorpusError("the model was trained on standard input, which is gone", NAME_A_TEXT)
     for source, file in zip(sources, facts.source_files + facts.valid_files, strict=True):
         if not os.path.exists(path_of(file)):
             raise CorpusError(
                 f"the corpus has moved: {source} is not there",
                 f"Bring it back to where it was, or beside the model file. {NAME_A_TEXT}",
-                "text",
             )
 
 
@@ -116,7 +111,7 @@ def held_out_codes(found: Corpus, facts: Facts) -> Iterator[Codes]:
     """The code points of what was held out, also of characters that training has never seen."""
     ids = found.held_out.ids
     if not len(ids):
-        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT, "text")
+        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
         return codes_of_ids(ids, found.vocabulary)
     config, first = facts.config, len(facts.sources)

@@ -97,7 +97,7 @@ class Folder:
             except ModelBusyError as error:
                 what = f"another sweep is at work in {self.path}"
                 hint = "Wait until that one has ended, or name another folder."
-                raise ModelBusyError(what, hint, "folder") from error
+                raise ModelBusyError(what, hint) from error
             except SaveError as error:
                 hint = "Name a folder that can be written to."
                 raise SaveError(error.what, hint) from error
