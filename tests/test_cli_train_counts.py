@@ -249,7 +249,7 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     )
     ran = program.run("eval", "names.txt", *line)
     assert ran.status == 0
-    assert "they are set side by side, and not mixed" in ran.err
+    assert "the models are compared, but not mixed" in ran.err
     assert "together" not in ran.out
 
 
