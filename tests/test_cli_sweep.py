@@ -292,7 +292,7 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
             "cell=output,layers=2: --layers 2 does not go with outputs",
             "Let it be 1",
         ),
-        ([], "nothing is tried", "--seeds 0-4"),
+        ([], "--try NAME=VALUE,VALUE is missing", "--seeds 0-4"),
     ],
 )
 def test_what_is_wrong_is_told_before_the_first_run_begins(
@@ -304,7 +304,9 @@ def test_what_is_wrong_is_told_before_the_first_run_begins(
 
 def test_without_a_corpus_or_a_folder_it_says_so(program: Program) -> None:
     program.refuses("sweep", "--seeds", "0", "-o", "x", what="CORPUS", hint="Name a file", status=2)
-    program.refuses("sweep", "names.txt", "--seeds", "0", what="-o is missing", hint="-o", status=2)
+    program.refuses(
+        "sweep", "names.txt", "--seeds", "0", what="--output FOLDER is missing", hint="-o", status=2
+    )
     program.refuses("sweep", "--resume", "-o", "x", what="there is no sweep in x", hint="Begin one")
     program.refuses(
         *("sweep", "nowhere.txt", "--seeds", "0", "-o", "x"),

@@ -126,7 +126,7 @@ def test_the_clock_of_the_first_is_that_of_all(
         (("--members", "2"), "--members 2 do not go with ranks", "a run of its own"),
         (("--own-inputs", "0.1"), "--own-inputs 0.1 does not go with ranks", "with threads"),
         (("--free-running", "2"), "--free-running 2 does not go with ranks", "with threads"),
-        (("--threads", "2"), "--mpi and --threads exclude each other", "as many ranks"),
+        (("--threads", "2"), "--mpi and --threads exclude each other", "one thread"),
     ],
 )
 def test_what_reads_all_lanes_at_once_is_refused_by_the_first_alone(

@@ -108,7 +108,7 @@ def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
     assert (ran.status, ran.out) == (2, "")
     what, hint = ran.err.splitlines()
     assert what == "charrnn: error: CORPUS is missing"
-    assert hint.startswith("Name a file, - for standard input, or one of dinosaurs, ")
+    assert hint.startswith("Name a file, - or one of dinosaurs, ")
     assert hint.endswith("Try 'charrnn train --help'.")
 
 

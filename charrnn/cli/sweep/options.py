@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli import options as shared_work
 from charrnn.cli.app import meant_by_option
 from charrnn.cli.options import (
+    SHARED_WORK,
     WORKERS,
     CommandOptions,
+    Source,
     Trying,
-    check_exclusive,
-    check_read_once,
+    excludes,
     flag,
     group,
     like,
+    needs_one,
     not_one_of,
 )
 from charrnn.corpus.files import NAMES
@@ -33,7 +34,6 @@ from charrnn.settings.fields import (
     File,
     Flag,
     Setting,
-    Text,
     setting,
     settings_of,
 )
@@ -148,7 +148,18 @@ SWEEP = "Sweep"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """What may be typed after the name of the command."""
+    """The options of charrnn sweep."""
+
+    RULES = (
+        options.CORPUS_OR_RESUME,
+        needs_one("output", hint="Name a folder for the models and the rows: -o FOLDER."),
+        needs_one(
+            *("tried", "seeds", "resume"),
+            hint="Name values, such as --try hidden=64,128, or seeds, such as --seeds 0-4.",
+        ),
+        excludes("valid", "holdout"),
+        *SHARED_WORK,
+    )
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
@@ -178,7 +189,7 @@ class Options(CommandOptions):
     )
     resume: bool = flag("Go on with the sweep in the folder: make what is missing.", panel=SWEEP)
     valid: tuple[str, ...] = setting(
-        Text("FILE"),
+        Source("FILE"),
         "Hold out this text; may be repeated.",
         panel=CORPUS,
         default=(),
@@ -213,29 +224,10 @@ class Options(CommandOptions):
         return self.threads or self.processes or options.cores()
 
     def check(self) -> None:
-        """Raise SettingError if the options contradict each other."""
-        if not self.sources and not self.resume:
-            ours = ", ".join(NAMES)
-            raise SettingError(
-                "CORPUS is missing",
-                f"Name a file, - for standard input, or one of {ours}. Try 'charrnn sweep --help'.",
-            )
-        if self.output is None:
-            raise SettingError(
-                "-o is missing", "Name a folder for the models and the rows: -o FOLDER."
-            )
-        shared_work.check(self.processes, self.scheduler, self.threads)
-        check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
-        check_read_once((*self.sources, *self.valid))
-        tried = values_tried(self.tried)
-        for name in tried:
+        """Raise SettingError if a setting is tried that has a value of its own."""
+        for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
                 raise SettingError(
                     f"{option} is tried, and given one value as well", "Leave one of them out."
                 )
-        if not tried and self.seeds is None and not self.resume:
-            raise SettingError(
-                "nothing is tried",
-                "Say which values, such as --try hidden=64,128, or which seeds: --seeds 0-4.",
-            )

@@ -13,8 +13,8 @@ from charrnn.cli.options import (
     MODEL,
     OUTPUT,
     CommandOptions,
-    check_exclusive,
-    check_read_once,
+    Source,
+    excludes,
     flag,
     group,
     would_replace,
@@ -22,7 +22,7 @@ from charrnn.cli.options import (
 from charrnn.corpus.files import NAMES
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, LEARNING, File, Text, Whole, setting
+from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
 
 HELP = """
@@ -65,7 +65,14 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """What may be typed after the name of the command."""
+    """The options of charrnn train."""
+
+    RULES = (
+        options.CORPUS_OR_RESUME,
+        excludes("resume", "force", "start_from"),
+        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
+        excludes("valid", "holdout"),
+    )
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
@@ -73,7 +80,7 @@ class Options(CommandOptions):
         f" program: {', '.join(NAMES)}.",
     )
     valid: tuple[str, ...] = setting(
-        Text("FILE"),
+        Source("FILE"),
         "Hold out this text; may be repeated.",
         panel=CORPUS,
         default=(),
@@ -115,25 +122,9 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
-        if not self.sources and not self.resume:
-            ours = ", ".join(NAMES)
-            raise SettingError(
-                "CORPUS is missing",
-                f"Name a file, - for standard input, or one of {ours}. Try 'charrnn train --help'.",
-            )
-        check_exclusive(resume=self.resume, force=self.force)
         if not self.mpi:
             launcher.check_alone()
-        elif "workers" in self.learning:
-            raise SettingError(
-                "--mpi and --threads exclude each other: each rank has one thread",
-                "Leave --threads out, and start as many ranks as there are cores.",
-            )
-        if self.resume and self.start_from is not None:
-            raise SettingError("--resume and --from exclude each other", "Leave one of them out.")
-        check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
         named = [*self.sources, *self.valid]
-        check_read_once(named)
         if any(would_replace(self.model, source) for source in named):
             raise SettingError(
                 f"the model would be written over {self.model}", "Name another file with -m."
