@@ -244,7 +244,7 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     program.refuses(
         "sample",
         *line,
-        what="numbers.npz has not the vocabulary of model.npz",
+        what="numbers.npz has another vocabulary than model.npz",
         hint="one vocabulary",
     )
     ran = program.run("eval", "names.txt", *line)
