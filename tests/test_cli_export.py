@@ -82,8 +82,8 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
 @pytest.mark.parametrize(
     ("line", "what", "hint"),
     [
-        (["x.gguf"], "no kind of file ends in .gguf", "There are .html, .mjs, "),
-        (["names"], "names has no suffix", "There are .html, .mjs, "),
+        (["x.gguf"], "no kind of file ends in .gguf", "Use one of .html, .mjs, "),
+        (["names"], "names has no suffix", "Use one of .html, .mjs, "),
         (["-"], "FILE names a file, and - is none", "Name one: names.html"),
         (["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
         (["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),

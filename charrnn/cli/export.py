@@ -11,7 +11,7 @@ from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import CommandOptions, Source, flag, group
 from charrnn.errors import SettingError
-from charrnn.export import KINDS, exported, kind_of
+from charrnn.export import KINDS, export, kind_of
 from charrnn.settings.fields import File, OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
 
@@ -121,7 +121,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     file.check(model_as_a_source, *options.novel, *learned_from)
     console.note_if_waiting(options.novel)
     about = replace(options.export_options, novel=known_texts(options, model))
-    content = exported(model.trained, options.kind, about)
+    content = export(model.trained, options.kind, about)
     size = len(content)
     if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
         console.note(f"the page is large ({size:,} bytes): --bits 8 makes it smaller")
