@@ -38,7 +38,7 @@ from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fitted, paced, plan
-from charrnn.scoring.baselines import by_counting
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
@@ -88,7 +88,7 @@ class Split:
 
     def baselines(self) -> Iterator[Baseline]:
         """What counting makes of it, each written into the record as it is found."""
-        for one in by_counting(self.corpus, self.corpus.held_out.ids):
+        for one in counting_baselines(self.corpus, self.corpus.held_out.ids):
             self.record.baselines[one.name] = one.nats_per_character
             yield one
 

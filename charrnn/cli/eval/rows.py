@@ -20,9 +20,9 @@ from charrnn.cli.terminal.tables import Column, Table, count
 from charrnn.corpus.segmentation import END_CODE, text_of
 from charrnn.corpus.segmentation import NEWLINE as NEWLINE_CODE
 from charrnn.scoring import heat_map as surprisal_bands
-from charrnn.scoring.heat_map import BITS
-from charrnn.scoring.pieces import Gatherer, Origins, Piece
+from charrnn.scoring.pieces import Gatherer, Origins, ScoredBlock
 from charrnn.scoring.ranking import Batch, Ranking, Row
+from charrnn.scoring.score import BITS
 from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
 
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
@@ -34,7 +34,7 @@ DIGITS = 6  # columns for the number of a line
 TEXT = 8  # columns that are kept free for the text
 GAP = "  "
 ELLIPSIS = "..."
-BATCH = 10_000  # rows written together
+BATCH = 10_000  # rows written combine
 CHARACTER_HEAD = Visible("character\tnats\trank")
 
 
@@ -74,9 +74,9 @@ class ExampleRows:
             text = output.paint(Visible(GAP + "text"), CYAN)
             output.write_lines([joined([self._table.head(), text])])
 
-    def hear(self, piece: Piece) -> None:
-        """Add a piece; write or keep the examples that end in it."""
-        rows = self._gatherer.add(piece)
+    def add(self, block: ScoredBlock) -> None:
+        """Add a block; write or keep the examples that end in it."""
+        rows = self._gatherer.add(block)
         if rows is None:
             return
         batch = Batch.new(rows, *self._origins.take(len(rows)))
@@ -157,23 +157,23 @@ class HeatMap:
         gap = "\n" if examples_are == "lines" else "\n\n"
         self._breaks = {int(END_CODE): (end, gap), int(NEWLINE_CODE): (newline, "\n")}
 
-    def hear(self, piece: Piece) -> None:
-        """Write a piece."""
-        self._console.out.write(joined(self._painted(piece)))
+    def add(self, block: ScoredBlock) -> None:
+        """Write a block."""
+        self._console.out.write(joined(self._painted(block)))
 
     def finish(self) -> None:
         """Write the legend to stderr."""
         self._console.say(Painter(self._console.err).legend())
 
-    def _painted(self, piece: Piece) -> Iterator[Visible]:
-        bands = surprisal_bands.bands_of_text(piece.codes, piece.nats)
-        breaks = (piece.codes == NEWLINE_CODE) | (piece.codes == END_CODE)
-        for start, stop in surprisal_bands.runs(bands, breaks):
+    def _painted(self, block: ScoredBlock) -> Iterator[Visible]:
+        bands = surprisal_bands.bands_of_text(block.codes, block.nats)
+        breaks = (block.codes == NEWLINE_CODE) | (block.codes == END_CODE)
+        for start, stop in surprisal_bands.band_runs(bands, breaks):
             band = int(bands[start])
             if not breaks[start]:
-                yield self._painter.paint_band(text_of(piece.codes[start:stop]), band)
+                yield self._painter.paint_band(text_of(block.codes[start:stop]), band)
                 continue
-            mark, gap = self._breaks[int(piece.codes[start])]
+            mark, gap = self._breaks[int(block.codes[start])]
             if band:
                 yield self._painter.paint_band(mark, band)
             else:
@@ -190,11 +190,11 @@ class CharacterRows:
         if not as_json and console.out.is_terminal:
             console.out.write_lines([CHARACTER_HEAD])
 
-    def hear(self, piece: Piece) -> None:
-        """Write a piece."""
-        assert piece.ranks is not None
-        codes, nats, ranks = piece.codes.tolist(), piece.nats.tolist(), piece.ranks.tolist()
-        names, parts = list(piece.parts), [each.tolist() for each in piece.parts.values()]
+    def add(self, block: ScoredBlock) -> None:
+        """Write a block."""
+        assert block.ranks is not None
+        codes, nats, ranks = block.codes.tolist(), block.nats.tolist(), block.ranks.tolist()
+        names, parts = list(block.parts), [each.tolist() for each in block.parts.values()]
         columns = zip(*parts, strict=True) if parts else [()] * len(codes)
         by_name = (dict(zip(names, values, strict=True)) for values in columns)
         self._output.write(joined(map(self._line, codes, nats, ranks, by_name)))
@@ -229,11 +229,11 @@ class Alarm:
         self.count = 0
         self._gatherer = None if of_characters else Gatherer()
 
-    def hear(self, piece: Piece) -> None:
-        """Add a piece."""
-        nats = piece.nats
+    def add(self, block: ScoredBlock) -> None:
+        """Add a block."""
+        nats = block.nats
         if self._gatherer is not None:
-            rows = self._gatherer.add(piece)
+            rows = self._gatherer.add(block)
             nats = np.zeros(0) if rows is None else rows.nats_per_character
         self.count += int(np.count_nonzero(nats * BITS > self.bits))
 

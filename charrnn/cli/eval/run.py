@@ -30,11 +30,18 @@ from charrnn.model_file import container
 from charrnn.model_file.saving import replace
 from charrnn.runs import load
 from charrnn.scoring import texts
-from charrnn.scoring.baselines import Heard
+from charrnn.scoring.baselines import TextCollector
 from charrnn.scoring.heat_map import is_page, page
-from charrnn.scoring.mixed import parts_of, scorer_of
-from charrnn.scoring.pieces import AS_THEY_COME, AT_ONCE, Piece, Reader, pieces, whole_pieces
-from charrnn.scoring.predictor import HEADS, Predictor, together
+from charrnn.scoring.mixed import part_names, scorer_of
+from charrnn.scoring.pieces import (
+    AS_THEY_COME,
+    AT_ONCE,
+    ScoredBlock,
+    Scorer,
+    score_blocks,
+    whole_pieces,
+)
+from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.scoring.score import bytes_of
 
 if TYPE_CHECKING:
@@ -42,18 +49,18 @@ if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
 
 SOON = 1.0  # seconds until the bar is drawn
-SLOWLY = 1 << 13  # symbols in a piece if the network learns from each window
-COSTLY = 1 << 16  # symbols in a piece if each symbol becomes a line
+SLOWLY = 1 << 13  # symbols in a block if the network learns from each window
+COSTLY = 1 << 16  # symbols in a block if each symbol becomes a line
 
 
 class Listener(Protocol):
-    """Receives each piece of the text after it is scored."""
+    """Receives each block of the text after it is scored."""
 
-    def hear(self, piece: Piece) -> None:
-        """Add a piece."""
+    def add(self, block: ScoredBlock) -> None:
+        """Add a block."""
 
     def finish(self) -> None:
-        """Complete the work after the last piece."""
+        """Complete the work after the last block."""
 
 
 class ReadingBar:
@@ -71,10 +78,10 @@ class ReadingBar:
     def __exit__(self, *_: object) -> None:
         self.finish()
 
-    def hear(self, piece: Piece) -> None:
-        """Move on by the bytes of a piece."""
+    def add(self, block: ScoredBlock) -> None:
+        """Move on by the bytes of a block."""
         if self._bar is not None:
-            self._bar.update(bytes_of(piece.codes))
+            self._bar.update(bytes_of(block.codes))
 
     def finish(self) -> None:
         """Remove the bar."""
@@ -91,7 +98,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
-        corpus = texts.rebuilt(models[0].corpus, models[0].vocabulary)
+        corpus = texts.rebuild_corpus(models[0].corpus, models[0].vocabulary)
         warn_of_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
@@ -100,13 +107,13 @@ def run(options: Options, threads: int, console: Console) -> None:
         Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends)
         for name, predictor in predictors
     ]
-    heard = Heard()
+    collector = TextCollector()
     alarm = None
     if options.above is not None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     listeners: list[list[Listener]] = [[summary] for summary in summaries]
-    listeners[0] += [heard] if options.baselines else []
-    listeners[0] += rows(options, text, parts_of(predictors[0][1]), console)
+    listeners[0] += [collector] if options.baselines else []
+    listeners[0] += rows(options, text, part_names(predictors[0][1]), console)
     listeners[0] += [] if alarm is None else [alarm]
     with (
         cluster_for(options.processes, options.scheduler, console) as cluster,
@@ -114,7 +121,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     ):
         listeners[0].append(bar)
         if cluster is None:
-            readers = [
+            scorers = [
                 scorer_of(
                     predictor,
                     threads,
@@ -124,7 +131,7 @@ def run(options: Options, threads: int, console: Console) -> None:
                 )
                 for _, predictor in predictors
             ]
-            scored = score(readers, text, symbols_at_once(options))
+            scored = score(scorers, text, symbols_at_once(options))
         else:
             is_mixed = len(predictors) > len(models)
             scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
@@ -139,7 +146,7 @@ def run(options: Options, threads: int, console: Console) -> None:
             listener.finish()
     if corpus is not None:
         if options.baselines:
-            summaries[0].compare(corpus, heard)
+            summaries[0].compare(corpus, collector)
         if options.drawn is not None:
             draw_texts(options.drawn, summaries, models, corpus, options, threads)
     more: dict[str, object] = {
@@ -191,14 +198,14 @@ def predictors_of(
         return each
     known = models[0].vocabulary.characters
     others = [path for path, one in each if one.vocabulary.characters != known]
-    unmixable = [path for path, one in each if one.ends not in HEADS]
+    unmixable = [path for path, one in each if one.ends not in MIXABLE_HEADS]
     why = ""
     if others:
         why = f"{others[0]} has another vocabulary than {options.models[0]}"
     elif unmixable:
         why = f"{unmixable[0]} draws the length before the text"
     if not why:
-        return [(TOGETHER, together([one for _, one in each])), *each]
+        return [(TOGETHER, combine([one for _, one in each])), *each]
     if options.needs_one_distribution:
         raise ModelFileError(
             f"{options.needs_one_distribution} needs models that can be mixed, but {why}",
@@ -241,21 +248,21 @@ def symbols_at_once(options: Options) -> int:
     return COSTLY if options.per_char or options.html is not None else AT_ONCE
 
 
-def score(readers: Sequence[Reader], text: Text, symbols: int) -> Iterator[Sequence[Piece]]:
-    """Yield each piece of the text as scored by every reader; all get the same pieces in step."""
-    copies = tee(text.codes, len(readers))
-    whole = any(reader.wants_whole for reader in readers)
+def score(scorers: Sequence[Scorer], text: Text, symbols: int) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield each block of the text as scored by every scorer; all get the same blocks in step."""
+    copies = tee(text.codes, len(scorers))
+    whole = any(scorer.needs_whole_examples for scorer in scorers)
     read = [
-        pieces(reader, codes, symbols, whole=whole)
-        for reader, codes in zip(readers, copies, strict=True)
+        score_blocks(reader, codes, symbols, whole=whole)
+        for reader, codes in zip(scorers, copies, strict=True)
     ]
     return zip(*read, strict=True)
 
 
 def score_by_workers(
     cluster: Cluster, models: Sequence[Model], options: Options, text: Text, *, is_mixed: bool
-) -> Iterator[Sequence[Piece]]:
-    """Yield each piece of the text as scored by workers, for every model."""
+) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield each block of the text as scored by workers, for every model."""
     from charrnn.cluster.jobs import ScoringJob, scored
 
     job = ScoringJob(
@@ -289,16 +296,16 @@ def named_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
 
 
 def passed_on(
-    scored: Iterator[Sequence[Piece]], listeners: Sequence[Sequence[Listener]], text: Text
-) -> Iterator[Piece]:
-    """Yield the pieces of the first reader, after all listeners of each reader have got theirs."""
+    scored: Iterator[Sequence[ScoredBlock]], listeners: Sequence[Sequence[Listener]], text: Text
+) -> Iterator[ScoredBlock]:
+    """Yield the blocks of the first scorer, after the listeners of each scorer have got theirs."""
     is_empty = not text.may_be_empty
-    for by_reader in scored:
+    for by_scorer in scored:
         is_empty = False
-        for piece, each in zip(by_reader, listeners, strict=True):
+        for block, each in zip(by_scorer, listeners, strict=True):
             for listener in each:
-                listener.hear(piece)
-        yield by_reader[0]
+                listener.add(block)
+        yield by_scorer[0]
     if is_empty:
         hint = "Name a text with at least one visible character."
         raise CorpusError(f"{text.name} has nothing to score", hint)
@@ -317,7 +324,7 @@ def draw_texts(
     for summary, model in zip(summaries[-len(models) :], models, strict=True):
         own = corpus
         if (model.corpus, model.vocabulary) != (first.corpus, first.vocabulary):
-            own = texts.rebuilt(model.corpus, model.vocabulary)
+            own = texts.rebuild_corpus(model.corpus, model.vocabulary)
         summary.drawn = drawn_texts(model.predictor(options.use), own, count, threads)
 
 

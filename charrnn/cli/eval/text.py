@@ -13,10 +13,10 @@ from charrnn.corpus.files import PACKED, name_of
 from charrnn.model import Model
 from charrnn.scoring import texts
 from charrnn.scoring.pieces import (
-    Counted,
     Extent,
+    NumberedOrigins,
     Origins,
-    Several,
+    SharedOrigins,
     extent_of,
     pieces_within,
     span_of,
@@ -40,16 +40,16 @@ class Text:
 
 def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text:
     """Return the named text or the held-out text of the corpus; with --part, a part of it."""
-    new = Origins if options.sources else Counted
+    new = Origins if options.sources else NumberedOrigins
     origins, places = new(), new()
     used = [origins] if options.shows_examples else []
     used += [places] if options.has_workers else []
-    noted = Several(*used)
+    noted = SharedOrigins(*used)
     text = replace(whole_text(options, model, corpus, noted), origins=origins, places=places)
     part = options.part
     if part is None:
         return text
-    extent = extent_of(whole_text(options, model, corpus, Several()).codes)
+    extent = extent_of(whole_text(options, model, corpus, SharedOrigins()).codes)
     before, codes = pieces_within(text.codes, span_of(part, extent.pieces))
     noted.take(before)  # the examples before the part
     named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"

@@ -24,8 +24,8 @@ from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.sampling.constraints import Wishes, redrawn
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
-from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, together
-from charrnn.scoring.texts import check_there, codes_in
+from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
+from charrnn.scoring.texts import check_files_exist, codes_in, example_lengths
 from charrnn.settings.corpus import Reading
 from charrnn.text import encodable
 from charrnn.vocabulary import Codes, Vocabulary
@@ -45,7 +45,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
-    predictor = together([one.predictor(options.use) for one in models])
+    predictor = combine([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
@@ -164,10 +164,11 @@ class ShownPrime(NamedTuple):
 
 def nats_of(prime: str, predictor: Predictor) -> float:
     """Return the surprisal of the prime."""
-    if len(predictor.asked) == 1 and predictor.asked[0].architecture.head.lengths is not None:
+    networks = predictor.used_networks
+    if len(networks) == 1 and networks[0].architecture.head.lengths is not None:
         from charrnn.sampling.lengths import nats_of_beginning
 
-        return nats_of_beginning(predictor.asked[0], prime)
+        return nats_of_beginning(networks[0], prime)
     from charrnn.scoring.mixed import scorer_of
 
     scorer = scorer_of(predictor)
@@ -237,7 +238,7 @@ def draw_by_workers(
 def training_texts(model: Model) -> Iterator[Codes]:
     """Yield the corpus of a model; raise CorpusError if a file is missing."""
     corpus = model.corpus
-    check_there(corpus)
+    check_files_exist(corpus)
     kinds = corpus.config.kinds(len(corpus.source_files))
     return codes_in(corpus.source_files, kinds, corpus.config.reading)
 
@@ -245,7 +246,7 @@ def training_texts(model: Model) -> Iterator[Codes]:
 def is_at_hand(model: Model) -> bool:
     """Return True if the corpus of a model can be read, and quickly."""
     with suppress(CharrnnError, OSError):
-        check_there(model.corpus)
+        check_files_exist(model.corpus)
         files = [path_of(name) for name in model.corpus.source_files]
         is_small = sum(map(os.path.getsize, files)) <= SMALL_CORPUS
         return all(map(os.path.isfile, files)) and is_small
@@ -354,11 +355,10 @@ def plot_lengths(
 ) -> None:
     """Plot the lengths of the samples, beside those of the corpus if it is there."""
     from charrnn.display import figures
-    from charrnn.scoring import texts
 
     lengths: dict[str, list[int]] = {}
     try:
-        lengths["corpus"] = texts.lengths(training_texts(model))
+        lengths["corpus"] = example_lengths(training_texts(model))
     except (CharrnnError, OSError) as error:
         console.note(f"the figure has no lengths of the corpus: {error}")
     for temperature, each in drawn.items():

@@ -46,7 +46,7 @@ from charrnn.plan import (
     plan,
     text_bytes,
 )
-from charrnn.scoring.baselines import by_counting
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import had_in_words
 from charrnn.settings.training import Fitted, TrainConfig, of_member
@@ -314,7 +314,7 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     made = PreparedRun(options, corpus, run, replace(will_be, config=c), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
-    found = noted(by_counting(corpus, corpus.held_out.ids), record)
+    found = noted(counting_baselines(corpus, corpus.held_out.ids), record)
     display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
