@@ -245,7 +245,7 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
         "sample",
         *line,
         what="numbers.npz has another vocabulary than model.npz",
-        hint="one vocabulary",
+        hint="the same vocabulary",
     )
     ran = program.run("eval", "names.txt", *line)
     assert ran.status == 0

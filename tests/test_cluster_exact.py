@@ -201,7 +201,7 @@ def test_workers_of_this_machine_need_no_scheduler(models: Program) -> None:
 
 
 def test_whether_it_was_said_before_is_not_asked_of_workers(models: Program) -> None:
-    what = "--unique asks whether any sample before is the same"
+    what = "--unique and --workers exclude each other"
     models.refuses(
         "sample", "-n", "3", "--unique", "--workers", "2", what=what, hint="sort -u", status=2
     )
