@@ -109,7 +109,7 @@ def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
     what, hint = ran.err.splitlines()
     assert what == "charrnn: error: CORPUS is missing"
     assert hint.startswith("Name a file, - or one of dinosaurs, ")
-    assert hint.endswith("Try 'charrnn train --help'.")
+    assert hint.endswith("see --help.")
 
 
 def test_every_option_is_tried_somewhere() -> None:

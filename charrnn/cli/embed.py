@@ -54,7 +54,7 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn embed."""
+    """The options of ``charrnn embed``."""
 
     RULES = (*TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 

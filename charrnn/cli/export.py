@@ -59,7 +59,7 @@ NEXT_STEP = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn export."""
+    """The options of ``charrnn export``."""
 
     out: Path = setting(
         File(),

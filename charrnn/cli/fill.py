@@ -45,7 +45,7 @@ charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn fill."""
+    """The options of ``charrnn fill``."""
 
     texts: tuple[str, ...] = setting(
         Text(),

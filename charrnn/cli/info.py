@@ -59,7 +59,7 @@ COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn info."""
+    """The options of ``charrnn info``."""
 
     RULES = (needs("beside", "plot"), needs("force", "plot"))
 

@@ -74,7 +74,7 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn reach."""
+    """The options of ``charrnn reach``."""
 
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 

@@ -84,7 +84,7 @@ charrnn eval play.txt --dynamic 0.0002
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn eval."""
+    """The options of ``charrnn eval``."""
 
     RULES = (
         allows_only(

@@ -77,7 +77,7 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn sample."""
+    """The options of ``charrnn sample``."""
 
     RULES = (
         *SHARED_WORK,
