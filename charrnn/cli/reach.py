@@ -18,17 +18,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
-from charrnn.cli.options import TEXT_OR_HELD_OUT, CommandOptions, flag, group, like, needs
+from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
 from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import Column, Table, entries
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS
 from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
@@ -73,21 +71,11 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(TextOptions):
     """The options of ``charrnn reach``."""
 
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 
-    sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-        " the held-out part of the training corpus.",
-    )
-    held_out: bool = flag(
-        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
-    )
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     models: tuple[Path, ...] = options.models()
     plot: Path | None = options.plot("Plot the norms into this file.")
     force: bool = flag("Replace the file of --plot if it exists.")

@@ -5,26 +5,21 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.options import (
     OUTPUT,
     SHARED_WORK,
     TEXT_OR_HELD_OUT,
-    CommandOptions,
+    TextOptions,
     allows_only,
     excludes,
     flag,
-    group,
-    like,
     needs,
     would_replace,
 )
 from charrnn.errors import SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
-    CORPUS,
     COUNT,
     DYNAMIC_RATE,
     File,
@@ -83,7 +78,7 @@ charrnn eval play.txt --dynamic 0.0002
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(TextOptions):
     """The options of ``charrnn eval``."""
 
     RULES = (
@@ -108,16 +103,6 @@ class Options(CommandOptions):
         *SHARED_WORK,
     )
 
-    sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "Files to score, or - for standard input. Without TEXT, text that is piped in is scored,"
-        " else the held-out part of the training corpus.",
-    )
-    held_out: bool = flag(
-        "Score the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
-    )
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)
     dynamic: float | None = setting(
         DYNAMIC_RATE,
