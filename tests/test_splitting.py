@@ -138,7 +138,7 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
     missing = "missing parts: 2/3"
     alone = "--add and --model exclude each other"
     trained.refuses(
-        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="The parts say"
+        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="The parts contain"
     )
     trained.refuses("eval", "--add", names[0], names[2], what=missing, hint="Score them")
     twice = "1.json holds part 1 a second time"
@@ -169,10 +169,10 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
         ("names.txt --part 1/3 --dynamic 0.1", "--dynamic and --", "in one piece"),
         ("names.txt --workers 2 --dynamic 0.1", "--dynamic and --", "in one piece"),
         ("--add", "--add needs TEXT", "Name the files"),
-        ("--add x.json --above 0", "--add and --above exclude each other", "The parts say"),
-        ("--add x.json --part 1/3", "--add and --part exclude each other", "The parts say"),
-        ("--add x.json --use network", "--add and --use exclude each other", "The parts say"),
-        ("--add x.json --encoding utf-8", "--add and --encoding exclude", "The parts say"),
+        ("--add x.json --above 0", "--add and --above exclude each other", "The parts contain"),
+        ("--add x.json --part 1/3", "--add and --part exclude each other", "The parts contain"),
+        ("--add x.json --use network", "--add and --use exclude each other", "The parts contain"),
+        ("--add x.json --encoding utf-8", "--add and --encoding exclude", "The parts contain"),
         ("names.txt --workers 2 --scheduler x", "--workers and --scheduler exclude", "Leave one"),
         ("names.txt --workers 2 --threads 2", "--workers and --threads exclude", "Leave one"),
         ("- --workers 2 --per-example --sort input", "--sort input shows each line", "Read a file"),

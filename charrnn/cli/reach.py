@@ -87,7 +87,7 @@ class Options(TextOptions):
         if "-" in self.sources and len(self.models) > 1:
             raise SettingError(
                 "standard input can be read only once, and there are several models",
-                "Name a file as the text, or take what was --held-out.",
+                "Name a file as the text, or add --held-out.",
             )
 
 
@@ -146,8 +146,8 @@ def measure(path: Path, reads: Reads, console: Console) -> Measured:
             Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
             Fact("norms", reach.norms),
             Fact("losses", reach.losses),
-            Fact("decay_per_step", decay, "decay per step", shown(decay)),
-            Fact("spectral_radius", radius, "spectral radius of W", shown(radius)),
+            Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
+            Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
             Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
             Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
             Fact("advice", advised),
@@ -224,7 +224,9 @@ def table_of(
         yield Visible("")
         yield output.paint(Visible(title), CYAN)
         for steps in doubling(max(map(max, values)), first):
-            yield row(f"{steps:>5}", [shown(of[steps]) if steps in of else "" for of in values])
+            yield row(
+                f"{steps:>5}", [three_digits(of[steps]) if steps in of else "" for of in values]
+            )
 
     yield table.head()
     for facts in zip(*(one.report for one in models), strict=True):
@@ -241,7 +243,7 @@ def doubling(last: int, first: int) -> list[int]:
     return sorted({first, *powers, last})
 
 
-def shown(value: float | None) -> str:
+def three_digits(value: float | None) -> str:
     """Return a number of any size with three digits; "-" for none."""
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
 

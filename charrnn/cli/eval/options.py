@@ -84,7 +84,7 @@ class Options(TextOptions):
     RULES = (
         allows_only(
             *("add", "sources", "as_json", "quiet", "workers"),
-            hint="The parts say what was scored, and how.",
+            hint="The parts contain the options of the scoring.",
         ),
         needs("add", "sources", hint="Name the files that the parts wrote."),
         *TEXT_OR_HELD_OUT,

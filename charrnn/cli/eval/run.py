@@ -135,7 +135,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         else:
             is_mixed = len(predictors) > len(models)
             scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
-        stream = passed_on(scored, listeners, text)
+        stream = pass_on(scored, listeners, text)
         if options.html is None:
             deque(stream, maxlen=0)
         else:
@@ -218,7 +218,7 @@ def predictors_of(
 def rows(
     options: Options, text: Text, parts: Sequence[str], console: Console
 ) -> Sequence[Listener]:
-    """Return the writer of rows or of coloured text, if that was asked for."""
+    """Return the writer of rows or of coloured text, if an option needs one."""
     if options.shows_examples:
         return [
             ExampleRows(
@@ -276,10 +276,10 @@ def score_by_workers(
         or options.above is not None
         or options.html is not None,
     )
-    return scored(cluster, job, named_pieces(text, [name_of(source) for source in options.sources]))
+    return scored(cluster, job, name_pieces(text, [name_of(source) for source in options.sources]))
 
 
-def named_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
+def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     """Yield the pieces for workers, named by file and line; without files, by example numbers."""
     from charrnn.cluster.jobs import TextPiece
 
@@ -295,7 +295,7 @@ def named_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
         yield TextPiece(codes, name)
 
 
-def passed_on(
+def pass_on(
     scored: Iterator[Sequence[ScoredBlock]], listeners: Sequence[Sequence[Listener]], text: Text
 ) -> Iterator[ScoredBlock]:
     """Yield the blocks of the first scorer, after the listeners of each scorer have got theirs."""

@@ -25,11 +25,11 @@ class Style(Protocol):
     """A way to write text."""
 
     def add(self, text: str, nats: Sequence[float]) -> Visible | Raw:
-        """Return what can be written so far; ``nats`` has the surprisal of each character."""
+        """Return the text that is complete; ``nats`` has the surprisal of each character."""
         ...
 
     def rest(self) -> Visible | Raw:
-        """Return what was held back."""
+        """Return the text that ``add`` held back."""
         ...
 
 

@@ -49,7 +49,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
-    config = limited(SampleConfig(**options.sampling), options, prime)
+    config = limit_length(SampleConfig(**options.sampling), options, prime)
     note_prime(prime, model.vocabulary, console)
 
     temperatures = options.temperatures or (SampleConfig.temperature,)
@@ -125,7 +125,7 @@ def as_read(text: str, reading: Reading) -> str:
 
 
 def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
-    """Note what the network cannot read of a prime: unknown characters, and a distant beginning."""
+    """Note unknown characters of a prime, and a beginning that is too far back to be read."""
     if len(prime) > REACH:
         console.note(f"the prime is long: only its last {REACH:,} characters are read and matter")
     unknown = vocabulary.unknown_in(prime)
@@ -135,7 +135,7 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
         console.note(f"never seen in training, and read as unknown: {names}{more}")
 
 
-def limited(config: SampleConfig, options: Options, prime: str) -> SampleConfig:
+def limit_length(config: SampleConfig, options: Options, prime: str) -> SampleConfig:
     """Return the configuration with no more characters than --longest needs.
 
     Raise SettingError if no sample can be long or short enough.
@@ -150,8 +150,9 @@ def limited(config: SampleConfig, options: Options, prime: str) -> SampleConfig:
         return config
     left = options.longest - len(prime)
     if left < 0:
-        what = f"the prime has more than {options.longest} characters"
-        raise SettingError(what, "Raise --longest.")
+        raise SettingError(
+            f"the prime has more than {options.longest} characters", "Raise --longest."
+        )
     return replace(config, max_characters=min(config.max_characters, left + 1))
 
 
@@ -185,7 +186,7 @@ class Selection:
     seen: TextSet = field(default_factory=TextSet)  # samples of all temperatures
 
     def draw(self, sampler: Sampler) -> Iterator[Sample]:
-        """Yield the samples that fit, as many as are found."""
+        """Yield the samples that fit."""
         seen = self.seen if self.options.unique else None
         wishes = self.wishes
         return self.best(redrawn(sampler, self.options.numbers, wishes.whole, wishes.refuses, seen))
@@ -205,7 +206,7 @@ class Selection:
 def selection_of(
     options: Options, prime: str, shown: ShownPrime, model: Model, reading: Reading
 ) -> Selection | None:
-    """Return what selects the samples, or None if every sample fits."""
+    """Return the selection of samples, or None if every sample fits."""
     lengths = options.shortest is not None or options.longest is not None
     if not (options.novel or options.unique or options.best or lengths):
         return None
