@@ -6,13 +6,14 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from charrnn.cli import launcher, options
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
     CommandOptions,
+    Rule,
     Source,
     excludes,
     flag,
@@ -64,13 +65,11 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
-    """The options of charrnn train."""
+class CorpusOptions(CommandOptions):
+    """The options of a corpus to train on."""
 
-    RULES = (
+    RULES: ClassVar[tuple[Rule, ...]] = (
         options.CORPUS_OR_RESUME,
-        excludes("resume", "force", "start_from"),
-        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
         excludes("valid", "holdout"),
     )
 
@@ -88,6 +87,18 @@ class Options(CommandOptions):
     )
     cutting: dict[str, Any] = group(CorpusConfig)
     reading: dict[str, Any] = group(Reading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CorpusOptions):
+    """The options of charrnn train."""
+
+    RULES = (
+        *CorpusOptions.RULES,
+        excludes("resume", "force", "start_from"),
+        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
+    )
+
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = options.model()
     start_from: Path | None = setting(
@@ -120,21 +131,22 @@ class Options(CommandOptions):
         return self.learning.get("workers")
 
     def check(self) -> None:
-        """Raise SettingError where the options contradict each other."""
+        """Raise SettingError if a file of the run would be written over."""
         if not self.mpi:
             launcher.check_alone()
         named = [*self.sources, *self.valid]
         if any(would_replace(self.model, source) for source in named):
             raise SettingError(
-                f"the model would be written over {self.model}", "Name another file with -m."
+                f"the model would replace the text {self.model}",
+                "Name another file with -m.",
             )
         self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
 
     def check_metrics(self, *taken: str) -> None:
-        """Raise SettingError where the metrics would be written into one of these."""
-        if self.metrics is not None and any(would_replace(self.metrics, one) for one in taken):
+        """Raise SettingError if the metrics would be written into one of these files."""
+        if self.metrics is not None and any(would_replace(self.metrics, file) for file in taken):
             raise SettingError(
-                f"--metrics would write into {self.metrics}", "Name a file of its own."
+                f"--metrics would write into {self.metrics}", "Name another file for the metrics."
             )
 
     def line(self, command: str, *options: str) -> str:
