@@ -125,7 +125,7 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     chosen = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if chosen:
         time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
-        size = f"a corpus of {symbols:,} characters, ends included"
+        size = f"{symbols:,} characters (ends included)"
         rows.append(("chosen", f"{' '.join(chosen)}, for {size}{time}"))
     for name in SHRINKING:
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(c, name)
@@ -250,5 +250,5 @@ class PlanDisplay:
         self.show([("", line) for line in (best_in_words(losses), part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
-            gain = f"about {USUAL_GAIN} nats below the better of network and counts"
+            gain = f"mixing both gains about {USUAL_GAIN} nats"
             self.show([("both", f"about {hoped:.2f} if the network is as good as counts: {gain}")])
