@@ -73,7 +73,7 @@ def test_what_is_drawn_costs_what_eval_says_of_it(counting: Program) -> None:
 
 def test_whoever_has_no_counts_cannot_be_asked_for_them(program: Program) -> None:
     program.train("names.txt")
-    hint = "charrnn train --counts"
+    hint = "Train a model with --counts"
     program.refuses("sample", "--use", "counts", what="use counts needs counts", hint=hint)
     program.refuses("eval", "--use", "both", what="use both needs counts", hint=hint)
     assert program.run("eval", "--use", "network").status == 0

@@ -35,7 +35,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault, show_version
-from charrnn.errors import CharrnnError, SettingError
+from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
 
 if TYPE_CHECKING:
@@ -314,13 +314,6 @@ charrnn --install-completion
 
 class Command(TyperCommand):
     """A command whose help is our page, and whose errors know by what name it was called."""
-
-    def invoke(self, ctx: Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except CharrnnError as error:
-            error.details["command"] = self.name
-            raise
 
     def get_params(self, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)

@@ -104,7 +104,7 @@ class Folder:
             except ModelBusyError as error:
                 what = f"another sweep is running in {self.path}"
                 hint = "Wait until that sweep has ended, or name another folder."
-                raise ModelBusyError(what, hint, "folder") from error
+                raise ModelBusyError(what, hint) from error
             except SaveError as error:
                 hint = "Name a folder that can be written to."
                 raise SaveError(error.what, hint) from error

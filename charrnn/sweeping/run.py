@@ -122,8 +122,7 @@ class Splits:
         if not len(corpus.held_out):
             raise SettingError(
                 "nothing is held out, and a sweep compares held-out losses",
-                "Hold some out",
-                "nothing held out",
+                "Hold out some text with [holdout] or [valid].",
             )
         record = record_of(corpus, cutting, {})
         return Split(corpus, replace(record, places=m.places) if m.places else record)

@@ -98,7 +98,7 @@ def check_can_be_shared(config: TrainConfig) -> None:
         raise SettingError(
             f"members {config.members} do not go with ranks, which learn as one",
             "Let each learn in a run of its own, and name all of them where they are used.",
-            setting="members",
+            "members",
         )
     for name in ("own_inputs", "free_running"):
         if getattr(config, name):
@@ -106,5 +106,5 @@ def check_can_be_shared(config: TrainConfig) -> None:
                 f"{name} {getattr(config, name):g} does not go with ranks: it draws for all lanes"
                 " at once, and each has some of them",
                 "Leave it out, or train with threads.",
-                setting=name,
+                name,
             )

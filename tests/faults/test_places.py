@@ -113,7 +113,7 @@ def test_41_memory_that_the_corpus_takes_is_not_sought_in_the_network() -> None:
     assert "part of it" in error.value.hint
     with pytest.raises(CorpusError) as error:
         plan.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
-    assert "smaller network" in error.value.hint
+    assert "smaller hidden" in error.value.hint
 
 
 @pytest.mark.parametrize(
