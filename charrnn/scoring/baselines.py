@@ -93,7 +93,7 @@ class TextCollector:
         self._codes: list[Codes] = [np.zeros(0, np.uint32)]
         self._left = TEXT
 
-    def hear(self, block: ScoredBlock) -> None:
+    def add(self, block: ScoredBlock) -> None:
         """Collect one more block."""
         self._ids.append(block.ids)
         if self._left:
