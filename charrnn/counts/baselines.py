@@ -14,10 +14,10 @@ where kept(h) and freed(h) are sums of kept(hw) and freed(hw) over w, and an n-g
                              Dj = j - (j + 1) Y n[j+1] / n[j]   with   Y = n[1] / (n[1] + 2 n[2])
                              if n[j] n-grams are counted j times
 
-For Witten-Bell c is how often the n-gram occurs. So it is for Kneser-Ney in the highest order; the
-lower orders are used when a context is new, so there c is the number of different symbols seen
-before the n-gram. An n-gram that begins with the END before an example keeps its occurrences, since
-no symbol can stand before that END.
+For Witten-Bell, and for Kneser-Ney in the highest order, c is how often the n-gram occurs. In the
+lower orders of Kneser-Ney, which are used when a context is new, c is the number of different
+symbols seen before the n-gram. An n-gram that begins with the END before an
+example keeps its occurrences, since no symbol can stand before that END.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def surprisals(
 
 
 def _budgeted(train: Ids, text: Ids, symbols: int, budget: Budget) -> tuple[list[Ids], Ids]:
-    """Return what is counted, in parts, and what is scored."""
+    """Return the symbols to count, in parts, and the symbols to score."""
     learned = parts_of(train, symbols, budget.to_count(symbols), budget.pieces)
     return learned, sequence_of(text, symbols, budget.held_out, budget.pieces)
 

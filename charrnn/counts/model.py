@@ -3,13 +3,13 @@
     P(w | h) = share(hw) + left(h) P(w | h')        h' is h without its first symbol
 
 from the longest context that was seen down to the unigrams, and 1 / K below them. The rows P(. | h)
-of short contexts are made beforehand, as many as memory should hold; the few n-grams of longer
-contexts are added on demand. The operations are the same for one row and for thousands, so the
+of short contexts are made beforehand, within a limit of memory; the few n-grams of longer contexts
+are added on demand. The operations are the same for one row and for thousands, so the
 numbers are too.
 
-GrowingCounts also count what they read, since the words of a text come again. The discounts stay
-those of the training text. By the rule of the counts, the longest n-gram that ends in a symbol has
-occurred once more; a shorter one is counted only if the n-gram longer by one symbol is new.
+GrowingCounts also count the symbols that they read, since the words of a text come again. The
+discounts stay those of the training text. The longest n-gram that ends in a symbol is counted once
+more; a shorter one only if the n-gram longer by one symbol is new.
 
     P(w | h) = (c(hw) - D + freed(h) P(w | h')) / sum of c(h.)       D by c(hw): see baselines
 """
@@ -134,7 +134,7 @@ class CountsReader:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
         self._contexts = self._counts.after_end()
 
     def read(self, ids: Ids) -> Floats:
@@ -167,7 +167,7 @@ class GrowingCounts:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
         self._times, self._kept, self._total, self._freed = (a.copy() for a in self._initial)
         self._size = len(self._times)  # nodes, with those that were added
         self._added: dict[tuple[int, int], int] = {}  # the child of a context by a symbol

@@ -1,4 +1,4 @@
-"""Smoothing: what an n-gram keeps of its count, and what it frees for the order below.
+"""Smoothing: the part of its count that an n-gram keeps, and the part freed for the order below.
 
 P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
 """
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 class Rule(NamedTuple):
-    """What n-grams counted 0, 1, 2, and 3 or more times lose and free."""
+    """The counts that n-grams counted 0, 1, 2, and 3 or more times lose and free."""
 
     lost: Floats  # (4,)
     freed: Floats  # (4,)
@@ -59,7 +59,7 @@ def varieties(trie: Trie, order: int) -> Numbers:
 
 
 class Level(NamedTuple):
-    """What an order's n-grams keep and its contexts leave, as shares of each context's total."""
+    """The shares of a context's total that n-grams keep and that the context leaves."""
 
     kept: Floats  # (n,) of each n-gram of the order
     left: Floats  # (m,) of each context, the nodes of the order below; 1 if nothing followed it

@@ -17,7 +17,7 @@ from charrnn.text import Raw, Visible, joined, visible
 
 if TYPE_CHECKING:
     from charrnn.cli.terminal.colours import Painter
-    from charrnn.sampling.sampler import Piece
+    from charrnn.sampling.sampler import Fragment
 
 NEWLINE: Final = Visible("\n")
 SOON: Final = 0.01  # seconds until what is written is there: no eye sees more than a hundred steps
@@ -115,7 +115,7 @@ class Samples:
         self._frame = frame
         self._before = frame.before
 
-    def write(self, pieces: Iterable[Piece]) -> None:
+    def write(self, pieces: Iterable[Fragment]) -> None:
         """Write all of these."""
         buffer, style, frame = Buffer(self._output), self._style, self._frame
         has_begun = False

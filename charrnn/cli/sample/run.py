@@ -29,8 +29,8 @@ from charrnn.corpus.text_set import TextSet, hash_of
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.constraints import Wishes, redrawn
-from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
+from charrnn.sampling.constraints import Wishes, redraw
+from charrnn.sampling.sampler import REACH, Fragment, Sample, SampleConfig, Sampler, random_seed
 from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
 from charrnn.scoring.texts import check_files_exist, codes_in
 from charrnn.settings.corpus import Reading
@@ -124,7 +124,7 @@ class Wanted:
         said = self.said if self.options.unique else None
         wishes = self.wishes
         return self.chosen(
-            redrawn(sampler, self.options.numbers, wishes.whole, wishes.refuses, said)
+            redraw(sampler, self.options.numbers, wishes.whole, wishes.rejects, said)
         )
 
     def chosen(self, found: Iterator[Sample | None]) -> Iterator[Sample]:
@@ -206,7 +206,7 @@ class Tally:
             self._count(sample.text, sample.ended)
             yield sample
 
-    def of_pieces(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    def of_pieces(self, pieces: Iterable[Fragment]) -> Iterator[Fragment]:
         """The same, where they come in pieces."""
         begun: list[str] = []
         for piece in pieces:
@@ -268,9 +268,9 @@ def run(options: Options, threads: int, console: Console) -> None:
                 write_lines(tally.of(drawn), console, before, temperature)
             else:
                 whole = None if samples is None else map(whole_piece, samples)
-                write(tally.of_pieces(whole or sampler.pieces(options.numbers)))
+                write(tally.of_pieces(whole or sampler.fragments(options.numbers)))
             if tally.written - written < options.count:
-                tally.is_certain &= sampler.always_the_same
+                tally.is_certain &= sampler.is_deterministic
     thread_count.note_if_refused(console)
     note_limited(tally, options, config, console)
     if tally.copies is not None and tally.written:
@@ -346,9 +346,9 @@ def wishes_of(
     return wanted(options, prime, before, model, reading)
 
 
-def whole_piece(sample: Sample) -> Piece:
+def whole_piece(sample: Sample) -> Fragment:
     """A sample in one piece."""
-    return Piece(sample.number, sample.text, sample.nats, sample.ended)
+    return Fragment(sample.number, sample.text, sample.nats, sample.ended)
 
 
 def write_lines(
@@ -375,7 +375,7 @@ def write_lines(
 
 def writer(
     options: Options, prime: str, model: Model, console: Console
-) -> Callable[[Iterable[Piece]], None]:
+) -> Callable[[Iterable[Fragment]], None]:
     """What writes samples as text; more of them may follow."""
     painter = None
     if options.surprise and not options.as_json:
