@@ -51,7 +51,7 @@ def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
     lines.run(*RUN, *options, *by_threads).says()
     by_ranks = ("--mpi", "-m", "ranks.npz", "--metrics", "ranks.jsonl")
     ran = lines.run(*RUN, *options, *by_ranks, by=ranks(count))
-    ran.says(f"with {count} ranks", f"ranks      {count}, of")
+    ran.says(f"with {count} ranks", f"ranks      {count}, with")
     assert ran.err.count("corpus     lines.txt") == 1  # the first alone speaks
     assert (lines / "ranks.npz").read_bytes() == (lines / "threads.npz").read_bytes()
     assert (lines / "ranks.jsonl").read_bytes() == (lines / "threads.jsonl").read_bytes()
@@ -75,7 +75,7 @@ def test_ranks_begun_by_threads_go_on_as_ranks_and_the_other_way_round(lines: Pr
     lines.write("model.npz", begun)
     ran = lines.run(*longer, "--mpi", by=ranks(3))
     text = " ".join(ran.err.split())
-    assert "it was shared out to 2, and is to 3 now: the last digits will differ" in text
+    assert "shared by 3 ranks now, 2 before: the last digits will differ" in text
     lines.write("by_two.npz", by_threads)
     with np.load("model.npz") as by_three, np.load("by_two.npz") as by_two:
         for name in ("U1", "W1", "V", "c"):
@@ -95,13 +95,13 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.count("corpus     lines.txt") == 1
     text = " ".join(ran.out.split())
-    assert "3, of 16 lanes and one thread each" in text
-    assert "20 steps are few to learn in" in text
+    assert "3, with 16 lanes and one thread each" in text
+    assert "20 steps are few" in text
     small = lines.run(*RUN, "--mpi", "--dry-run", "--hidden", "16", by=ranks(3))
-    assert "1 of them would do" in " ".join(small.out.split())
-    assert "no more than 1 rank of so many lanes, such as --batch 16" in text.replace("\xa0", " ")
+    assert "1 would be enough" in " ".join(small.out.split())
+    assert "Use at most 1 rank with as many lanes each: --batch 16" in text.replace("\xa0", " ")
     enough = lines.run(*RUN, "--mpi", "--dry-run", "--epochs", "1000", by=ranks(3))
-    assert "few to learn in" not in " ".join(enough.out.split())
+    assert "steps are few" not in " ".join(enough.out.split())
 
 
 @needs_mpi
@@ -126,7 +126,7 @@ def test_the_clock_of_the_first_is_that_of_all(
         (("--members", "2"), "--members 2 do not go with ranks", "a run of its own"),
         (("--own-inputs", "0.1"), "--own-inputs 0.1 does not go with ranks", "with threads"),
         (("--free-running", "2"), "--free-running 2 does not go with ranks", "with threads"),
-        (("--threads", "2"), "--mpi and --threads exclude each other", "as many ranks"),
+        (("--threads", "2"), "--mpi and --threads exclude each other", "one thread"),
     ],
 )
 def test_what_reads_all_lanes_at_once_is_refused_by_the_first_alone(
@@ -144,7 +144,7 @@ def test_without_mpi4py_it_says_what_to_install(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "mpi4py")
-    hint = "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich"
+    hint = "An MPI is needed as well: pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what="--mpi needs mpi4py", hint=hint)
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.cli.train import run as autosave
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.display.figures import curve_of
-from charrnn.model_file import checkpoint
+from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
 from charrnn.scoring.mixed import MixedScorer
@@ -44,12 +43,12 @@ def settings(corpus: Corpus, **given: object) -> Fitted:
     return fitted(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
 
 
-def is_uneven(states: list[TrainState]) -> bool:
+def is_uneven(states: tuple[TrainState, ...]) -> bool:
     """Whether the networks have learned for different numbers of steps."""
     return len({state.step for state in states}) > 1
 
 
-def ended_unevenly(corpus: Corpus) -> tuple[list[TrainState], Fitted, list[Event]]:
+def ended_unevenly(corpus: Corpus) -> tuple[tuple[TrainState, ...], Fitted, list[Event]]:
     """A run whose networks did not end together, and all that was told of it."""
     for seed in range(20):
         config = settings(corpus, seed=seed)
@@ -74,15 +73,15 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
         program.run("info").out.split()
     )
     before = Path("model.npz").read_bytes()
-    assert "nothing left to do" in program.run("train", "--resume").err
+    assert "nothing was left to do" in program.run("train", "--resume").err
     assert Path("model.npz").read_bytes() == before
 
 
 def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(autosave, "OFTEN", 0)
-    monkeypatch.setattr(autosave, "COSTLY", 0)
+    monkeypatch.setattr(saver, "OFTEN", 0)
+    monkeypatch.setattr(saver, "COSTLY", 0)
     line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
     for seed in range(10):
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
@@ -184,6 +183,6 @@ def test_what_ended_them_is_what_ended_the_last(corpus: Corpus, tmp_path: Path) 
         pass
     run.save(tmp_path / "m.npz")
     assert checkpoint.load_trained(tmp_path / "m.npz").ended == "epochs"
-    run.checkpoint.others[0].epoch = 2  # as if it had been stopped before its last window
+    run.checkpoint.states[1].epoch = 2  # as if it had been stopped before its last window
     run.save(tmp_path / "m.npz")
     assert checkpoint.load_trained(tmp_path / "m.npz").ended is None

@@ -222,8 +222,7 @@ class Filler:
         if network is not None and network.architecture.head.lengths is not None:
             raise SettingError(
                 "a model that draws the length before the text cannot fill in missing characters",
-                "Train one with ends symbol or halt.",
-                "fill",
+                "Train one with [ends] symbol or [ends] halt.",
             )
         self._vocabulary = model.vocabulary
         self._reader = NextSymbols(model, workers)

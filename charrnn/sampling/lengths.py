@@ -2,9 +2,9 @@
 
     P(tau | prime)  ~  P(tau) P(prime | tau)          for every tau from the length of the prime on
 
-The prime is read once for every possible length, side by side. Lengths are unbounded: the next
-hundred or so are taken one by one, and those beyond in ranges, each with little of the probability
-and not much wider than the lengths before it. A range takes the surprisal of the prime in its
+The prime is read once for every possible length, side by side. Lengths are unbounded, so the
+next hundred or so are taken one by one and those beyond in ranges. A range has little of the
+probability and is not much wider than the lengths before it. A range takes the surprisal of the prime in its
 middle. Only this is approximate, and only with a prime. The error is small, since to a network
 large values of tau - t look alike.
 """
@@ -110,12 +110,12 @@ class LengthChoice:
         return Begun(state, lane, tau - self.least, nats[lane])
 
     def nats(self, tau: Tau, prime_nats: Array64) -> Array64:
-        """What each of these lengths cost, once a prime was read that costs so much in it."""
+        """Return the surprisal of these lengths after the prime, given that of the prime in each."""
         costs: Array64 = self.lengths.nats(self.model.parameters, tau)
         return costs + prime_nats - self.prime_nats
 
     def _ranges(self, most: int) -> tuple[Tau, Tau, Array64]:
-        """Their first lengths, those after their last, and log P of each."""
+        """Return the first length of each range, the length after its last, and log P of the range."""
         least, few = self.least, most // 4
         shares = np.arange(2 * few) / (2 * few)
         by_share = self._at_share(shares, np.int64(least), np.int64(LARGEST))
@@ -125,19 +125,19 @@ class LengthChoice:
         starting, after = self._log_at_least(first), self._log_at_least(stop)
         after[-1] = -np.inf
         log_p = starting + np.log(-np.expm1(np.minimum(after - starting, -1e-300)))
-        one = stop - first == 1
-        log_p[one] = -self.lengths.nats(self.model.parameters, first[one])
+        single = stop - first == 1
+        log_p[single] = -self.lengths.nats(self.model.parameters, first[single])
         return first, stop, log_p
 
     def _log_at_least(self, n: Tau) -> Array64:
-        found: Array64 = self.lengths.log_at_least(self.model.parameters, n.astype(np.float64))
-        return found
+        log_p: Array64 = self.lengths.log_at_least(self.model.parameters, n.astype(np.float64))
+        return log_p
 
     def _weights(self, log_p: Array64, temperature: float) -> Array64:
         """Return weights that are not normalised. At temperatures other than 1 the longest lengths,
         RARE in total, get 0: there are so many that they could outweigh the others.
         """
-        found = log_p
+        logits = log_p
         if temperature != 1:
             many = np.log((self._stop - self._first).astype(np.float64))
             each = log_p - many
@@ -146,8 +146,8 @@ class LengthChoice:
             if temperature == 0:
                 each = np.where(np.arange(len(each)) == int(np.argmax(each)), 0.0, -np.inf)
                 temperature, many = 1.0, np.zeros(len(each))
-            found = many + each / max(temperature, COLDEST)
-        chances: Array64 = np.exp(found - found.max())
+            logits = many + each / max(temperature, COLDEST)
+        chances: Array64 = np.exp(logits - logits.max())
         return chances
 
     def _within(self, which: NDArray[np.intp], share: Array64) -> Tau:
