@@ -1,7 +1,7 @@
 """Baselines for a loss: models that only count, and compressors.
 
-All of them have seen the training text and are scored on the same text as the network, with its
-ENDs and unseen characters. What a compressor needs for a text is
+Baselines see the training text and are scored on the same text as the network, with its ENDs and
+unseen characters. A compressor needs for a text
 
     bits = 8 (size of corpus and text compressed together - size of the corpus compressed alone)
 

@@ -16,7 +16,7 @@ from charrnn.text import Raw, Visible, joined, visible
 
 if TYPE_CHECKING:
     from charrnn.cli.terminal.colours import Painter
-    from charrnn.sampling.sampler import Piece
+    from charrnn.sampling.sampler import Fragment
 
 SOON: Final = 0.01  # seconds between two writes: each takes about as long as drawing a character
 
@@ -88,7 +88,7 @@ class SampleWriter:
         self._waiting: list[Visible | Raw] = []
         self._flushed = float("-inf")
 
-    def write(self, pieces: Iterable[Piece]) -> None:
+    def write(self, pieces: Iterable[Fragment]) -> None:
         """Write all of these."""
         style = self._style
         has_begun = False

@@ -22,8 +22,8 @@ from charrnn.corpus.text_set import TextSet, hash_of
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.constraints import Wishes, redrawn
-from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
+from charrnn.sampling.constraints import Wishes, redraw
+from charrnn.sampling.sampler import REACH, Fragment, Sample, SampleConfig, Sampler, random_seed
 from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
 from charrnn.scoring.texts import check_files_exist, codes_in, example_lengths
 from charrnn.settings.corpus import Reading
@@ -77,13 +77,13 @@ def run(options: Options, threads: int, console: Console) -> None:
                 samples = sampler.samples(options.numbers)
             written = tally.written
             if samples is None:
-                writer.write(tally.of(sampler.pieces(options.numbers)))
+                writer.write(tally.of(sampler.fragments(options.numbers)))
             elif options.as_json:
                 write_json(samples, tally, shown, console)
             else:
                 writer.write(tally.of(map(whole_piece, samples)))
             if tally.written - written < options.count:
-                tally.is_certain &= sampler.always_the_same
+                tally.is_certain &= sampler.is_deterministic
     note_if_refused(console)
     if tally.limited:
         many = f"{tally.limited:,} of {tally.written:,} samples"
@@ -189,7 +189,7 @@ class Selection:
         """Yield the samples that fit."""
         seen = self.seen if self.options.unique else None
         wishes = self.wishes
-        return self.best(redrawn(sampler, self.options.numbers, wishes.whole, wishes.refuses, seen))
+        return self.best(redraw(sampler, self.options.numbers, wishes.whole, wishes.rejects, seen))
 
     def best(self, samples: Iterator[Sample | None]) -> Iterator[Sample]:
         """Yield the samples that were found; with --best, only the likeliest of them."""
@@ -288,7 +288,7 @@ class Tally:
     limited: int = 0  # samples that reached --max-chars
     is_certain: bool = True  # samples that are missing cannot be found by chance
 
-    def of(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    def of(self, pieces: Iterable[Fragment]) -> Iterator[Fragment]:
         """Yield these pieces, and count each sample that ends."""
         begun: list[str] = []
         for piece in pieces:
@@ -309,9 +309,9 @@ class Tally:
             self.copies.add(self.prime + text)
 
 
-def whole_piece(sample: Sample) -> Piece:
+def whole_piece(sample: Sample) -> Fragment:
     """Return a sample as a single piece."""
-    return Piece(sample.number, sample.text, sample.nats, sample.ended)
+    return Fragment(sample.number, sample.text, sample.nats, sample.ended)
 
 
 def write_json(
