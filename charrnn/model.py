@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from charrnn.analysis.embedding import Vectors, embedded
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
@@ -199,19 +199,19 @@ class Model:
         """What these texts cost, each an example with an END: nats, characters, ends."""
         with single_threaded():
             reader = scorer_of(self.predictor(use))
-            return sum((p.score() for p in pieces(reader, ended_codes(each_of(texts)))), Score())
+            return sum((p.score() for p in pieces(reader, stream_of(each_of(texts)))), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """What each of these texts costs, all of them read side by side."""
         with single_threaded():
-            return list(scores(scorer_of(self.predictor(use)), ended_codes(each_of(texts))))
+            return list(scores(scorer_of(self.predictor(use)), stream_of(each_of(texts))))
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """What each character of a text costs, and its END."""
         text = check("text", text, Text())
         with single_threaded():
             reader = scorer_of(self.predictor(use), ranking=True)
-            found = list(pieces(reader, ended_codes([text])))
+            found = list(pieces(reader, stream_of([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])
@@ -220,7 +220,7 @@ class Model:
         """One vector for each of these texts, (N, H): the last state of the top layer."""
         blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
         with single_threaded():
-            some = embedded(self.language_model, ended_codes(each_of(texts)))
+            some = embedded(self.language_model, stream_of(each_of(texts)))
             return np.concatenate([blank, *(one.vectors for one in some)])
 
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:

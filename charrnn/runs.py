@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 
 from charrnn.corpus import corpus as corpora
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model, alone, checked
@@ -34,6 +34,7 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import record_of
 from charrnn.model_file.saving import locked
 from charrnn.plan import characters_per_second, fitted, paced
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded

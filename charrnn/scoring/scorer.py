@@ -38,7 +38,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Examples, ended_codes
+from charrnn.corpus.corpus import Examples
+from charrnn.corpus.segmentation import stream_of
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
 from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
@@ -503,7 +504,7 @@ class Scorer:
 
     def score_texts(self, texts: Iterable[str]) -> Score:
         """The sums over texts that are an example each, bytes among them."""
-        return sum((piece.score() for piece in pieces(self, ended_codes(texts))), Score())
+        return sum((piece.score() for piece in pieces(self, stream_of(texts))), Score())
 
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""

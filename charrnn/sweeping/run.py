@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
+from charrnn.corpus.corpus import Corpus, from_texts, load
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import (
     CharrnnError,
@@ -39,7 +39,7 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fitted, paced, plan
 from charrnn.scoring.baselines import by_counting
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
 from charrnn.system import single_threaded

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.corpus import corpus as corpora
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 
 T = TypeVar("T")

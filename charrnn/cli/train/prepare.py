@@ -26,7 +26,7 @@ from charrnn.cli.train import plan as words
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import in_order, plan_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import path_of, place_of
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
@@ -46,7 +46,7 @@ from charrnn.plan import (
     text_bytes,
 )
 from charrnn.scoring.baselines import by_counting
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import had_in_words
 from charrnn.settings.training import Fitted, TrainConfig, of_member
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count

@@ -36,7 +36,6 @@ from charrnn.cli.terminal.progress import Progress
 from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.prepare import PreparedRun, prepared
 from charrnn.cli.train.summary import Outcome, say_what_next, show
-from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError, SaveError
 from charrnn.model_file import checkpoint, container
@@ -44,6 +43,7 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.reader import is_model
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
 from charrnn.training.loop import Checkup, Done, Event
 from charrnn.training.members import scores_of_best, train_all
