@@ -38,7 +38,7 @@ from charrnn.scoring.pieces import pieces, scores
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import OneOf, Text, Whole, check, configured
+from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions
 from charrnn.system import single_threaded
@@ -180,7 +180,7 @@ class Model:
         """
         count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
         prime = check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "count", "first", "prime", "use")
+        config = make_config(SampleConfig, drawing, "count", "first", "prime", "use")
         with single_threaded():
             sampler = Sampler(self.predictor(use), config, prime)
             return [prime + drawn.text for drawn in sampler.samples(range(first, first + count))]
@@ -190,7 +190,7 @@ class Model:
     ) -> Iterator[str]:
         """The characters of one text as they are drawn, those of the prime left out."""
         prime = check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "prime", "use")
+        config = make_config(SampleConfig, drawing, "prime", "use")
         with single_threaded():
             stream = Sampler(self.predictor(use), config, prime).stream()
         return (piece.text for piece in alone(stream) if piece.text)
@@ -229,7 +229,7 @@ class Model:
         """
         text = check("text", text, Text())
         with single_threaded():
-            return Filler(self.predictor(), configured(FillConfig, how)).fill(text)
+            return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""
