@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from charrnn.errors import SettingError
-from charrnn.export import exported
+from charrnn.export import export
 from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
 from charrnn.network.parameters import Parameters
@@ -46,7 +46,7 @@ needs_a_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there 
 
 
 def header(model: Model, **options: Any) -> str:
-    return exported(model.trained, "c", ExportOptions(**options)).decode()
+    return export(model.trained, "c", ExportOptions(**options)).decode()
 
 
 def compiled(folder: Path, source: str, *flags: str, compiler: str = "cc") -> Path:

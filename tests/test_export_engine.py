@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
 from charrnn.export.encoding import check_known
-from charrnn.export.js import CELLS, HEADS, exported, facts_of, plain_json
+from charrnn.export.js import CELLS, HEADS, export, facts_of, plain_json
 from charrnn.export.js import engine as source
 from charrnn.network import cells, heads
 from charrnn.network.architecture import Architecture
@@ -156,7 +156,7 @@ def test_base64_is_read_back(data: bytes) -> None:
 
 def test_a_module_draws_the_same() -> None:
     model = lively("gru", hidden=8)
-    module = exported(holding(model), ExportOptions()).decode()
+    module = export(holding(model), ExportOptions()).decode()
     script, mark, rest = module.partition("export { charrnn };\nexport default model;\n")
     assert (bool(mark), rest) == (True, "")
     found = ask(f"(() => {{ {script}; return model.sample({{ seed: 7, number: 2 }}); }})()")
@@ -168,7 +168,7 @@ def test_a_module_draws_the_same() -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 def test_a_module_can_be_imported_by_its_name(tmp_path: Path) -> None:
     model = lively("lstm", "halt", hidden=8)
-    (tmp_path / "names.mjs").write_bytes(exported(holding(model), ExportOptions()))
+    (tmp_path / "names.mjs").write_bytes(export(holding(model), ExportOptions()))
     (tmp_path / "main.mjs").write_text(
         'import model, { charrnn } from "./names.mjs";\n'
         "process.stdout.write(JSON.stringify([charrnn.END, model.sample({ seed: 7 }).text]));"

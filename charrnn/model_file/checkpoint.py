@@ -45,10 +45,10 @@ from charrnn.model_file.fields import (
     Contents,
     CorpusRecord,
     Learned,
-    as_seen_from,
-    checked,
+    contents_of,
+    relative_to,
 )
-from charrnn.model_file.reader import Document
+from charrnn.model_file.reader import Document, damaged
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, LanguageModel, Parameters
 from charrnn.network.unfolded import State
@@ -126,7 +126,7 @@ class Unpacker:
     def expected(self, document: Document) -> Mapping[str, Spec]:
         """The arrays that go with this text; DamagedModelError where it makes no sense."""
         try:
-            claims = checked(document)
+            claims = contents_of(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self.damaged(f"its facts make no sense ({error})") from error
         except SettingError as error:
@@ -205,10 +205,7 @@ class Unpacker:
             raise self.damaged(f"{name} holds a number to which no training leads")
 
     def damaged(self, why: str) -> DamagedModelError:
-        return DamagedModelError(
-            f"{os.fspath(self.path)} is damaged: {why}",
-            "Restore it from a copy, or train it again.",
-        )
+        return damaged(os.fspath(self.path), why)
 
 
 Path = str | PathLike[str]
@@ -447,7 +444,7 @@ def _arrays(run: Checkpoint) -> dict[str, NDArray[Any]]:
 
 def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
     learned = [learned_by(state) for state in run.states]
-    corpus = as_seen_from(path, run.corpus)
+    corpus = relative_to(path, run.corpus)
     return {**_facts_of(run.vocabulary, run.config, corpus, learned, run.counted), "slim": False}
 
 

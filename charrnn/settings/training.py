@@ -82,8 +82,8 @@ class TrainConfig(Checked):
     )
     stride: int | None = of_learning(
         Whole(1, LARGEST),
-        "Move windows on by this many steps. If that is less than a window, windows overlap and only"
-        " the losses of their last steps count.",
+        "Move windows on by this many steps. If that is less than a window, windows overlap and"
+        " only the losses of their last steps count.",
         default_in_words="the length of a window",
     )
     own_inputs: float = of_learning(
