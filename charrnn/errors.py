@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class CharrnnError(Exception):
-    """An error with two sentences: what is wrong, and what to do about it.
+    """An error with two sentences: the fault, and the way out of it.
 
     The key tells errors of one class apart, or names a setting; the details are values for the
     hint. With them, the command line words the hint in terms of its options.

@@ -285,7 +285,7 @@ def _blocks_of(ids: Ids) -> Iterator[Ids]:
 def read_draft(
     texts: Iterable[Iterable[str]], kinds: Iterable[Kind]
 ) -> tuple[Draft, tuple[FileCut, ...]]:
-    """Read texts, each of which comes in blocks; return how each was cut, too."""
+    """Read texts that come in blocks; return the draft, and how each text was cut."""
     draft = Draft()
     cuts = []
     for text, kind in zip(texts, kinds, strict=True):
@@ -360,15 +360,15 @@ def _split_off_tail(ids: Ids, share: float) -> tuple[Examples, Examples]:
 
 
 def _single(ids: Ids) -> Examples:
-    """Return a single example, or none if there are no ids."""
+    """Return one example; without ids, none."""
     return Examples(ids, np.array([0, len(ids)][: 1 + bool(len(ids))], _starts_type(len(ids))))
 
 
 def _close_ranks(starts: Starts, chosen: NDArray[np.bool_], out: Starts) -> None:
     """Write where the chosen examples start once they stand side by side.
 
-    The output may be the input: writing never overtakes reading, and where the two meet, nothing
-    has been left out yet, so each value is overwritten by itself.
+    The output may be the input: writing never overtakes reading. Where the two meet, all examples
+    so far were chosen, so each value is overwritten by itself.
     """
     out[0] = at = done = 0
     for first in range(0, len(chosen), BLOCK):

@@ -196,7 +196,7 @@ def _undecodable(
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:
-    """Return common encodings in which the line can be read, each with what it reads there."""
+    """Return the common encodings that can decode the line, each with the text it gives."""
     offers = []
     for encoding in COMMON:
         try:

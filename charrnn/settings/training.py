@@ -200,44 +200,37 @@ class Fitted(TrainConfig):
 
 def check_together(config: TrainConfig) -> None:
     """Raise SettingError if settings contradict each other."""
+
+    def refuse(name: str, what: str, hint: str = "Leave one of them out.", key: str = "") -> None:
+        raise SettingError(f"{name} {what}", hint, key, setting=name)
+
     if config.carry and config.ends == "length":
-        raise SettingError(
-            "carry and ends length exclude each other: examples that follow each other as in a book"
-            " have no length of their own",
-            "Leave one of them out.",
-            setting="carry",
+        refuse(
+            "carry",
+            "and ends length exclude each other: examples that follow each other as in a book have"
+            " no length of their own",
         )
-    forced, own, free = config.teacher_forcing, config.own_inputs, config.free_running
     if config.cell == "output" and config.layers not in (None, 1):
-        raise SettingError(
-            f"layers {config.layers} excludes the cell output: only the top layer has an output to"
-            " feed back",
-            "Use 1 layer, or another cell.",
-            setting="layers",
-        )
-    if forced and config.cell != "output":
-        raise SettingError(
-            f"teacher_forcing replaces outputs that are fed back, and {config.cell} units feed back"
-            " their state",
+        what = f"{config.layers} excludes the cell output: only the top layer has one to feed back"
+        refuse("layers", what, "Use 1 layer, or another cell.")
+    if config.teacher_forcing and config.cell != "output":
+        refuse(
+            "teacher_forcing",
+            f"replaces outputs that are fed back, and {config.cell} units feed back their state",
             "Leave it out, or use the cell output.",
             "fed back",
-            setting="teacher_forcing",
         )
-    for name, value in (("own_inputs", own), ("free_running", free), ("stride", config.stride)):
-        if forced and value:
-            raise SettingError(
-                f"{name} {value:g} contradicts teacher forcing, which reads nothing but the text"
-                " and carries no gradient back",
-                "Leave one of them out.",
-                setting=name,
+    for name in ("own_inputs", "free_running", "stride"):
+        value = getattr(config, name)
+        if config.teacher_forcing and value:
+            refuse(
+                name,
+                f"{value:g} contradicts teacher forcing, which reads nothing but the text and"
+                " carries no gradient back",
             )
         if name != "own_inputs" and value and config.bptt and value > config.bptt:
-            raise SettingError(
-                f"{name} {value:,} is more than the {config.bptt:,} steps of a window",
-                "Use a smaller number, or longer windows.",
-                "window",
-                setting=name,
-            )
+            what = f"{value:,} is more than the {config.bptt:,} steps of a window"
+            refuse(name, what, "Use a smaller number, or longer windows.", "window")
 
 
 def of_member(config: Fitted, number: int) -> Fitted:
