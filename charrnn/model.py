@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from charrnn.analysis.embedding import Vectors, embedded
+from charrnn.analysis.embedding import Vectors, embed
 from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
@@ -220,7 +220,7 @@ class Model:
         """One vector for each of these texts, (N, H): the last state of the top layer."""
         blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
         with single_threaded():
-            some = embedded(self.language_model, stream_of(each_of(texts)))
+            some = embed(self.language_model, stream_of(each_of(texts)))
             return np.concatenate([blank, *(one.vectors for one in some)])
 
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:

@@ -1,1 +1,1 @@
-"""Analyses of a trained network: text vectors, the reach of its gradients, and what it draws."""
+"""Analyses of a trained network: text vectors, the reach of gradients, and drawn texts."""
