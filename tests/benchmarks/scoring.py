@@ -15,8 +15,7 @@ from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
-from charrnn.scoring.scorer import Scorer
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
@@ -31,6 +30,7 @@ SIZES = ((256, 2), (128, 2), (512, 1))  # units, layers
 CHILD = """
 import resource, sys
 from charrnn.cli import app
+from charrnn.settings.corpus import CorpusConfig
 app.main(["eval", sys.argv[1], "-m", sys.argv[2], "--examples", sys.argv[3], "-q", "--json"])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 """
@@ -54,7 +54,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     config = fitted(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
-    scorer = Scorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
+    scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
     text: Examples = part_of(corpus.train, SCORED).examples
 
     def learn() -> None:
