@@ -31,7 +31,6 @@ SIZES = ((256, 2), (128, 2), (512, 1))  # units, layers
 CHILD = """
 import resource, sys
 from charrnn.cli import app
-from charrnn.settings.corpus import CorpusConfig
 app.main(["eval", sys.argv[1], "-m", sys.argv[2], "--examples", sys.argv[3], "-q", "--json"])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 """
