@@ -201,8 +201,8 @@ class Fitted(TrainConfig):
 def check_together(config: TrainConfig) -> None:
     """Raise SettingError if settings contradict each other."""
 
-    def refuse(name: str, what: str, hint: str = "Leave one of them out.", key: str = "") -> None:
-        raise SettingError(f"{name} {what}", hint, key, setting=name)
+    def refuse(name: str, what: str, hint: str = "Leave one of them out.") -> None:
+        raise SettingError(f"{name} {what}", hint, name)
 
     if config.carry and config.ends == "length":
         refuse(
@@ -217,8 +217,7 @@ def check_together(config: TrainConfig) -> None:
         refuse(
             "teacher_forcing",
             f"replaces outputs that are fed back, and {config.cell} units feed back their state",
-            "Leave it out, or use the cell output.",
-            "fed back",
+            "Leave it out, or add [cell] output.",
         )
     for name in ("own_inputs", "free_running", "stride"):
         value = getattr(config, name)
@@ -230,7 +229,7 @@ def check_together(config: TrainConfig) -> None:
             )
         if name != "own_inputs" and value and config.bptt and value > config.bptt:
             what = f"{value:,} is more than the {config.bptt:,} steps of a window"
-            refuse(name, what, "Use a smaller number, or longer windows.", "window")
+            refuse(name, what, "Lower it, or raise [bptt].")
 
 
 def of_member(config: Fitted, number: int) -> Fitted:
