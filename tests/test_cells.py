@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
@@ -25,6 +25,7 @@ from charrnn.plan import fitted, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary

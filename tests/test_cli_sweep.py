@@ -293,8 +293,8 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--holdout", "0", "--seeds", "0"], "nothing is held out", "--holdout"),
         (
             ["--try", "cell=tanh,output", "--try", "layers=1,2"],
-            "cell=output,layers=2: --layers 2 does not go with outputs",
-            "Let it be 1",
+            "cell=output,layers=2: --layers 2 excludes the cell output",
+            "Use 1 layer",
         ),
         ([], "--try NAME=VALUE,VALUE is missing", "--seeds 0-4"),
     ],

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.display.figures import curve_of
 from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Done, Event, Stopwatch
 from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all

@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.plan import PRESETS, TANH, fitted, for_longer, paced, preset, usual_epochs
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 
 SYMBOLS = 65

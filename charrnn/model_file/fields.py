@@ -16,10 +16,10 @@ from itertools import pairwise
 from os import PathLike
 from typing import Any, TypeVar
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.reader import Document, NewerFormatError, printable
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 

@@ -29,7 +29,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Examples, ended_codes
+from charrnn.corpus.corpus import Examples
+from charrnn.corpus.segmentation import stream_of
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
 from charrnn.network.parameters import Integers, LanguageModel, Parameters
@@ -458,7 +459,7 @@ class NetworkScorer:
 
     def score_texts(self, texts: Iterable[str]) -> Score:
         """Return the sums, with bytes, over texts that are an example each."""
-        return sum((block.score() for block in score_blocks(self, ended_codes(texts))), Score())
+        return sum((block.score() for block in score_blocks(self, stream_of(texts))), Score())
 
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Return nearly the same as ``nats``, sooner: chunks that do not meet are not mended."""

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, read_files
+from charrnn.corpus.corpus import Corpus, from_texts, read_files
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -31,7 +31,7 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fitted, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
 from charrnn.system import single_threaded

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts
+from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start

@@ -19,7 +19,7 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
@@ -29,7 +29,7 @@ from charrnn.model_file.reader import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, fitted, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.members import all_ended
 from charrnn.training.ranks import Ranks, check_can_be_shared
