@@ -29,7 +29,8 @@ from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
 from charrnn.network.inputs import read_after, read_before, still_to_come
-from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.heat_map import heat_map

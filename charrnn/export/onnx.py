@@ -24,7 +24,7 @@ from charrnn.export.encoding import check_known
 from charrnn.export.torch import CELLS, HEADS, metadata, torch_arrays
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array
+from charrnn.network.rounding import Array
 from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END
 

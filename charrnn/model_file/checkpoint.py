@@ -50,7 +50,8 @@ from charrnn.model_file.fields import (
 )
 from charrnn.model_file.reader import Document, damaged
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State
 from charrnn.settings.training import Ending, Fitted, ending, of_member
 from charrnn.training.members import last_ending, mean_of_bests

@@ -41,9 +41,9 @@ from numpy.typing import NDArray
 from charrnn.corpus.corpus import Examples, ended_codes
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
-from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty
-from charrnn.network.rounding import OFTEN, Grid
+from charrnn.network.rounding import OFTEN, Array, Integers
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks, pieces
@@ -207,8 +207,8 @@ class ChunkReader:
         ranking: bool = False,
         keeping: bool = False,
     ) -> None:
-        self.grid = Grid.of(model.architecture) if on_grid else None
-        self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
+        self.grid = model.architecture.grid if on_grid else None
+        self.p = model.parameters.exact() if self.grid else model.parameters
         architecture = self.p.architecture
         self.carry = model.carry
         lanes = lanes_for(architecture.hidden)

@@ -24,7 +24,8 @@ from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel, useful_workers
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
