@@ -68,7 +68,7 @@ def test_the_table_says_the_same(well_trained: Program) -> None:
     table = well_trained.run("eval", "text.txt")
     assert table.err == ""
     assert "2 lines, 7 characters, 7 bytes" in table.out
-    for name, mean in (("per character", found), ("ends not counted", found["without_end"])):
+    for name, mean in (("per character", found), ("without ends", found["without_end"])):
         row = next(line for line in table.out.splitlines() if line.startswith(name))
         assert row.split()[-3:] == [
             f"{mean['nats_per_character']:.3f}",
@@ -242,8 +242,8 @@ def test_yardsticks_that_know_a_part_say_so(
     told = " ".join(well_trained.run("eval", "text.txt", "--baselines").out.split())
     assert told.endswith(
         f"counted on {counted['part_learned']:.1%} of what is learned from, scored on"
-        f" {counted['part_scored']:.1%} of the text: evenly spaced pieces packed: the first 27.8%"
-        f" of the text, after the last {80 / learned:.1%} of what is learned from"
+        f" {counted['part_scored']:.1%} of the text: evenly spaced pieces compressors read"
+        f" the last {80 / learned:.1%} of the training text, the first 27.8% of the text"
     )
 
 

@@ -240,7 +240,7 @@ def test_a_prefix_that_is_a_word_of_c_is_wrong_usage(trained: Program, prefix: s
 def test_a_large_page_is_told_how_to_become_smaller(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.cli.run_export.LARGE", 1000)
+    monkeypatch.setattr("charrnn.cli.export.LARGE", 1000)
     assert "--bits 8 makes it smaller" in trained.run("export", "names.html").err
     assert "smaller" not in trained.run("export", "8.html", "--bits", "8").err
 

@@ -308,7 +308,7 @@ def test_the_commands_take_it(program: Program) -> None:
             assert found["nats"] == pytest.approx(row["nats"], rel=1e-9)
             assert found["ending"]["nats"] == found["ending"]["nats_per_example"]
     program.run("eval", "--held-out").says()
-    assert "the end, per example" in program.run("eval", "names.txt").out
+    assert "end, per example" in program.run("eval", "names.txt").out
     program.run("eval", "names.txt", "--dynamic", "0.001").says()
     program.run("eval", "names.txt", "--per-example", "--sort", "input").says()
     program.run("embed", "names.txt", "-o", "names.npy").says()

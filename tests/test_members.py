@@ -70,7 +70,9 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
     assert all(state.epoch == 1 and state.best is not None for state in states)
     told = program.run("info", "--json").json
     assert told["best"]["step"] == max(state.step for state in states)
-    assert "after 1 epoch only with --epochs N" in " ".join(program.run("info").out.split())
+    assert "finished after 1 epoch: use a larger --epochs" in " ".join(
+        program.run("info").out.split()
+    )
     before = Path("model.npz").read_bytes()
     assert "nothing left to do" in program.run("train", "--resume").err
     assert Path("model.npz").read_bytes() == before
@@ -106,7 +108,7 @@ def assert_told_of(program: Program, longest: TrainState, file: str = "model.npz
     assert (curve is None) == (not told["history"])
     words = " ".join(program.run("info", "-m", file).out.split())
     assert (
-        f"learned {longest.step:,} steps, {longest.epoch} epochs, {longest.characters:,}" in words
+        f"trained {longest.step:,} steps, {longest.epoch} epochs, {longest.characters:,}" in words
     )
     assert f"{longest.step:,} steps" in charrnn.load(file)._repr_html_()
 

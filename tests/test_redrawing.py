@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.corpus.segmentation import Cut, cut
+from charrnn.corpus.segmentation import cut
 from charrnn.corpus.text_set import TextSet
 from charrnn.network.rounding import Array64
 from charrnn.sampling.constraints import (
@@ -19,6 +19,7 @@ from charrnn.sampling.constraints import (
 )
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
 from charrnn.scoring.predictor import Steps
+from charrnn.settings.corpus import Cut
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)

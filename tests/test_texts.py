@@ -157,7 +157,7 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     found = corpus.load(files, config, [str(book), str(names)])
     known = facts(found, config)
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
-    monkeypatch.setattr("charrnn.corpus.segmentation.cut_of", lambda head: "lines")
+    monkeypatch.setattr("charrnn.corpus.segmentation.choose_cut", lambda head: "lines")
     assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"
 
 

@@ -16,10 +16,10 @@ from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, draft_of, split
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
-from charrnn.corpus.segmentation import END_CODE, Kind, cut_as_decided
+from charrnn.corpus.segmentation import END_CODE, cut_file
 from charrnn.errors import CorpusError
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
@@ -57,7 +57,7 @@ def codes_in(
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
     for source, each in zip(sources, kinds, strict=True):
         begins = None if origins is None else origins.of_next_file()
-        yield from cut_as_decided(blocks(source, reading), each, keep_blank, begins)[0]
+        yield from cut_file(blocks(source, reading), each, keep_blank, begins)[0]
 
 
 def lengths(codes: Iterable[Codes]) -> list[int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from charrnn.cluster.worker import check_wanted, own_folder, prepared, report
+from charrnn.cluster.worker import cached, check_wanted, own_folder, report
 from charrnn.corpus.files import path_of
 from charrnn.model_file import saving
 from charrnn.sweeping.grid import Result, failed
@@ -78,7 +78,7 @@ def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
         if piece.saved is not None:
             file.write_bytes(piece.saved)
         told, result = 0.0, None
-        splits = prepared(packed.key, lambda: PackedSplits(packed))
+        splits = cached(packed.key, lambda: PackedSplits(packed))
         with closing(learned(replace(piece.task, file=str(file)), splits)) as run:
             for event in run:
                 if isinstance(event, Ended):

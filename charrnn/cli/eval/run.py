@@ -17,13 +17,13 @@ import numpy as np
 from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.eval.parts import part_json
+from charrnn.cli.eval.options import Options
+from charrnn.cli.eval.parts import add_up, part_json
 from charrnn.cli.eval.rows import Alarm, ExampleRows, heat_map
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.eval.text import Text, part_of, the_text
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.options import cluster_for
-from charrnn.cluster.jobs import ScoringJob, TextPiece, scored
 from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
@@ -52,12 +52,14 @@ from charrnn.scoring.score import bytes_of
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
-    from charrnn.cli.eval.options import Options
+    from charrnn.cluster.jobs import ScoringJob, TextPiece
     from charrnn.cluster.pool import Cluster
 
 
 def job_of(models: Sequence[Model], options: Options, *, mixed: bool) -> ScoringJob:
     """What the workers are told."""
+    from charrnn.cluster.jobs import ScoringJob
+
     return ScoringJob(
         tuple(model.slim() for model in models),
         options.use,
@@ -75,6 +77,8 @@ def scored_by_workers(
     cluster: Cluster, job: ScoringJob, text: Iterable[Codes], places: Origins, files: Sequence[str]
 ) -> Iterator[Sequence[Piece]]:
     """The pieces of a text, as each reader has them."""
+    from charrnn.cluster.jobs import scored
+
     return scored(cluster, job, named_pieces(text, places, files))
 
 
@@ -82,6 +86,8 @@ def named_pieces(
     text: Iterable[Codes], places: Origins, files: Sequence[str]
 ) -> Iterator[TextPiece]:
     """The pieces, each called by where it stands; no files: by the numbers of its examples."""
+    from charrnn.cluster.jobs import TextPiece
+
     for codes in whole_pieces(text):
         of, lines = places.take(int(np.count_nonzero(codes == END_CODE)))
         begins, ends = int(lines[0]), int(lines[-1])
@@ -135,8 +141,11 @@ class ReadingBar:
             self._bar.close()
 
 
-def run(options: Options, workers: int, console: Console) -> None:
-    """Do all of it."""
+def run(options: Options, threads: int, console: Console) -> None:
+    """Score the text, or add up what other jobs scored."""
+    if options.add:
+        add_up(options, console)
+        return
     models = [load(path) for path in options.models]
     model = models[0]
     learned_from = model.corpus.files
@@ -184,7 +193,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     ):
         listeners.append(bar)
         if cluster is None:
-            readers = [the_reader(options, one, workers) for _, one in asked]
+            readers = [the_reader(options, one, threads) for _, one in asked]
             read = read_by_all(readers, text, symbols_at_once(options))
         else:
             job = job_of(models, options, mixed=len(asked) > len(models))
@@ -195,7 +204,7 @@ def run(options: Options, workers: int, console: Console) -> None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            write_page(options.html, page(text.name, stream, summaries[0].sums, gap))
+            write_page(options.html, page(text.name, stream, summaries[0].page_figures, gap))
     for listener in chain.from_iterable(everybody):
         listener.finish()
     if options.baselines and corpus is not None:
@@ -206,7 +215,7 @@ def run(options: Options, workers: int, console: Console) -> None:
             its = corpus
             if (one.corpus, one.vocabulary) != (model.corpus, model.vocabulary):
                 its = texts.rebuilt(one.corpus, one.vocabulary)
-            summary.drawn = drawn_texts(one.predictor(options.use), its, options.drawn, workers)
+            summary.drawn = drawn_texts(one.predictor(options.use), its, options.drawn, threads)
     more: dict[str, object] = {
         "fast": options.fast,
         "above": None if alarm is None else alarm.found,

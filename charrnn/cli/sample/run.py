@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
+from charrnn.cli.files import FigureFile
 from charrnn.cli.options import cluster_for
+from charrnn.cli.sample.options import Options
 from charrnn.cli.sample.output import Frame, Samples, style_for
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
@@ -36,8 +38,6 @@ from charrnn.text import Visible, encodable
 from charrnn.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from charrnn.cli.files import FigureFile
-    from charrnn.cli.sample.options import Options
     from charrnn.cluster.pool import Cluster
 
 
@@ -223,8 +223,9 @@ class Tally:
             self.copies.add(self.prime + text)
 
 
-def run(options: Options, workers: int, file: FigureFile | None, console: Console) -> None:
-    """Do all of it."""
+def run(options: Options, threads: int, console: Console) -> None:
+    """Draw and write the samples."""
+    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
     if file is not None:
@@ -253,7 +254,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
             if len(temperatures) > 1:
                 console.note(f"temperature {temperature:g}")
             tally.temperature = temperature
-            sampler = Sampler(predictor, how, prime, workers)
+            sampler = Sampler(predictor, how, prime, threads)
             written = tally.written
             if cluster is None:
                 samples = None if wishes is None else wishes.samples(sampler)

@@ -12,11 +12,10 @@ from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli import options as shared_work
-from charrnn.cli import options as thread_count
 from charrnn.cli.app import meant_by_option
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     WORKERS,
+    CommandOptions,
     Trying,
     check_exclusive,
     check_read_once,
@@ -42,7 +41,7 @@ from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import Seeds, words_to_try
 
 SAID = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-HELP = "Try 'charrnn sweep --help'."
+SEE_HELP = "Try 'charrnn sweep --help'."
 
 
 def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
@@ -55,7 +54,7 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
         option = "--" + word.strip().lstrip("-").replace("_", "-")
         if not equals or not word.strip():
             raise SettingError(
-                f"--try {one} names no values", f"Write --try NAME=VALUE,VALUE. {HELP}"
+                f"--try {one} names no values", f"Write --try NAME=VALUE,VALUE. {SEE_HELP}"
             )
         if option not in known:
             raise no_such(option, known)
@@ -96,7 +95,7 @@ def no_such(option: str, known: Iterable[str]) -> SettingError:
             f"Make a sweep for each value, into a folder of its own: {option} VALUE -o FOLDER.",
         )
     meant = meant_by_option(option, "train", [*known])
-    return SettingError(f"--try {word}: train has no such option", f"{meant}{HELP}")
+    return SettingError(f"--try {word}: train has no such option", f"{meant}{SEE_HELP}")
 
 
 def value_of(option: str, setting: Setting, typed: str) -> Any:
@@ -107,9 +106,23 @@ def value_of(option: str, setting: Setting, typed: str) -> Any:
             return SAID[word.lower()]
         return setting.values.plain(setting.values.read(word))
     allowed = "yes or no" if isinstance(setting.values, Flag) else setting.values.allowed
-    raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", HELP)
+    raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", SEE_HELP)
 
 
+HELP = """
+Train with every combination of some settings, and compare.
+
+Each value of each --try is combined with each of the others, and each combination is run from
+every seed. A run is that of charrnn train with one thread, to the last byte; as many go on at
+once as there are cores. FOLDER gets a model file for each, and sweep.jsonl a row as each ends.
+
+The table ranks the combinations by the mean of their held-out loss. Its spread is the standard
+deviation from seed to seed, which also hold out other examples: a difference that is smaller
+than that tells little.
+
+Ctrl-C saves what was learned, and --resume goes on as if nothing had been. A run that fails
+does not stop the others; in the end the exit status is 1.
+"""
 EXAMPLES = """
 # two sizes and two learning rates, from five seeds each: twenty runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
@@ -134,7 +147,7 @@ SWEEP = "Sweep"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     sources: tuple[str, ...] = options.sources(
@@ -194,8 +207,13 @@ class Options:
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
-    def check(self) -> dict[str, tuple[Any, ...]]:
-        """What is tried; SettingError where the options contradict each other."""
+    @property
+    def at_once(self) -> int:
+        """Return how many runs may go on at the same time."""
+        return self.threads or self.processes or options.cores()
+
+    def check(self) -> None:
+        """Raise SettingError if the options contradict each other."""
         if not self.sources and not self.resume:
             ours = ", ".join(NAMES)
             raise SettingError(
@@ -221,27 +239,3 @@ class Options:
                 "nothing is tried",
                 "Say which values, such as --try hidden=64,128, or which seeds: --seeds 0-4.",
             )
-        return tried
-
-
-def sweep(options: Options) -> None:
-    """Train with every combination of some settings, and compare.
-
-    Each value of each --try is combined with each of the others, and each combination is run from
-    every seed. A run is that of charrnn train with one thread, to the last byte; as many go on at
-    once as there are cores. FOLDER gets a model file for each, and sweep.jsonl a row as each ends.
-
-    The table ranks the combinations by the mean of their held-out loss. Its spread is the standard
-    deviation from seed to seed, which also hold out other examples: a difference that is smaller
-    than that tells little.
-
-    Ctrl-C saves what was learned, and --resume goes on as if nothing had been. A run that fails
-    does not stop the others; in the end the exit status is 1.
-    """
-    tried = options.check()
-    thread_count.prepare(1)
-
-    from charrnn.cli.sweep.run import run  # numpy comes with it, and must find the threads set
-
-    at_once = options.threads or options.processes or thread_count.cores()
-    run(options, tried, at_once, Console(options.quiet))

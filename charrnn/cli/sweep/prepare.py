@@ -14,11 +14,12 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import in_words_of_the_command_line, option_for
+from charrnn.cli.sweep.options import Options
 from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
@@ -31,10 +32,6 @@ from charrnn.sweeping.folder import Folder, grown, places_of
 from charrnn.sweeping.folder import Options as Begun
 from charrnn.sweeping.grid import Grid, Trial, in_words, value_in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, Task, planned, seconds_of
-
-if TYPE_CHECKING:
-    from charrnn.cli.sweep.options import Options
-
 
 ELSEWHERE = "Leave it out to go on, or sweep anew into another folder with -o."
 

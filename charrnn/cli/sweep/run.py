@@ -10,7 +10,7 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from charrnn.cli import signals
 from charrnn.cli.console import Console
@@ -18,6 +18,7 @@ from charrnn.cli.options import cluster_for
 from charrnn.cli.signals import Stop
 from charrnn.cli.sweep import show as sweep_plan
 from charrnn.cli.sweep import show as sweep_summary
+from charrnn.cli.sweep.options import Options, values_tried
 from charrnn.cli.sweep.prepare import PreparedSweep, fitting, prepared
 from charrnn.cli.sweep.show import SweepProgress
 from charrnn.cli.terminal.tables import entries
@@ -30,14 +31,11 @@ from charrnn.sweeping.run import Ended, Moved
 from charrnn.text import visible_line
 
 if TYPE_CHECKING:
-    from charrnn.cli.sweep.options import Options
     from charrnn.cluster.pool import Cluster
 
 
-def run(
-    options: Options, tried: dict[str, tuple[Any, ...]], at_once: int, console: Console
-) -> None:
-    """Do all of it; SystemExit where a signal was the end, CharrnnError where a run failed."""
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Make all runs; raise SystemExit if a signal stopped them, CharrnnError if a run failed."""
     assert options.output is not None
     folder = Folder(options.output)
     with ExitStack() as stack:
@@ -53,10 +51,10 @@ def run(
             workers = cluster_for(options.processes, options.scheduler, console)
             cluster = stack.enter_context(workers)
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
-        sweep = prepared(options, tried, folder, spool, console)
+        sweep = prepared(options, values_tried(options.tried), folder, spool, console)
         if not options.resume:
             check_free(folder, sweep, options)
-        here = fitting(at_once, sweep)
+        here = fitting(options.at_once, sweep)
         sweep = replace(sweep, at_once=here if cluster is None else max(1, cluster.threads))
         show_plan(sweep, options, console)
         if options.dry_run:

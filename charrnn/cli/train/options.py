@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import launcher, options
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
+    CommandOptions,
     check_exclusive,
     check_read_once,
     flag,
@@ -26,6 +25,15 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Text, Whole, setting
 from charrnn.settings.training import TrainConfig
 
+HELP = """
+Train a network on a corpus.
+
+It reads the corpus over and over, and learns which character comes next. A part is held out to
+see how well. Sizes that are not given are made to fit, so that a few names train as well as a
+library; the plan says what was chosen, and what simple counting makes of the same text.
+
+Ctrl-C saves what was learned, and --resume goes on as if nothing had been.
+"""
 EXAMPLES = """
 # learn a corpus that comes with the program, then make up ten more of its kind
 charrnn train dinosaurs
@@ -56,7 +64,7 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     sources: tuple[str, ...] = options.sources(
@@ -101,6 +109,10 @@ class Options:
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
+    @property
+    def wanted_threads(self) -> int | None:
+        return self.learning.get("workers")
+
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
         if not self.sources and not self.resume:
@@ -144,30 +156,3 @@ class Options:
             count = launcher.processes()
             line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]
         return shlex.join(line)
-
-
-def train(options: Options) -> None:
-    """Train a network on a corpus.
-
-    It reads the corpus over and over, and learns which character comes next. A part is held out to
-    see how well. Sizes that are not given are made to fit, so that a few names train as well as a
-    library; the plan says what was chosen, and what simple counting makes of the same text.
-
-    Ctrl-C saves what was learned, and --resume goes on as if nothing had been.
-    """
-    options.check()
-    useful = thread_count.prepare(options.learning.get("workers"))
-
-    # numpy comes with these, and must find the threads set
-    if not options.mpi:
-        from charrnn.cli.train.run import run
-
-        run(options, useful, Console(options.quiet))
-        return
-    from charrnn.cli.train.run import assist, joined, run
-
-    with joined() as ranks:
-        if ranks.number:
-            assist(ranks)
-        else:
-            run(options, ranks.count, Console(options.quiet), ranks)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
-from charrnn.cli.terminal.curve import best_of
 from charrnn.cli.terminal.tables import (
     TOGETHER,
     Entry,
@@ -20,15 +19,14 @@ from charrnn.cli.terminal.tables import (
     entries,
     pieces_in_words,
 )
+from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
+from charrnn.display.figures import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, for_longer, preset
 from charrnn.settings.training import Fitted
-
-if TYPE_CHECKING:
-    from charrnn.cli.train.options import Options
 
 WORDS: Final = [
     (

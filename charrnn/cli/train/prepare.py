@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn import system
 from charrnn.cli import options as thread_count
@@ -23,6 +23,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal.tables import Entry, epochs_in_words
 from charrnn.cli.train import plan as words
+from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import in_order, plan_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
@@ -52,10 +53,6 @@ from charrnn.settings.training import Fitted, TrainConfig, of_member
 from charrnn.training.members import all_ended, check_together, start_all, text_to_count
 from charrnn.training.ranks import Ranks, check_can_be_shared
 from charrnn.training.state import check_patience, sized_like, sizes_of
-
-if TYPE_CHECKING:
-    from charrnn.cli.train.options import Options
-
 
 MAY_RISE = ("epochs", "minutes", "patience")
 

@@ -34,6 +34,7 @@ from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
 from charrnn.cli.train.metrics import Metrics
+from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepared
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.corpus import CorpusConfig
@@ -50,7 +51,6 @@ from charrnn.training.members import scores_of_best, train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
-    from charrnn.cli.train.options import Options
     from charrnn.training.mpi import MpiRanks
 
 
@@ -218,8 +218,20 @@ def check_there(options: Options) -> None:
         )
 
 
-def run(options: Options, workers: int, console: Console, ranks: Ranks = ALONE) -> None:
-    """Do all of it; SystemExit where a signal was the end."""
+def run(options: Options, threads: int, console: Console) -> None:
+    """Train alone, or as one of the ranks of --mpi; raise SystemExit if a signal stopped it."""
+    if not options.mpi:
+        train(options, threads, console, ALONE)
+        return
+    with joined() as ranks:
+        if ranks.number:
+            assist(ranks)
+        else:
+            train(options, ranks.count, console, ranks)
+
+
+def train(options: Options, workers: int, console: Console, ranks: Ranks) -> None:
+    """Train from the plan to the summary."""
     if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # before anyone is told to replace a model for the sake of it

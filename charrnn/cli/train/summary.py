@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn.cli.console import Console
-from charrnn.cli.terminal.curve import best_of, learning_curve
+from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
 from charrnn.cli.terminal.tables import (
     Entry,
@@ -24,8 +24,10 @@ from charrnn.cli.terminal.tables import (
     of_bits,
     of_held_out,
 )
+from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
+from charrnn.display.figures import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER, Plan, parameters
@@ -34,9 +36,6 @@ from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
 from charrnn.training.members import best_of_all
 from charrnn.training.state import Best
-
-if TYPE_CHECKING:
-    from charrnn.cli.train.options import Options
 
 
 def plan_json(
