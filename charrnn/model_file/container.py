@@ -1,6 +1,6 @@
 """Named arrays and a JSON text in one .npz, written whole and read strictly.
 
-The same content always gives the same bytes. A load gives exactly what was saved, or an error. It
+Equal content gives equal bytes. A load returns exactly the content that was saved, or fails. It
 unpickles and unpacks nothing, and makes no array before the file is known to hold it.
 
     npz       the byte layout          reader    strict reading, and the format of the text

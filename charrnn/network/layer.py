@@ -113,7 +113,7 @@ class Layer:
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
         d, h = list(self.d), [states[0] for states in at]
-        # The same memory has to be the same object: NumPy is slow with two that overlap.
+        # One object for one piece of memory: NumPy is slow with two that overlap.
         ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
         d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
         kept = [self._kept[t % self._many * lanes :][:lanes] for t in range(steps)]

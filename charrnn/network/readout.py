@@ -8,8 +8,8 @@
 
 Rows are independent, so they are processed in blocks: no array of all rows x symbols is made.
 
-`Readout` is for training. `ExactReadout` is for scores: on the grid, each row by itself, so that a
-row has the same score alone, among others and where a text is drawn. It also ranks symbols.
+`Readout` is for training. `ExactReadout` is for scores. It computes on the grid and sums each row
+separately, so a row has the same score alone, among others and in drawing. It also ranks symbols.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from charrnn.vocabulary import END, UNKNOWN, Ids
 
 BLOCK: Final = 1 << 20  # numbers in the largest block of outputs
 SAFE: Final = 60.0  # exp(60) times a million symbols is still a float32
-FEW: Final = 40  # symbols, of which a text may be predicted almost with certainty
+FEW: Final = 40  # symbols: with so few, a network may be almost certain
 SMALL_PART: Final = 0.25  # symbols for each unit that a step multiplies by, in all layers
 CACHED: Final = 1 << 17  # numbers in a block of states and outputs that stay in the cache
 WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetched too often
@@ -53,7 +53,7 @@ def normalise(logits: Array, ones: Array | None = None) -> Array:
     """Replace the logits by their exp. Return the sum of each row (R,).
 
     A product with ones takes a third of the time, but its order depends on the number of rows.
-    Without them each row is added up by itself.
+    Without them each row has a sum of its own.
     """
     np.exp(logits, logits)
     sums: Array = np.add.reduce(logits, 1) if ones is None else logits @ ones

@@ -2,8 +2,8 @@
 
 The order of a sum depends on the number of rows and threads, and so does its rounding. A text drawn
 or scored alone would then differ, now and again, from the same text among others. So drawing and
-scoring put weights and states on a grid. It is as fine as float32, and coarse enough for float64 to
-hold every sum without error, in any order:
+scoring put weights and states on a grid. The grid is as fine as float32, and coarse enough for
+float64 to hold every sum without error, in any order:
 
     bits of a weight + bits of a state + bits of the number of terms  =  53
 
@@ -17,7 +17,7 @@ This moves it by at most 2^-15.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ Array = NDArray[np.floating[Any]]
 Array64 = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Arrays = Mapping[str, Array]  # parameters by name
+States = Sequence[Array]  # (B, H) each, of one layer
 
 UNIT: Final = 2.0**-40  # nats
 OFTEN: Final = 64  # symbols from one settling to the next

@@ -72,14 +72,8 @@ class Stepper:
         parts = min(self._workers, lanes // self._least)
         if parts < 2:
             self._step(x, state, slice(0, lanes), index, counts)
-        else:
-            bounds = [lanes * part // parts for part in range(parts + 1)]
-            self._step_together(x, state, bounds, index, counts)
-        return self._o[:lanes]
-
-    def _step_together(
-        self, x: Integers, state: State, bounds: list[int], index: int, counts: InputCounts
-    ) -> None:
+            return self._o[:lanes]
+        bounds = [lanes * part // parts for part in range(parts + 1)]
         jobs = [
             self._threads.submit(
                 self._step,
@@ -93,6 +87,7 @@ class Stepper:
         ]
         for job in jobs:
             job.result()
+        return self._o[:lanes]
 
     def _step(
         self, x: Integers, state: State, lanes: slice, index: int, counts: InputCounts

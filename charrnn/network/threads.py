@@ -127,13 +127,8 @@ class Parallel:
         """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
         if self.workers == 1:
             return self.parts[0].nats(p, window)
-        windows = self._split(window)
-        others = [
-            self._threads.submit(part.nats, p, piece)
-            for part, piece in zip(self.parts[1:], windows[1:], strict=True)
-        ]
-        first = self.parts[0].nats(p, windows[0])
-        return np.concatenate([first, *(other.result() for other in others)], axis=1)
+        windows = [window.part(*span) for span in self._spans]
+        return np.concatenate(self._run(lambda i: self.parts[i].nats(p, windows[i])), axis=1)
 
     def nats_and_gradient(
         self,
@@ -148,25 +143,20 @@ class Parallel:
             return self.parts[0].nats_and_gradient(p, window, gradient, scale, masks)
         while len(self._gradients) < self.workers - 1:
             self._gradients.append(p.like())
-        windows = self._split(window)
-        others = [
-            self._threads.submit(
-                part.nats_and_gradient, p, piece, own, scale, cut(masks, start, stop)
-            )
-            for part, piece, own, (start, stop) in zip(
-                self.parts[1:], windows[1:], self._gradients, self._spans[1:], strict=True
-            )
-        ]
-        total = self.parts[0].nats_and_gradient(
-            p, windows[0], gradient, scale, cut(masks, 0, self.bounds[1])
+        gradients = [gradient, *self._gradients]
+        windows = [window.part(*span) for span in self._spans]
+        cuts = [cut(masks, *span) for span in self._spans]
+        totals = self._run(
+            lambda i: self.parts[i].nats_and_gradient(p, windows[i], gradients[i], scale, cuts[i])
         )
-        for other, own in zip(others, self._gradients, strict=True):
-            total += other.result()
+        for own in self._gradients:
             gradient.flat += own.flat
-        return total
+        return sum(totals)
 
-    def _split(self, window: Window) -> list[Window]:
-        return [window.part(start, stop) for start, stop in self._spans]
+    def _run(self, work: Callable[[int], T]) -> list[T]:
+        """Return the results of the work for each part, the first done in this thread."""
+        others = [self._threads.submit(work, part) for part in range(1, self.workers)]
+        return [work(0), *(other.result() for other in others)]
 
 
 def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:

@@ -238,7 +238,7 @@ class Unfolded:
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
                 layer.back_at_once(steps)
-                continue  # there is no W h to go back through
+                continue  # W h is zero
             layer.backward(starts, p[f"W{number}"])
             d_wh, h_before = layer.d_wh_rows[:, : window.x.size], rows_of(layer.h[:steps])
             if window.begins is not None:

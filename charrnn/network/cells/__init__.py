@@ -18,10 +18,12 @@ time, which look like more lanes. It leaves the factors for ``backward`` in ``ux
 in ``kept`` (B, H); ``spare`` (B, H) is scratch memory.
 
 ``backward`` gets these for one step, and dL/d(after). It leaves dL/d(W h) in ``ux`` and fills
-dL/d(before). The gradient of h(t-1) excludes the part through W h, which the layer adds; that of
-another state overwrites its dL/d(after). dL/d(U x) equals dL/d(W h), except for a gate whose W h
-has a bias of its own: there it overwrites dL/d(after) of h, which is no longer needed. A cell of
-one gate also leaves its gradient there, since its ``ux`` is a state.
+dL/d(before). The gradient of h(t-1) excludes the part through W h, which the layer adds. That of
+another state overwrites its dL/d(after).
+
+dL/d(U x) equals dL/d(W h), except for a gate whose W h has a bias of its own. There it overwrites
+dL/d(after) of h, which is no longer needed. A cell of one gate also leaves its gradient there,
+since its ``ux`` is a state.
 
 A cell with a feedback reads the last outputs, or the truth, in place of h: its W is (G H, K). It
 names the plain network that computes the same, and the plain network is unfolded.
@@ -29,47 +31,17 @@ names the plain network that computes the same, and the plain network is unfolde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from charrnn.network.rounding import Array, Arrays
+    from charrnn.network.rounding import Array, Arrays, States
 
-    States = Sequence[Array]
-
-    class Forward(Protocol):
-        """Fill the states after a step."""
-
-        def __call__(
-            self, ux: Array, wh: Array, before: States, after: States, tape: Array
-        ) -> None: ...
-
-    class Slopes(Protocol):
-        """Fill the factors of the way back."""
-
-        def __call__(
-            self, ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
-        ) -> None: ...
-
-    class Backward(Protocol):
-        """Fill the gradients of U x, of W h and of the states before."""
-
-        def __call__(
-            self, d_after: States, ux: Array, tape: Array, kept: Array, d_before: States
-        ) -> None: ...
-
-    class Plainly(Protocol):
-        """Fill the parameters of the plain network that differ."""
-
-        def __call__(self, p: Arrays, plain: Arrays) -> None: ...
-
-    class Back(Protocol):
-        """Fill the gradients that differ from those of the plain network."""
-
-        def __call__(self, p: Arrays, of_plain: Arrays, gradient: Arrays) -> None: ...
-
+    Forward = Callable[[Array, Array, States, States, Array], None]
+    Slopes = Callable[[Array, States, States, Array, Array, Array], None]
+    Backward = Callable[[States, Array, Array, Array, States], None]
 
 # name -> module:attribute
 CELLS = {
@@ -78,7 +50,7 @@ CELLS = {
     "lstm": "charrnn.network.cells.lstm:LSTM",
     "output": "charrnn.network.cells.output:OUTPUT",
 }
-# the same with teacher forcing
+# name -> module:attribute with teacher forcing
 FORCED = {"output": "charrnn.network.cells.output:FORCED"}
 
 
@@ -86,8 +58,10 @@ FORCED = {"output": "charrnn.network.cells.output:FORCED"}
 class Feedback:
     """The plain network that computes the same, and the gradient through it."""
 
-    plainly: Plainly
-    back: Back
+    # (p, plain): fill the parameters of the plain network that differ
+    plainly: Callable[[Arrays, Arrays], None]
+    # (p, of_plain, gradient): fill the gradients that differ from those of the plain network
+    back: Callable[[Arrays, Arrays, Arrays], None]
     comes_apart: bool = False  # whether no step needs the one before it
 
 
@@ -95,9 +69,9 @@ class Feedback:
 class Cell:
     """Three functions, and the facts needed to call them."""
 
-    forward: Forward
-    slopes: Slopes
-    backward: Backward
+    forward: Forward  # (ux, wh, before, after, tape): fill the states after a step
+    slopes: Slopes  # (ux, before, after, tape, kept, spare): fill the factors of the way back
+    backward: Backward  # (d_after, ux, tape, kept, d_before): fill the gradients
     states: Mapping[str, float]  # name -> its largest absolute value
     bias: Sequence[float]  # the initial b of each gate
     has_tape: bool = False

@@ -5,7 +5,7 @@
     n(t) = tanh(b + U x(t)  +  r(t) (d + W h(t-1)))            of the third
     h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
 
-The reset r comes after the product, which has a bias d of its own, so W h is one product for all
+The reset r comes after the product, which has a bias d of its own. So W h is one product for all
 three blocks. cuDNN and PyTorch compute the same GRU (Cho et al., 2014, have r before the product).
 
     dL/dn = (1 - z) dL/dh                 through tanh:     dL/da_n = (1 - n^2) dL/dn
@@ -22,17 +22,13 @@ By hand, one unit: W = 0, b = d = 0, h(0) = 1, inputs U x(1) = (0, 0, 1): r = z 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from charrnn.network.cells import Cell
-from charrnn.network.rounding import Array
+from charrnn.network.rounding import Array, States
 
 
-def forward(
-    ux: Array, wh: Array, before: Sequence[Array], after: Sequence[Array], tape: Array
-) -> None:
+def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
     """Compute h(t) from b + U x(t), W h(t-1), d + W h(t-1) (on the tape) and h(t-1).
 
     r, z and n remain in ``ux``.
@@ -52,12 +48,7 @@ def forward(
 
 
 def slopes(
-    ux: Array,
-    before: Sequence[Array],
-    after: Sequence[Array],
-    tape: Array,
-    kept: Array,
-    spare: Array,
+    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
 ) -> None:
     """Keep the factors of dL/dh: for W h in place of r, z, n; for the last block of U x on the
     tape; z for h(t-1).
@@ -78,9 +69,7 @@ def slopes(
     np.multiply(n, spare, r)  # a_r: (1 - r) (d + W h)_n times the one before
 
 
-def backward(
-    d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
-) -> None:
+def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
     """Turn dL/dh(t) into the gradients of U x, of W h and of h(t-1)."""
     d_h = d_after[0]
     np.multiply(d_h, kept, d_before[0])

@@ -25,14 +25,13 @@ and 0.5 x 0.2502 = 0.1251 goes back to c(0).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.cells import Cell
-from charrnn.network.rounding import Array
+from charrnn.network.rounding import Array, States
 
 
 @cache
@@ -45,9 +44,7 @@ def halves(dtype: DTypeLike) -> tuple[Array, Array]:
     return half, shift
 
 
-def forward(
-    ux: Array, wh: Array, before: Sequence[Array], after: Sequence[Array], tape: Array
-) -> None:
+def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
     """Compute h(t) and c(t) from b + U x(t), W h(t-1) and c(t-1).
 
     i, f, g, o remain in ``ux`` and tanh c on the tape.
@@ -67,12 +64,7 @@ def forward(
 
 
 def slopes(
-    ux: Array,
-    before: Sequence[Array],
-    after: Sequence[Array],
-    tape: Array,
-    kept: Array,
-    spare: Array,
+    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
 ) -> None:
     """Keep the factors of dL/dc in place of i, f, g; of dL/dh in place of o, and for dL/dc on the
     tape; f for c(t-1).
@@ -94,9 +86,7 @@ def slopes(
     np.subtract(spare, i, i)  # a_i: g i (1 - i)
 
 
-def backward(
-    d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
-) -> None:
+def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
     """Turn dL/dh(t) and dL/dc(t) into the gradients of U x and W h, and of c(t-1)."""
     d_h, d_c = d_after
     np.multiply(d_h, tape, tape)

@@ -6,7 +6,7 @@ With o(t-1) = c + V h(t-1) substituted, this is the plain network with another W
 
     h(t) = tanh(b + W c  +  W V h(t-1)  +  U x(t))
 
-whose W V has a rank of at most K: states with the same outputs have the same future. Training,
+W V has a rank of at most K, since states with equal outputs have the same future. Training,
 drawing and scoring use the plain network, with the state h. It starts from 0, so o(0) = c, the
 output of a network that has read nothing. By the chain rule, with M = W V
 

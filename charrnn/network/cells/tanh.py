@@ -16,17 +16,13 @@ it to dL/dh(1) = (0.5878, 0), and dL/da(1) = (0.5878 (1 - 0.7616^2), 0) = (0.246
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from charrnn.network.cells import Cell
-from charrnn.network.rounding import Array
+from charrnn.network.rounding import Array, States
 
 
-def forward(
-    ux: Array, wh: Array, before: Sequence[Array], after: Sequence[Array], tape: Array
-) -> None:
+def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
     """Compute h(t) from b + U x(t) and W h(t-1)."""
     h = after[0]
     np.add(ux, wh, h)  # (10.8)
@@ -34,12 +30,7 @@ def forward(
 
 
 def slopes(
-    ux: Array,
-    before: Sequence[Array],
-    after: Sequence[Array],
-    tape: Array,
-    kept: Array,
-    spare: Array,
+    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
 ) -> None:
     """Keep tanh' = 1 - h(t)^2."""
     h = after[0]
@@ -47,9 +38,7 @@ def slopes(
     np.subtract(1, kept, kept)
 
 
-def backward(
-    d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
-) -> None:
+def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
     """Turn dL/dh(t) into dL/da(t), the gradient of both U x and W h."""
     np.multiply(d_after[0], kept, d_after[0])
 
