@@ -35,7 +35,7 @@ from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import pieces, scores
+from charrnn.scoring.pieces import score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
@@ -200,19 +200,22 @@ class Model:
         """What these texts cost, each an example with an END: nats, characters, ends."""
         with single_threaded():
             reader = scorer_of(self.predictor(use))
-            return sum((p.score() for p in pieces(reader, ended_codes(each_of(texts)))), Score())
+            return sum(
+                (p.score() for p in score_blocks(reader, ended_codes(each_of(texts)))), Score()
+            )
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """What each of these texts costs, all of them read side by side."""
         with single_threaded():
-            return list(scores(scorer_of(self.predictor(use)), ended_codes(each_of(texts))))
+            scorer = scorer_of(self.predictor(use))
+            return list(score_examples(scorer, ended_codes(each_of(texts))))
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """What each character of a text costs, and its END."""
         text = check("text", text, Text())
         with single_threaded():
             reader = scorer_of(self.predictor(use), ranking=True)
-            found = list(pieces(reader, ended_codes([text])))
+            found = list(score_blocks(reader, ended_codes([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])

@@ -18,7 +18,7 @@ from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
 from charrnn.network.parameters import Parameters
 from charrnn.runs import load
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
 from tests.exporting import IDS, MODELS, model_of
 
@@ -158,7 +158,7 @@ def test_fewer_bits_cost_next_to_nothing_and_take_less_room(
     text = header(model, prefix="m", bits=bits)
     p = read_back(text, model.parameters)
     p = Parameters(p.architecture, p.flat.astype(np.float32))
-    coarse = Scorer(replace(model.language_model, parameters=p))
+    coarse = NetworkScorer(replace(model.language_model, parameters=p))
     names = model.sample(100, seed=0)
     off = coarse.score_texts(names).nats_per_character - model.score(names).nats_per_character
     assert 0 < abs(off) < most

@@ -277,7 +277,7 @@ def test_blanks_are_filled_by_both(counting: Program) -> None:
 def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.scoring.predictor.HEADS", ("symbol",))
+    monkeypatch.setattr("charrnn.scoring.predictor.MIXABLE_HEADS", ("symbol",))
     for several in (("--counts",), ("--members", "2")):
         line = ("train", "names.txt", "--ends", "halt", *several)
         program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)

@@ -22,7 +22,7 @@ from charrnn.network import cells, heads
 from charrnn.network.architecture import Architecture
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
 from tests.javascript import InJavaScript, ask, engine, holding, lively
 
@@ -89,7 +89,7 @@ def test_a_text_costs_what_it_costs_in_charrnn(cell: str, head: str) -> None:
     model = lively(cell, head, layers=2, hidden=16)
     text = "abé \U0001f600 never seen: Ж\U0001f4a9\n" + LONG
     ids = np.append(model.vocabulary.encode(text), 0).astype(model.vocabulary.dtype)
-    expected = Scorer(model).read(ids)[0]
+    expected = NetworkScorer(model).read(ids)[0]
     found = InJavaScript(holding(model)).score(text)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 

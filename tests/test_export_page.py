@@ -20,7 +20,7 @@ from charrnn.export.js import asset
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.runs import load
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
 from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary
@@ -153,7 +153,8 @@ def test_fewer_bits_make_it_smaller_and_score_the_same(
     coarse = replace(trained.model, parameters=unpacked(data, p, bits))
     texts = (well_trained / "names.txt").read_text().split()
     before, after = (
-        Scorer(model).score_texts(texts).nats_per_character for model in (trained.model, coarse)
+        NetworkScorer(model).score_texts(texts).nats_per_character
+        for model in (trained.model, coarse)
     )
     assert 0 < abs(before - after) < most
 

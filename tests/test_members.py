@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.cli.train import run as autosave
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.display.figures import curve_of
-from charrnn.model_file import checkpoint
+from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
 from charrnn.scoring.mixed import MixedScorer
@@ -74,15 +73,15 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
         program.run("info").out.split()
     )
     before = Path("model.npz").read_bytes()
-    assert "nothing left to do" in program.run("train", "--resume").err
+    assert "nothing was left to do" in program.run("train", "--resume").err
     assert Path("model.npz").read_bytes() == before
 
 
 def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(autosave, "OFTEN", 0)
-    monkeypatch.setattr(autosave, "COSTLY", 0)
+    monkeypatch.setattr(saver, "OFTEN", 0)
+    monkeypatch.setattr(saver, "COSTLY", 0)
     line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
     for seed in range(10):
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charrnn.corpus.segmentation import cut
-from charrnn.scoring.pieces import Counted, Origins
+from charrnn.scoring.pieces import NumberedOrigins, Origins
 from charrnn.settings.corpus import Cut
 
 TEXT = "\n \nanna\nbob\n\n\nclara\n \u3000\ndora\nemil"
@@ -39,5 +39,5 @@ def test_a_blank_file_has_no_example() -> None:
 
 
 def test_what_is_of_no_file_is_counted() -> None:
-    counted = Counted()
+    counted = NumberedOrigins()
     assert [counted.take(2)[1].tolist(), counted.take(1)[1].tolist()] == [[1, 2], [3]]

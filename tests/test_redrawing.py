@@ -18,7 +18,7 @@ from charrnn.sampling.constraints import (
     redrawn,
 )
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
-from charrnn.scoring.predictor import Steps
+from charrnn.scoring.predictor import StepPredictor
 from charrnn.settings.corpus import Cut
 from tests.speaking import END, babbler, independent, speller
 
@@ -131,7 +131,7 @@ def test_a_hopeless_case_is_given_up() -> None:
 class Counting:
     """What makes steps, and counts them."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: StepPredictor) -> None:
         self._steps, self.count = steps, 0
 
     def __getattr__(self, name: str) -> Any:

@@ -239,11 +239,11 @@ def resume_of(model: Model) -> Resume:
     if model.trained.slim:
         return Resume(False, "the file is slim and holds no training state")
     try:
-        texts.check_there(model.corpus)
+        texts.check_files_exist(model.corpus)
         if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:
             found = "the corpus is there; it was not compared"
         else:
-            texts.rebuilt(model.corpus, model.vocabulary)
+            texts.rebuild_corpus(model.corpus, model.vocabulary)
             found = "the corpus is there, unchanged"
     except CorpusError as error:
         return Resume(False, error.what)

@@ -22,9 +22,8 @@ from charrnn.model import Model
 from charrnn.sampling.constraints import IN_VAIN, Wishes, redrawn
 from charrnn.sampling.sampler import Ending, Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import Floats, Ranks, Reader, pieces, summed
-from charrnn.scoring.pieces import Piece as ScoredPiece
-from charrnn.scoring.predictor import Predictor, together
+from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
+from charrnn.scoring.predictor import Predictor, combine
 from charrnn.scoring.score import Score
 from charrnn.vocabulary import Codes, Ids
 
@@ -52,7 +51,7 @@ class SamplingJob:
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def sampler(self) -> CancellableSampler:
-        predictor = together([model.predictor(self.use) for model in self.models])
+        predictor = combine([model.predictor(self.use) for model in self.models])
         return CancellableSampler(predictor, self.config, self.prime)
 
 
@@ -151,9 +150,9 @@ class ScoringJob:
 
     def predictors(self) -> list[Predictor]:
         each = [model.predictor(self.use) for model in self.models]
-        return [together(each), *each] if self.mixed else each
+        return [combine(each), *each] if self.mixed else each
 
-    def readers(self) -> list[Reader]:
+    def readers(self) -> list[Scorer]:
         return [
             scorer_of(predictor, ranking=self.ranking, fast=self.fast)
             for predictor in self.predictors()
@@ -197,9 +196,9 @@ def score_piece(piece: TextPiece, job: ScoringJob) -> list[Costs | dict[str, Sco
     return [score_with(reader, piece.codes, job) for reader in readers]
 
 
-def score_with(reader: Reader, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
+def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
     """Score code points with one reader; return costs or sums, as the job says."""
-    blocks = list(pieces(reader, wanted_blocks(codes, job.block), 1))
+    blocks = list(score_blocks(reader, wanted_blocks(codes, job.block), 1))
     parts = blocks[0].parts
     if job.detailed:
         ranks = [block.ranks for block in blocks if block.ranks is not None]
@@ -211,7 +210,7 @@ def score_with(reader: Reader, codes: Codes, job: ScoringJob) -> Costs | dict[st
         )
     sums = {"": sum((block.score() for block in blocks), Score())}
     for name in parts:
-        sums[name] = sum((block.of(name).score() for block in blocks), Score())
+        sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
     return sums
 
 
@@ -224,7 +223,7 @@ def wanted_blocks(codes: Codes, size: int) -> Iterator[Codes]:
 
 def scored(
     cluster: Cluster, job: ScoringJob, text: Iterable[TextPiece]
-) -> Iterator[Sequence[ScoredPiece]]:
+) -> Iterator[Sequence[ScoredBlock]]:
     """Yield the pieces of a text in order, each as scored by every reader of the job."""
     sent: deque[Codes] = deque()
 
@@ -236,8 +235,8 @@ def scored(
     for results in cluster.ordered(score_piece, remember(), cluster.share(job)):
         codes = sent.popleft()
         yield [
-            ScoredPiece(codes, result.ids, result.nats, result.ranks, result.parts)
+            ScoredBlock(codes, result.ids, result.nats, result.ranks, result.parts)
             if isinstance(result, Costs)
-            else summed(codes, result)
+            else SummedBlock(codes, result)
             for result in results
         ]

@@ -20,9 +20,10 @@ from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map
-from charrnn.scoring.heat_map import DARK, LIGHT, NAMES, visible
+from charrnn.scoring.heat_map import DARK, LIGHT, NAMES
+from charrnn.scoring.score import BITS
 from charrnn.settings.using import ExportOptions, SampleConfig
-from charrnn.text import STEERING
+from charrnn.text import STEERING, visible_in_html
 
 BITS_A_TEXT: Final = 20  # of the filter: it takes one new text in some 14,000 for a known one
 FEWEST_BITS: Final = 1 << 16  # so that a few texts, too, rarely share bits
@@ -48,12 +49,12 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     }
     values = {
         "policy": policy(scripts, style),
-        "title": escape(visible(options.name if options.title is None else options.title)),
+        "title": escape(visible_in_html(options.name if options.title is None else options.title)),
         "style": style,
         "count": str(SEVERAL if is_short else 1),
         "layers": str(config.layers),
         "hidden": str(config.hidden),
-        "legend": legend(dict(zip(NAMES, heat_map.names(), strict=True))),
+        "legend": legend(dict(zip(NAMES, heat_map.band_names(), strict=True))),
         "unit_legend": legend(STATES),
         "about": about(trained),
         "facts": plain_json(facts),
@@ -112,7 +113,7 @@ def about(trained: Trained) -> str:
         "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
     if trained.best_nats_per_character is not None:
-        bits = trained.best_nats_per_character * heat_map.BITS
+        bits = trained.best_nats_per_character * BITS
         rows["Held-out loss"] = f"{bits:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 

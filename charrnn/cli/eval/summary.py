@@ -25,8 +25,8 @@ from charrnn.cli.terminal.tables import (
 )
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
-from charrnn.scoring.baselines import PACKERS, Heard, comparisons
-from charrnn.scoring.pieces import Piece
+from charrnn.scoring.baselines import COMPRESSORS, TextCollector, comparisons
+from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Mean, Score
 from charrnn.text import Visible, visible_line
 
@@ -52,17 +52,17 @@ class Summary:
         self._began = time.monotonic()
         self.seconds = 0.0
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Add a piece of the text."""
         self.score += piece.score()
         for name in piece.parts:
-            self.parts[name] = self.parts.get(name, Score()) + piece.of(name).score()
+            self.parts[name] = self.parts.get(name, Score()) + piece.of_part(name).score()
 
     def finish(self) -> None:
         """Stop the clock."""
         self.seconds = time.monotonic() - self._began
 
-    def compare(self, corpus: Corpus, heard: Heard) -> None:
+    def compare(self, corpus: Corpus, heard: TextCollector) -> None:
         """Score the same text with the baselines."""
         self.baselines = list(comparisons(corpus, heard))
         self.trained_on = len(corpus.train.ids)
@@ -268,7 +268,7 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     means = {one.name: Mean(one.nats_per_character, 1) for one in first.baselines} | models
     ranked = sorted(means.items(), key=lambda item: -item[1].nats_per_character)
     yield from losses("compared", ranked, models, output)
-    shares = {one.name in PACKERS: first.shares(one) for one in first.baselines}
+    shares = {one.name in COMPRESSORS: first.shares(one) for one in first.baselines}
     notes = [("", pieces_in_words(*shares[False], "the text"))]
     learned, scored = shares.get(True, (1.0, 1.0))
     if learned < 1 or scored < 1:

@@ -31,8 +31,8 @@ from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.sampling.constraints import Wishes, redrawn
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
-from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, together
-from charrnn.scoring.texts import check_there, codes_in
+from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
+from charrnn.scoring.texts import check_files_exist, codes_in
 from charrnn.settings.corpus import Reading
 from charrnn.text import Visible, encodable
 from charrnn.vocabulary import Vocabulary
@@ -90,10 +90,13 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
 
 def nats_of(prime: str, predictor: Predictor) -> float:
     """What the model says of the prime."""
-    if len(predictor.asked) == 1 and predictor.asked[0].architecture.head.lengths is not None:
+    if (
+        len(predictor.used_networks) == 1
+        and predictor.used_networks[0].architecture.head.lengths is not None
+    ):
         from charrnn.sampling.lengths import nats_of_beginning
 
-        return nats_of_beginning(predictor.asked[0], prime)
+        return nats_of_beginning(predictor.used_networks[0], prime)
     from charrnn.scoring.mixed import scorer_of
 
     scorer = scorer_of(predictor)
@@ -154,7 +157,7 @@ SOON_READ = 1 << 22  # bytes of a corpus
 def is_at_hand(model: Model) -> bool:
     """Whether what the model learned from is there, and not large."""
     with suppress(CharrnnError, OSError):
-        check_there(model.corpus)
+        check_files_exist(model.corpus)
         files = [path_of(name) for name in model.corpus.source_files]
         return all(map(os.path.isfile, files)) and sum(map(os.path.getsize, files)) <= SOON_READ
     return False
@@ -233,7 +236,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
-    predictor = together([one.predictor(options.use) for one in models])
+    predictor = combine([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
@@ -412,9 +415,9 @@ def plot_lengths(
     lengths: dict[str, list[int]] = {}
     record = model.corpus
     try:
-        texts.check_there(record)
+        texts.check_files_exist(record)
         kinds = record.config.kinds(len(record.source_files))
-        lengths["corpus"] = texts.lengths(
+        lengths["corpus"] = texts.example_lengths(
             texts.codes_in(record.source_files, kinds, record.config.reading)
         )
     except (CharrnnError, OSError) as error:
