@@ -219,7 +219,7 @@ def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None
         arrays["counted"][...] = 0xFF
 
     forging.forge(Path("model.npz"), spoil)
-    with pytest.raises(DamagedModelError, match="the text that it counts makes no sense"):
+    with pytest.raises(DamagedModelError, match="its text for counts makes no sense"):
         charrnn.load("model.npz")
 
 
