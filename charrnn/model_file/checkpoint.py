@@ -43,7 +43,7 @@ from charrnn.model_file.fields import (
     contents_of,
     relative_to,
 )
-from charrnn.model_file.reader import Document, damaged
+from charrnn.model_file.reader import Document, damaged_error
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array
@@ -65,7 +65,7 @@ LARGEST = 1e9
 LARGEST_LAST = 1e20
 
 
-def named(number: int, name: str) -> str:
+def array_name(number: int, name: str) -> str:
     """Return the name of an array of one of several networks, which count from 1."""
     return name if number == 1 else f"{number}.{name}"
 
@@ -82,7 +82,7 @@ def specs(
         lane = (config.batch, config.hidden)
         shapes |= {f"lane.{name}": lane for name in architecture.state_names}
     arrays: dict[str, Spec] = {
-        named(number, name): (shape, np.dtype(np.float32))
+        array_name(number, name): (shape, np.dtype(np.float32))
         for number in range(1, config.members + 1)
         for name, shape in shapes.items()
     }
@@ -93,7 +93,7 @@ def specs(
 
 def of_networks(networks: list[Parameters]) -> dict[str, NDArray[Any]]:
     """Return the arrays of these networks."""
-    return {named(i, name): p[name] for i, p in enumerate(networks, 1) for name in p}
+    return {array_name(i, name): p[name] for i, p in enumerate(networks, 1) for name in p}
 
 
 def of_runs(states: list[TrainState], optimizer: str) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -105,7 +105,7 @@ def of_runs(states: list[TrainState], optimizer: str) -> Iterator[tuple[str, NDA
         own |= {f"{optimizer}.{name}": m for name, m in state.moments.items()}
         names = p.architecture.state_names
         own |= {f"lane.{name}": h for name, h in zip(names, state.lanes, strict=True)}
-        yield from ((named(number, name), array) for name, array in own.items())
+        yield from ((array_name(number, name), array) for name, array in own.items())
 
 
 class Unpacker:
@@ -139,7 +139,7 @@ class Unpacker:
 
     def squares(self, number: int, arrays: Mapping[str, Array]) -> Array | None:
         """Return the usual squares of the gradients of a network, if Adam has learned them."""
-        v = arrays.get(named(number, SQUARES))
+        v = arrays.get(array_name(number, SQUARES))
         if v is not None:
             self.check_squares(SQUARES, v)
         return usual_squares(self.claims.config, v, self.claims.learned[number - 1].run["step"])
@@ -148,7 +148,7 @@ class Unpacker:
         """Return the run of a network."""
         learned, rule = self.claims.learned[number - 1], self.claims.config.optimizer
         best = self.best(number, arrays).flat
-        moments = {name: arrays[named(number, f"{rule}.{name}")] for name in MOMENTS[rule]}
+        moments = {name: arrays[array_name(number, f"{rule}.{name}")] for name in MOMENTS[rule]}
         if "v" in moments:
             self.check_squares(f"{rule}.v", moments["v"])
         bounds = zip(self.architecture.state_names, self.architecture.state_bounds, strict=True)
@@ -178,9 +178,11 @@ class Unpacker:
 
     def bounded(self, name: str, number: int, arrays: Mapping[str, Array], largest: float) -> Array:
         """Return an array of a network. Raise DamagedModelError for a number out of bounds."""
-        array = arrays[named(number, name)]
+        array = arrays[array_name(number, name)]
         if np.abs(array).max(initial=0) > largest:
-            raise self.damaged(f"{named(number, name)} holds a number that no training leads to")
+            raise self.damaged(
+                f"{array_name(number, name)} holds a number that no training leads to"
+            )
         return array
 
     def check_squares(self, name: str, v: Array) -> None:
@@ -189,7 +191,7 @@ class Unpacker:
             raise self.damaged(f"{name} is a sum of squares, and less than 0")
 
     def damaged(self, why: str) -> DamagedModelError:
-        return damaged(os.fspath(self.path), why)
+        return damaged_error(os.fspath(self.path), why)
 
 
 @dataclass

@@ -61,7 +61,7 @@ def save(
                 "The last save is untouched. Try a smaller learning rate.",
                 "not finite",
             )
-    replace(path, layout.size, _sealed(_pieces(layout, text, arrays)))
+    replace(path, layout.size, _add_seal(_pieces(layout, text, arrays)))
 
 
 def room_needed(arrays: Mapping[str, Spec], facts: Mapping[str, JSON]) -> int:
@@ -129,7 +129,7 @@ def _pieces(layout: Layout, text: bytes, arrays: Arrays) -> Iterator[bytes | mem
     yield layout.ending(checksums)
 
 
-def _sealed(pieces: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+def _add_seal(pieces: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
     seal = sha256()
     for piece in pieces:
         seal.update(piece)

@@ -88,7 +88,7 @@ def _not_a_model(path: str, why: str = "") -> NotAModelError:
     return NotAModelError(f"{path} is not a charrnn model{why}", hint)
 
 
-def damaged(path: str, why: str) -> DamagedModelError:
+def damaged_error(path: str, why: str) -> DamagedModelError:
     """Return the error for a file that was a model once."""
     hint = "Restore it from a copy, or train it again."
     return DamagedModelError(f"{path} is damaged: {why}", hint)
@@ -299,7 +299,7 @@ class Reader:
         return "the bytes around its numbers have changed since the save"
 
     def damaged(self, why: str) -> DamagedModelError:
-        return damaged(self.path, why)
+        return damaged_error(self.path, why)
 
 
 def _array(preface: bytes) -> str:
