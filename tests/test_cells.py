@@ -21,7 +21,7 @@ from charrnn.network.rounding import SETTLED_BITS, Array, settles
 from charrnn.network.stepper import Stepper
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
-from charrnn.plan import fitted, memory_bytes
+from charrnn.plan import fit_settings, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import NetworkScorer
@@ -208,7 +208,7 @@ def test_every_state_is_on_the_grid(cell: str) -> None:
 def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
     corpus = from_texts(NAMES * 40, CorpusConfig())
     settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, workers=1)
-    base = fitted(settings, corpus)
+    base = fit_settings(settings, corpus)
     planned, taken = [], []
     for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):
         planned.append(memory_bytes(config, corpus))

@@ -82,7 +82,7 @@ def test_without_a_text_what_was_held_out_is_scored(well_trained: Program, loade
     facts = loaded.corpus
     assert found["examples"] == facts.held_out_examples == 6
     assert found["characters"] == facts.held_out_characters
-    again = corpus.load(["names.txt"], facts.config)
+    again = corpus.read_files(["names.txt"], facts.config)
     held_out = [again.vocabulary.decode(again.held_out.nth(i)) for i in range(len(again.held_out))]
     assert found["nats"] == pytest.approx(loaded.score(held_out).nats)
     assert found["text"] == "held out of names.txt"

@@ -583,8 +583,8 @@ def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Pro
     assert [p.name for p in (program / "sweep").iterdir() if p.name.startswith(".")] == []
     for run in runs:
         saved = checkpoint.load(program / f"sweep/{run}.npz")
-        assert saved.state.step > 0
-        assert saved.state.epoch < 60
+        assert saved.states[0].step > 0
+        assert saved.states[0].epoch < 60
     program.run("sweep", "--resume", "-o", "sweep").says("next:")
     for run, lr in zip(runs, ("0.01", "0.02"), strict=True):
         alone = trained_alone(program, f"alone-{lr}.npz", *LONG, "--lr", lr)
@@ -607,7 +607,7 @@ def test_a_signal_to_the_sweep_alone_or_to_all_of_it_stops_all_of_it(
         ended = child.end()
         assert (ended.status, "repeating" in ended.err) == (status, False)
         until_gone(workers)
-    assert checkpoint.load(program / "sweep/seed=1.npz").state.step > 0
+    assert checkpoint.load(program / "sweep/seed=1.npz").states[0].step > 0
 
 
 @processes

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
-from charrnn.runs import corpus_of
 from charrnn.scoring.score import NATS_IN_A_BIT
-from charrnn.training.loop import most_looked_at
-from charrnn.training.members import scores_of_best
+from charrnn.training.checkup import checkup_size, scores_of_best
 from tests.evaluating import scored
 from tests.faults import forging
 from tests.program import Program
@@ -130,7 +129,7 @@ def test_each_member_is_the_network_that_its_seed_alone_would_be(program: Progra
     texts = Path("names.txt").read_text("utf-8").split()
     config = charrnn.TrainConfig(hidden=5, layers=1, batch=2, bptt=4, epochs=2)
     together = charrnn.fit(texts, replace(config, seed=7, members=3, workers=2)).trained
-    for seed, one in zip((7, 8, 9), (together.model, *together.others), strict=True):
+    for seed, one in zip((7, 8, 9), together.networks, strict=True):
         run = charrnn.train(texts, replace(config, seed=seed), seed=7)  # that holds out the same
         for _ in run:
             pass
@@ -142,8 +141,8 @@ def test_members_are_asked_for_the_mean_of_what_they_say(program: Program) -> No
     model = charrnn.load("model.npz")
     ids = [0, *model.vocabulary.encode("anna")]
     chances = []
-    for one in (model.trained.model, *model.trained.others):
-        alone = charrnn.Model(replace(model.trained, model=one, others=()))
+    for one in model.trained.networks:
+        alone = charrnn.Model(replace(model.trained, networks=(one,)))
         logits = alone.logits(ids).astype(float)
         chances.append(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
     mean = np.mean(chances, axis=0)[np.arange(5), [*ids[1:], 0]]
@@ -205,7 +204,7 @@ def test_the_best_of_several_is_that_of_all_that_is_held_out(program: Program) -
     run.save("model.npz")
     states, fitted = run.checkpoint.states, run.checkpoint.config
     corpus = corpus_of(Path("long.txt"), run.checkpoint.corpus.config)
-    assert len(corpus.held_out.ids) > most_looked_at(fitted)
+    assert len(corpus.held_out.ids) > checkup_size(fitted)
     alone = [scores_of_best([one], corpus, fitted, None)["network"] for one in states]
     mean = sum(score.nats_per_character for score in alone) / 2
     told = program.run("train", "--resume", "--json").json["best"]

@@ -41,9 +41,9 @@ def test_a_run_that_starts_from_a_model_begins_better_and_knows_both_vocabularie
     line = ("train", "names.txt", "others.txt", *slow, "--threads", "1", "--from", "old.npz")
     assert program.run(*line, "--dry-run").json["settings"]["cell"] == "gru"
     program.run("train", "names.txt", *slow, "--from", "old.npz", "-m", "new.npz").says()
-    inherited = charrnn.load("new.npz").trained.best_nats_per_character
+    inherited = charrnn.load("new.npz").trained.best
     assert inherited is not None
-    assert inherited < alone["nats_per_character"] - 0.1
+    assert inherited[1] < alone["nats_per_character"] - 0.1
     program.run(*line, "-m", "both.npz").says()
     vocabulary = charrnn.load("both.npz").vocabulary.characters
     assert set(vocabulary) >= set(charrnn.load("old.npz").vocabulary.characters) | {"ë"}
@@ -54,7 +54,7 @@ def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
     program.run("train", "others.txt", *LEARNING, *ours, "-q").says("")
     assert program.run("eval", "-m", "new.npz").status == 0
     program.run("train", "--resume", "--epochs", "4", "-m", "new.npz", "-q").says("")
-    assert charrnn.load("new.npz").trained.epoch == 4
+    assert charrnn.load("new.npz").trained.longest.run["epoch"] == 4
     assert "begun from a model of" in program.run("info", "-m", "new.npz").out
 
 

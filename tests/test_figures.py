@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.corpus.corpus import ended_codes
-from charrnn.display.figures import drawn, plot, plot_lengths
+from charrnn.display.figures import plot, plot_lengths, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
 from charrnn.scoring.texts import example_lengths
@@ -41,7 +41,7 @@ def words(svg: bytes) -> list[str]:
     ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
 def test_the_same_curve_is_the_same_bytes(model: Model, kind: str, head: bytes) -> None:
-    first, second = (drawn(kind, lambda ax: plot({"a": model, "b": model}, ax)) for _ in range(2))
+    first, second = (render(kind, lambda ax: plot({"a": model, "b": model}, ax)) for _ in range(2))
     assert first == second
     assert first.startswith(head)
 
@@ -50,17 +50,18 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     ax = matplotlib.figure.Figure().add_subplot()
     assert model.plot(ax) is ax
     learning, held_out, best = ax.lines
-    steps = [row["step"] for row in model.trained.history]
-    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == steps  # type: ignore[arg-type]
-    assert list(held_out.get_ydata()) == [row["held_out"] for row in model.trained.history]  # type: ignore[arg-type]
-    assert list(best.get_ydata()) == [model.trained.best_nats_per_character]  # type: ignore[arg-type]
+    history = model.trained.history
+    steps, losses = zip(*((row["step"], row["held_out"]) for row in history), strict=True)
+    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == [*steps]  # type: ignore[arg-type]
+    assert list(held_out.get_ydata()) == [*losses]  # type: ignore[arg-type]
+    assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
     low, high = ax.get_ylim()
-    assert low < min(row["held_out"] for row in model.trained.history) < high
+    assert low < min(losses) < high
 
 
 def test_names_are_shown_as_they_are(model: Model) -> None:
     names = ["a$x$", "_a", "<b>", "\\frac", "\x1b[1m"]
-    text = words(drawn("svg", lambda ax: plot(dict.fromkeys(names, model), ax)))
+    text = words(render("svg", lambda ax: plot(dict.fromkeys(names, model), ax)))
     for name in ["a$x$", "_a", "<b>", "\\frac", r"\x1b[1m"]:
         assert f"{name}, held out" in text
 

@@ -13,7 +13,7 @@ import pytest
 import charrnn
 from charrnn.errors import ModelExistsError, ModelFileError, NewerModelError, ResumeError
 from charrnn.model_file import reader
-from charrnn.runs import ctrl_c_waits
+from charrnn.runs import delay_ctrl_c
 from charrnn.training.optimizers import Optimizer
 from tests.faults import forging
 
@@ -57,7 +57,7 @@ def test_ctrl_c_comes_after_the_step(
     with pytest.raises(KeyboardInterrupt):
         told.extend(map(repr, run))
     assert signal.getsignal(signal.SIGINT) is before
-    assert run.checkpoint.state.step == 3
+    assert run.checkpoint.states[0].step == 3
     run.save(tmp_path / "stopped.npz")
     told += [repr(event) for event in run]
     assert told == whole
@@ -80,14 +80,14 @@ def test_the_second_comes_at_once_and_nothing_torn_is_gone_on_with_or_saved(
     with pytest.raises(KeyboardInterrupt):
         list(run)
     for again in (lambda: next(run), lambda: run.save(tmp_path / "model.npz")):
-        with pytest.raises(ResumeError, match="torn in the middle of a step"):
+        with pytest.raises(ResumeError, match="interrupted in the middle of a step"):
             again()
     assert (tmp_path / "model.npz").read_bytes() == saved
 
 
 def test_it_comes_though_the_step_came_to_nothing() -> None:
     def fails() -> None:
-        with ctrl_c_waits():
+        with delay_ctrl_c():
             signal.raise_signal(signal.SIGINT)
             raise charrnn.CharrnnError("the loss grew out of bounds")
 
@@ -154,6 +154,6 @@ def test_a_config_is_no_dict() -> None:
 def test_a_seed_alone_is_that_of_everything() -> None:
     one, two = (charrnn.train(TEXTS, seed=seed).checkpoint for seed in (1, 2))
     assert (one.config.seed, two.config.seed) == (1, 2)
-    assert not np.array_equal(one.state.parameters["W1"], two.state.parameters["W1"])
+    assert not np.array_equal(one.states[0].parameters["W1"], two.states[0].parameters["W1"])
     beside = charrnn.train(TEXTS, CONFIG, seed=5).checkpoint
     assert (beside.config.seed, beside.corpus.seed) == (0, 5)

@@ -13,12 +13,13 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.display.figures import curve_of
 from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Event, Stopwatch
-from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
+from charrnn.training.checkup import Checkup, lowest_so_far
+from charrnn.training.loop import Done, Event, Stopwatch
+from charrnn.training.members import all_ended, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program
 
@@ -40,15 +41,15 @@ def settings(corpus: Corpus, **given: object) -> Fitted:
     """Of small networks that end by patience, each in its own time."""
     usual: dict[str, object] = {"hidden": 6, "layers": 1, "batch": 4, "bptt": 8, "members": 3}
     usual |= {"epochs": 40, "patience": 2, "check_every": 5, "lr": 0.05}
-    return fitted(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
+    return fit_settings(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
 
 
-def is_uneven(states: list[TrainState]) -> bool:
+def is_uneven(states: tuple[TrainState, ...]) -> bool:
     """Whether the networks have learned for different numbers of steps."""
     return len({state.step for state in states}) > 1
 
 
-def ended_unevenly(corpus: Corpus) -> tuple[list[TrainState], Fitted, list[Event]]:
+def ended_unevenly(corpus: Corpus) -> tuple[tuple[TrainState, ...], Fitted, list[Event]]:
     """A run whose networks did not end together, and all that was told of it."""
     for seed in range(20):
         config = settings(corpus, seed=seed)
@@ -183,6 +184,6 @@ def test_what_ended_them_is_what_ended_the_last(corpus: Corpus, tmp_path: Path) 
         pass
     run.save(tmp_path / "m.npz")
     assert checkpoint.load_trained(tmp_path / "m.npz").ended == "epochs"
-    run.checkpoint.others[0].epoch = 2  # as if it had been stopped before its last window
+    run.checkpoint.states[1].epoch = 2  # as if it had been stopped before its last window
     run.save(tmp_path / "m.npz")
     assert checkpoint.load_trained(tmp_path / "m.npz").ended is None

@@ -190,11 +190,11 @@ def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
     names.write_text("\n".join(WORDS))
     calls = []
 
-    def load(*given: object) -> corpora.Corpus:
+    def read_files(*given: object) -> corpora.Corpus:
         calls.append(given)
-        return corpora.load(*given)  # type: ignore[arg-type]
+        return corpora.read_files(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweep_run, "load", load)
+    monkeypatch.setattr(sweep_run, "read_files", read_files)
     splits = Splits(Material((str(names),), names=("names.txt",)))
     assert splits.of(0) is splits.counted(0) is splits.of(0)
     assert splits.of(1).corpus.sources == ("names.txt",)

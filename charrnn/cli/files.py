@@ -119,14 +119,14 @@ class FigureFile:
 
         from charrnn.display import figures
 
-        with figures.needed():
+        with figures.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # which takes a while, and may not be there
 
     def write(self, draw: Callable[[Axes], Any], console: Console) -> None:
         """Draw it, and say where it is."""
         from charrnn.display import figures
 
-        content = figures.drawn(self._path.suffix[1:].lower(), draw)
+        content = figures.render(self._path.suffix[1:].lower(), draw)
         self._file.write(len(content), [content])
         console.note(f"{self._path} has the figure")
 
@@ -161,5 +161,5 @@ def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
 
 def note_if_several(model: Model, console: Console) -> None:
     """Say which network is looked at, where only one of them is."""
-    if model.trained.others_learned:
+    if len(model.trained.networks) > 1:
         console.note("the first of several networks is looked at")

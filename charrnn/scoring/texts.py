@@ -76,7 +76,7 @@ def rebuild_corpus(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
     check_files_exist(facts)
     try:
-        rebuilt = corpus.load(facts.source_files, facts.config, facts.valid_files)
+        rebuilt = corpus.read_files(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
     if rebuilt.fingerprint != facts.fingerprint:

@@ -9,15 +9,15 @@ Python and the command line can resume each other's sweeps.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.files import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
-from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
@@ -26,8 +26,6 @@ from charrnn.sweeping.folder import Folder, Record, places_of
 from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, planned
-
-Texts = Iterable[str] | Path | Sequence[Path]
 
 
 def sweep(
@@ -48,7 +46,8 @@ def sweep(
     """
     there = Folder(Path(folder))
     wanted = grid_of(tried, seeds)
-    files, given = files_or_texts(texts)
+    files = files_in(texts)
+    given = None if files else tuple(check_texts(texts))
     learning = changed_settings(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
     if resume:
@@ -101,20 +100,6 @@ def resumed(
     ):
         check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
     return had.extended(wanted)
-
-
-def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Return the names of files, or else the texts."""
-    if isinstance(texts, str):
-        raise SettingError(
-            "a str is one text, and a corpus has many",
-            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
-        )
-    if isinstance(texts, Path):
-        texts = [texts]
-    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
-        return tuple(map(str, texts)), None
-    return (), tuple(checked(texts))
 
 
 def all_settings(config: type, given: Mapping[str, Any]) -> dict[str, Any]:

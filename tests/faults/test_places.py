@@ -170,7 +170,7 @@ def test_45_an_example_that_is_too_long_for_bptt_0_is_told_in_those_words(progra
     program.write("long", "ab" * (1 << 19) + "\nanna\n")
     program.refuses(
         *("train", "long", *SMALL, "--bptt", "0", "--holdout", "0"),
-        what="--bptt 0 would go back over a whole example, and the longest has 1,048,577 symbols",
+        what="--bptt 0 means the longest example, which has 1,048,577 symbols",
         hint="It may be a whole number up to 1048576.",
         status=2,
     )

@@ -24,14 +24,14 @@ from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import CorpusRecord, record_of
+from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.reader import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import (
     Plan,
     characters_per_second,
     check_memory,
-    fitted,
+    fit_settings,
     plan,
     text_bytes,
 )
@@ -185,19 +185,18 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
-    c = fitted(config, corpus)
+    c = fit_settings(config, corpus)
     display = PlanDisplay(options, console)
     doubts = warnings(corpus)
     will_be = show_beginning(c, corpus, doubts, options, display)
     if model is not None:
         display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
-    record = record_of(corpus, cutting, {})
-    run = begin(corpus, record, config, model, rate)
+    run = begin(corpus, cutting, config, model, rate)
     made = PreparedRun(options, corpus, run, replace(will_be, config=run.config), doubts, rate)
     check_history(made)
     display.show(time_in_words(made))
-    found = noted(counting_baselines(corpus, corpus.held_out.ids), record)
+    found = noted(counting_baselines(corpus, corpus.held_out.ids), run.corpus)
     display.show_baselines(found, corpus, both=c.counts)
     display.show(words.WORDS)
     return made
@@ -214,7 +213,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except ModelFileError as error:
         hint = "Name with --from a file that charrnn train wrote."
         raise ModelFileError(error.what, hint, "start from") from error
-    if trained.others_learned:
+    if len(trained.networks) > 1:
         console.note(f"the first of the networks of {path} is started from")
     if trained.counted is not None:
         console.note(f"what {path} counts is not taken over: see --counts")

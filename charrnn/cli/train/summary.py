@@ -29,7 +29,7 @@ from charrnn.corpus.files import is_stream, path_of
 from charrnn.display.figures import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.plan import FOREVER, Plan, parameters
+from charrnn.plan import FOREVER, Plan, parameter_count
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
@@ -226,7 +226,7 @@ def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
     return {
         "model": str(options.model),
         "corpus": corpus_json(run.corpus, size),
-        "parameters": parameters(run.config, size),
+        "parameters": parameter_count(run.config, size),
         "hidden": run.config.hidden,
         "layers": run.config.layers,
         "epochs": state.epoch,
