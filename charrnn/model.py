@@ -134,8 +134,7 @@ class Model:
         if chosen != "network" and self.trained.counted is None:
             raise ModelFileError(
                 f"use {chosen} needs counts, and the model has none",
-                "Train one with counts, or use the network.",
-                "no counts",
+                "Train a model with [counts], or leave [use] out.",
             )
         return Predictor(networks, self.counts, chosen)
 

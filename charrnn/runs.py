@@ -27,6 +27,7 @@ from typing import Any
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
+from charrnn.counts.baselines import Baseline
 from charrnn.display.notebook import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model
@@ -36,6 +37,7 @@ from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
@@ -158,6 +160,13 @@ def begin(
     states = start_all(corpus, plan, start_from)
     record = record_of(corpus, cutting, {})
     return Checkpoint(corpus.vocabulary, plan, record, states, text_to_count(corpus, plan))
+
+
+def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:
+    """Yield the baselines of a corpus as they are computed, and add each to the record."""
+    for baseline in counting_baselines(corpus, corpus.held_out.ids):
+        record.baselines[baseline.name] = baseline.nats_per_character
+        yield baseline
 
 
 def resume(

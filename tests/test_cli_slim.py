@@ -85,7 +85,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert ran.status == 1
     assert ran.err.startswith("charrnn: error: slim.npz is slim")
     resume = well_trained.run("info", "-m", "slim.npz", "--json").json["resume"]
-    assert resume == {"is_possible": False, "why": "the file is slim, and holds no run"}
+    assert resume == {"is_possible": False, "why": "the file is slim and holds no training state"}
 
 
 def test_where_it_cannot_be_written_is_told(well_trained: Program) -> None:
@@ -111,5 +111,5 @@ def test_neither_the_model_nor_its_corpus_is_written_over(well_trained: Program,
 
 def test_a_model_that_is_not_there_is_told(program: Program) -> None:
     what = "there is no model model.npz"
-    hint = "Train one first: charrnn train CORPUS. Or say with -m where it is."
+    hint = "Train one first, or name another with -m."
     program.refuses("slim", "slim.npz", what=what, hint=hint)

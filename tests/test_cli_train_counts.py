@@ -72,7 +72,7 @@ def test_what_is_drawn_costs_what_eval_says_of_it(counting: Program) -> None:
 
 def test_whoever_has_no_counts_cannot_be_asked_for_them(program: Program) -> None:
     program.train("names.txt")
-    hint = "charrnn train --counts"
+    hint = "Train a model with --counts"
     program.refuses("sample", "--use", "counts", what="use counts needs counts", hint=hint)
     program.refuses("eval", "--use", "both", what="use both needs counts", hint=hint)
     assert program.run("eval", "--use", "network").status == 0
@@ -288,7 +288,7 @@ def test_who_starts_from_several_networks_is_told_what_is_taken(
 ) -> None:
     program.train("names.txt", "--members", "2", "--counts", "-m", "two.npz").says()
     ran = program.run("train", "names.txt", "--from", "two.npz", "--epochs", "1", "-m", "x.npz")
-    ran.says("the first of the networks of two.npz", "what two.npz counts is not taken over")
+    ran.says("two.npz has several networks", "the counts of two.npz are not used")
 
 
 def test_python_says_what_a_model_of_several_is(program: Program) -> None:

@@ -28,7 +28,7 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     new = "".join(sorted(set(OTHERS) - set(had.vocabulary.characters) - {"\n"}))
     assert "ë" in new
     assert f"old.npz: all {had.parameters.flat.size:,} parameters reused" in told
-    assert f"{len(new)} characters it does not know: {new}" in told
+    assert f"{len(new)} new characters: {new}" in told
     assert "--hidden" not in told
     assert "1 layer of 6 units" in told
 
@@ -55,7 +55,7 @@ def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
     assert program.run("eval", "-m", "new.npz").status == 0
     program.run("train", "--resume", "--epochs", "4", "-m", "new.npz", "-q").says("")
     assert charrnn.load("new.npz").trained.longest.run["epoch"] == 4
-    assert "begun from a model of" in program.run("info", "-m", "new.npz").out
+    assert "training began with a model of" in program.run("info", "-m", "new.npz").out
 
 
 def test_what_contradicts_the_model_is_refused_with_both_values(program: Program) -> None:

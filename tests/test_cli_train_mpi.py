@@ -51,7 +51,7 @@ def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
     lines.run(*RUN, *options, *by_threads).says()
     by_ranks = ("--mpi", "-m", "ranks.npz", "--metrics", "ranks.jsonl")
     ran = lines.run(*RUN, *options, *by_ranks, by=ranks(count))
-    ran.says(f"with {count} ranks", f"ranks      {count}, of")
+    ran.says(f"with {count} ranks", f"ranks      {count}, with")
     assert ran.err.count("corpus     lines.txt") == 1  # the first alone speaks
     assert (lines / "ranks.npz").read_bytes() == (lines / "threads.npz").read_bytes()
     assert (lines / "ranks.jsonl").read_bytes() == (lines / "threads.jsonl").read_bytes()
@@ -123,18 +123,10 @@ def test_the_clock_of_the_first_is_that_of_all(
 @pytest.mark.parametrize(
     ("options", "what", "hint"),
     [
-        (("--members", "2"), "--members 2 cannot train on several ranks", "a run of its own"),
-        (
-            ("--own-inputs", "0.1"),
-            "--own-inputs 0.1 cannot be used on",
-            "with threads",
-        ),
-        (
-            ("--free-running", "2"),
-            "--free-running 2 cannot be used on",
-            "with threads",
-        ),
-        (("--threads", "2"), "--mpi and --threads exclude each other", "as many ranks"),
+        (("--members", "2"), "--members 2 cannot train on", "a run of its own"),
+        (("--own-inputs", "0.1"), "--own-inputs 0.1 cannot be used on", "with threads"),
+        (("--free-running", "2"), "--free-running 2 cannot be used on", "with threads"),
+        (("--threads", "2"), "--mpi and --threads exclude each other", "one thread"),
     ],
 )
 def test_what_reads_all_lanes_at_once_is_refused_by_the_first_alone(
@@ -152,7 +144,7 @@ def test_without_mpi4py_it_says_what_to_install(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "mpi4py")
-    hint = "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich"
+    hint = "An MPI is needed as well: pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what="--mpi needs mpi4py", hint=hint)
 
 

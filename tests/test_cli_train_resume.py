@@ -132,7 +132,7 @@ def test_the_same_line_with_resume_goes_on(program: Program) -> None:
     assert program.run(*line, *more, "--epochs", "2", "--resume").status == 0
 
 
-ANEW = "Leave it out to go on, or train anew into another file with -m."
+ANEW = "Leave it out to resume, or train into another file with -m."
 HINTS = {
     "--epochs 2": "--epochs may be raised, not lowered.",
     "--minutes 9": "--minutes may be raised, not lowered.",

@@ -78,10 +78,10 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 
 
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
-    with pytest.raises(CharrnnError, match="there is no curve of slim") as refused:
+    with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
         charrnn.plot({"slim": model.slim()})
     assert refused.value.hint == "A slim model has no history: take the one that it was made of."
-    with pytest.raises(CharrnnError, match="there is no curve of this model"):
+    with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
     with pytest.raises(SettingError, match="there is no model to plot"):
         charrnn.plot({})
@@ -175,11 +175,11 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     [
         (["info", "--plot", "curve.txt"], "--plot cannot be curve.txt", 2),
         (["info", "--plot", "-"], "--plot cannot be -", 2),
-        (["info", "--beside", "b.npz"], "--beside is for a --plot", 2),
-        (["info", "--force"], "--force is for a --plot", 2),
-        (["sample", "--force"], "--force is for a --plot", 2),
+        (["info", "--beside", "b.npz"], "--beside needs --plot FILE", 2),
+        (["info", "--force"], "--force needs --plot FILE", 2),
+        (["sample", "--force"], "--force needs --plot FILE", 2),
         (["sample", "--plot", "names.svg"], "names.svg is there already", 1),
-        (["reach", "--force"], "--force is for a --plot", 2),
+        (["reach", "--force"], "--force needs --plot FILE", 2),
         (["info", "--plot", "names.svg"], "names.svg is there already", 1),
         (["reach", "--plot", "names.svg"], "names.svg is there already", 1),
         (["info", "--plot", "nowhere/a.svg"], "nowhere/a.svg cannot be written", 1),
@@ -202,7 +202,7 @@ def test_a_slim_model_has_nothing_to_draw(well_trained: Program) -> None:
     well_trained.run("slim", "slim.npz").says()
     line = ("info", "-m", "slim.npz", "--plot", "a.svg")
     well_trained.refuses(
-        *line, what="there is no curve of slim", hint="A slim model has no history"
+        *line, what="slim has no learning curve", hint="A slim model has no history"
     )
 
 

@@ -47,26 +47,23 @@ def sweep(
     there = Folder(Path(folder))
     wanted = grid_of(tried, seeds)
     files = files_in(texts)
-    given = None if files else tuple(check_texts(texts))
     learning = changed_settings(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
     if resume:
         record = resumed(there, wanted, learning, cutting)
     else:
-        record = Record(wanted, files, (), places_of(files), learning, {}, cutting)
-    material = record.material(files, record.files[1], given)
+        record = Record(wanted, learning, Material(files, (), places_of(files), {}, cutting))
+    given = None if files else tuple(check_texts(texts))
+    material = replace(record.material, files=files, texts=given)
     splits = Splits(material)
     for settings in wanted.combinations:
         planned(settings, wanted, record.learning, splits)
     fingerprint = splits.of(wanted.seeds[0]).corpus.fingerprint
-    record = replace(record, fingerprint=fingerprint)
-    material = replace(material, fingerprint=fingerprint)
-    return _results(there, record, material, processes or cores(), resume)
+    record = replace(record, material=replace(material, fingerprint=fingerprint))
+    return _results(there, record, processes or cores(), resume)
 
 
-def _results(
-    folder: Folder, record: Record, material: Material, processes: int, resume: bool
-) -> Iterator[Result]:
+def _results(folder: Folder, record: Record, processes: int, resume: bool) -> Iterator[Result]:
     with folder.held():
         if resume:
             folder.read_rows()
@@ -74,7 +71,7 @@ def _results(
         else:
             folder.check_free(record.grid)
         folder.write_record(record)
-        with Processes(material, processes) as running:
+        with Processes(record.material, processes) as running:
             for event in running.events(folder.tasks(record)):
                 if isinstance(event, Ended):
                     folder.add(event.result)
@@ -86,17 +83,17 @@ def resumed(
 ) -> Record:
     """Return the record of the folder with added values. Raise ResumeError for other settings.
 
-    What only the command line can set, such as a held-out text, stays as it is.
+    Settings that only the command line has, such as --valid, stay as they are.
     """
     had = folder.read_record()
-    for source in filter(is_stream, had.valid):
+    for source in filter(is_stream, had.material.valid):
         raise ResumeError(
             f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
         )
     hint = "Give the same settings, or use another folder."
     for kind, before, now in (
         (TrainConfig, had.learning, learning),
-        (CorpusConfig, had.cutting, had.cutting | cutting),
+        (CorpusConfig, had.material.cutting, had.material.cutting | cutting),
     ):
         check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
     return had.extended(wanted)

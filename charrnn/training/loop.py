@@ -184,9 +184,7 @@ class Learner:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             raise DivergedError(
                 f"the loss grew out of bounds at step {self.state.step:,}",
-                f"try a smaller learning rate, such as {lr}",
-                "lr",
-                lr=lr,
+                f"Try a smaller learning rate, such as [lr] {lr}.",
             )
 
     def _add_time(self) -> None:

@@ -107,5 +107,5 @@ def check_can_be_shared(config: TrainConfig) -> None:
                 f"{name} {getattr(config, name):g} cannot be used on several ranks: it samples for"
                 " all lanes at once",
                 "Leave it out, or train with threads.",
-                setting=name,
+                name,
             )

@@ -89,9 +89,8 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
     if patience is not None and not len(corpus.held_out):
         raise SettingError(
             f"patience {patience} needs held-out text, and nothing is held out",
-            "Leave it out, or hold some out.",
-            "nothing held out",
-            setting="patience",
+            "Leave it out, or hold out some text with [holdout] or [valid].",
+            "patience",
         )
 
 
