@@ -243,12 +243,12 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     program.refuses(
         "sample",
         *line,
-        what="numbers.npz has not the vocabulary of model.npz",
-        hint="one vocabulary",
+        what="numbers.npz has another vocabulary than model.npz",
+        hint="the same vocabulary",
     )
     ran = program.run("eval", "names.txt", *line)
     assert ran.status == 0
-    assert "they are set side by side, and not mixed" in ran.err
+    assert "the models are compared, but not mixed" in ran.err
     assert "together" not in ran.out
 
 

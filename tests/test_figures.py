@@ -164,7 +164,7 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
     Path("names.txt").unlink()
     ran = well_trained.run(*line, "-t", "0.5,1", "--json", "--plot", "a.svg", "--force")
-    assert "the samples stand alone: the corpus has moved" in ran.err
+    assert "the figure has no lengths of the corpus: the corpus has moved" in ran.err
     text = words((well_trained / "a.svg").read_bytes())
     assert {"temperature 0.5", "temperature 1"} <= set(text)
     assert "corpus" not in text

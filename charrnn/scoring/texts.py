@@ -27,7 +27,7 @@ NAME_A_TEXT: Final = "Name a text to read."
 
 
 class Facts(Protocol):
-    """What a model file records of its corpus."""
+    """The facts of its corpus in a model file."""
 
     @property
     def sources(self) -> tuple[str, ...]: ...

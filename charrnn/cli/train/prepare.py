@@ -115,13 +115,13 @@ class PreparedRun:
         }
 
 
-def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
+def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
     """Return the run and show its plan. Raise SaveError if the disk is too small for the file."""
     display = PlanDisplay(options, console)
     if options.resume:
-        ready = resumed_run(options, console, ranks, display)
+        ready = resume_run(options, console, ranks, display)
     else:
-        ready = new_run(options, workers, console, ranks, display)
+        ready = begin_run(options, workers, console, ranks, display)
     run, corpus = ready.checkpoint, ready.corpus
     if not ready.is_over:
         hint = "Train for a shorter time." if options.resume else ""
@@ -141,7 +141,7 @@ def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> 
     return ready
 
 
-def new_run(
+def begin_run(
     options: Options, workers: int, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
     """Begin a run."""
@@ -164,7 +164,7 @@ def new_run(
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
 
 
-def resumed_run(
+def resume_run(
     options: Options, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
     """Resume the run in the model file."""
