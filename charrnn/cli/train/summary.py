@@ -29,7 +29,7 @@ from charrnn.corpus.files import is_stream, path_of
 from charrnn.display.figures import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.plan import FOREVER
+from charrnn.plan import FOREVER, parameter_count
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
