@@ -123,9 +123,9 @@ def test_the_clock_of_the_first_is_that_of_all(
 @pytest.mark.parametrize(
     ("options", "what", "hint"),
     [
-        (("--members", "2"), "--members 2 do not go with ranks", "a run of its own"),
-        (("--own-inputs", "0.1"), "--own-inputs 0.1 does not go with ranks", "with threads"),
-        (("--free-running", "2"), "--free-running 2 does not go with ranks", "with threads"),
+        (("--members", "2"), "--members 2 cannot train on", "a run of its own"),
+        (("--own-inputs", "0.1"), "--own-inputs 0.1 cannot be used on", "with threads"),
+        (("--free-running", "2"), "--free-running 2 cannot be used on", "with threads"),
         (("--threads", "2"), "--mpi and --threads exclude each other", "one thread"),
     ],
 )

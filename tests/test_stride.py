@@ -15,7 +15,8 @@ import charrnn
 from charrnn.analysis.reach import Walk
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.parameters import Parameters, initial
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.training.batches import Epoch

@@ -18,7 +18,7 @@ import numpy as np
 
 from charrnn.network.cells import Cell
 from charrnn.network.heads import Head
-from charrnn.network.parameters import Array, Integers
+from charrnn.network.rounding import Array, Integers
 from charrnn.vocabulary import END
 
 LEAK, SHARE, KEPT = 0.6, 0.1, 0.9

@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from charrnn.network.inputs import read_before, still_to_come
 from charrnn.network.layer import Layer
-from charrnn.network.parameters import Array, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import Readout
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
 from charrnn.vocabulary import END, Ids
 

@@ -119,14 +119,14 @@ class FigureFile:
 
         from charrnn.display import figures
 
-        with figures.needed():
+        with figures.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # which takes a while, and may not be there
 
     def write(self, draw: Callable[[Axes], Any], console: Console) -> None:
         """Draw it, and say where it is."""
         from charrnn.display import figures
 
-        content = figures.drawn(self._path.suffix[1:].lower(), draw)
+        content = figures.render(self._path.suffix[1:].lower(), draw)
         self._file.write(len(content), [content])
         console.note(f"{self._path} has the figure")
 

@@ -75,9 +75,25 @@ class Corpus:
         digest = hashlib.sha256(self.vocabulary.characters.encode("utf-8", "surrogatepass"))
         for ids in (self.train.ids, self.held_out.ids):
             digest.update(f"{len(ids)} ".encode())
-            for block in _blocks_of(ids):
+            for block in blocks_of(ids):
                 digest.update(block.astype("<u4").tobytes())
         return digest.hexdigest()
+
+    @cached_property
+    def log_frequencies(self) -> NDArray[np.float64]:
+        """The logarithm of how often each symbol is a target in training; -inf for never."""
+        counts = np.zeros(self.vocabulary.symbols, np.int64)
+        for block in blocks_of(self.train.ids):
+            counts += np.bincount(block, minlength=len(counts))
+        with np.errstate(divide="ignore"):
+            logs: NDArray[np.float64] = np.log(counts / counts.sum())
+        return logs
+
+    @property
+    def entropy(self) -> float:
+        """The loss of a network that knows the frequencies alone, in nats per character."""
+        seen = self.log_frequencies[np.isfinite(self.log_frequencies)]
+        return -float(np.sum(np.exp(seen) * seen))
 
     def is_that_of(self, fingerprint: str, digest: str) -> bool:
         """Return whether this corpus has one of these; files of the first format lack a digest."""
@@ -198,7 +214,7 @@ def _settle(
     """Return the vocabulary of training part and config, and both parts in its numbers."""
     train, held_out = split(draft, share, config.seed)
     counts = np.zeros(len(draft.characters) + 2, np.int64)
-    for block in _blocks_of(train.ids):
+    for block in blocks_of(train.ids):
         counts += np.bincount(block, minlength=len(counts))
     counted = zip(draft.characters, counts[2:].tolist(), strict=True)
     seen = {chr(code): count for code, count in counted if count}
@@ -241,7 +257,7 @@ class Draft:
         starts = np.empty(self.examples + 1, _starts_type(self.size))
         starts[0] = at = done = 0
         self._close_piece()
-        for block in (block for piece in self._pieces for block in _blocks_of(piece)):
+        for block in (block for piece in self._pieces for block in blocks_of(piece)):
             ends = np.flatnonzero(block == END)
             starts[done + 1 : done + 1 + len(ends)] = ends + (at + 1)
             at += len(block)
@@ -252,7 +268,7 @@ class Draft:
         """Yield the symbols in blocks, and free each piece once it is yielded."""
         self._close_piece()
         while self._pieces:
-            yield from _blocks_of(self._pieces.popleft())
+            yield from blocks_of(self._pieces.popleft())
 
     def join(self) -> Ids:
         """Return all symbols in one array; the draft is empty afterwards."""
@@ -311,7 +327,7 @@ def _starts_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype(np.uint32 if size < 1 << 32 else np.uint64)
 
 
-def _blocks_of(ids: Ids) -> Iterator[Ids]:
+def blocks_of(ids: Ids) -> Iterator[Ids]:
     for at in range(0, len(ids), BLOCK):
         yield ids[at : at + BLOCK]
 
@@ -342,7 +358,7 @@ def _renumber(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
     codes = np.array(draft.characters, np.uint32)
     numbers = np.concatenate((numbers, vocabulary.encode_codes(codes)))
     encoded = ids if ids.dtype == numbers.dtype else np.empty(len(ids), numbers.dtype)
-    for source, target in zip(_blocks_of(ids), _blocks_of(encoded), strict=True):
+    for source, target in zip(blocks_of(ids), _blocks_of(encoded), strict=True):
         target[:] = numbers[source]
     return encoded
 

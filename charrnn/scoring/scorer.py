@@ -33,9 +33,9 @@ from charrnn.corpus.corpus import Examples
 from charrnn.corpus.segmentation import stream_of
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
-from charrnn.network.parameters import Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty
-from charrnn.network.rounding import OFTEN, Grid
+from charrnn.network.rounding import OFTEN, Integers
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks, score_blocks
@@ -193,8 +193,8 @@ class ChunkReader:
         ranking: bool = False,
         keep_logits: bool = False,
     ) -> None:
-        self.grid = Grid.of(model.architecture) if on_grid else None
-        self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
+        self.grid = model.architecture.grid if on_grid else None
+        self.p = model.parameters.exact() if self.grid else model.parameters
         hidden = self.p.architecture.hidden
         self.carry = model.carry
         lanes = _lanes_a_thread(hidden)

@@ -14,11 +14,12 @@ from pathlib import Path
 from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import part_of, train
+from charrnn.training.checkup import part_of
+from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
@@ -51,7 +52,7 @@ def book() -> Corpus:
 def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[str, Work], int]:
     """A stretch of training and one of scoring with the same network; what a step learns from."""
     settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, workers=workers)
-    config = fitted(settings, corpus)
+    config = fit_settings(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
     scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)

@@ -10,7 +10,7 @@ from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.counts.model import Counts
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.predictor import Predictor
@@ -32,7 +32,7 @@ def names() -> Corpus:
 def predictors(hidden: int, layers: int) -> tuple[Predictor, Predictor]:
     """A network alone, and the same beside counts of the names."""
     corpus = names()
-    config = fitted(TrainConfig(hidden=hidden, layers=layers), corpus)
+    config = fit_settings(TrainConfig(hidden=hidden, layers=layers), corpus)
     network = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
     counts = Counts(corpus.train.ids, corpus.vocabulary.symbols)
     return Predictor((network,)), Predictor((network,), counts)

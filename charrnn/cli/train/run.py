@@ -40,8 +40,9 @@ from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
+from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done, Event
-from charrnn.training.members import scores_of_best, train_all
+from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
