@@ -1,6 +1,6 @@
-"""The program in a folder of its own, small corpora and models, and a machine that is as it should.
+"""Options, markers and fixtures of all tests.
 
-One BLAS thread, as in the program; Hypothesis without deadlines: busy is not broken.
+BLAS has one thread, as in the program. Hypothesis has no deadlines, since a machine may be busy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 }
 
 
-# What other versions of Python and of the packages could change, and little that takes long.
+# What each random test repeats: option -> (usual number, number with --long).
+REPEATS = {"kills": (4, 100), "faults": (100, 3000), "signals": (6, 200)}
+
+# Test files that other versions of Python and of the packages could break.
 QUICK = {
     *(
         "test_cli_help",
@@ -49,21 +52,55 @@ QUICK = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.stem in QUICK:
-            item.add_marker("quick")
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("charrnn")
+    group.addoption("--long", action="store_true", help="run slow tests and repeat random ones")
+    for name, (usual, thorough) in REPEATS.items():
+        text = f"repeat each test of random {name} N times (default: {usual}; {thorough} if --long)"
+        group.addoption(f"--{name}", type=int, metavar="N", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "quick: tried with other versions of all packages too")
-    line = "child(asked): whether the program runs in a process of its own where a run says nothing"
-    config.addinivalue_line("markers", line)
+    for line in (
+        "quick: also run with the lowest and newest versions of all packages",
+        "long: slow, and run only with --long",
+        "child(value): the default of child= in Program.run",
+    ):
+        config.addinivalue_line("markers", line)
+    for name, numbers in REPEATS.items():
+        if config.getoption(name) is None:
+            setattr(config.option, name, numbers[config.getoption("long")])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in QUICK:
+            item.add_marker("quick")
+        if item.get_closest_marker("long") and not config.getoption("long"):
+            item.add_marker(pytest.mark.skip(reason="slow: needs --long"))
+
+
+@pytest.fixture(scope="session")
+def kills(pytestconfig: pytest.Config) -> int:
+    """The number of times a test kills its run."""
+    return int(pytestconfig.getoption("kills"))
+
+
+@pytest.fixture(scope="session")
+def faults(pytestconfig: pytest.Config) -> int:
+    """The number of random faults that a test tries."""
+    return int(pytestconfig.getoption("faults"))
+
+
+@pytest.fixture(scope="session")
+def signals(pytestconfig: pytest.Config) -> int:
+    """The number of signals that a test sends at random moments."""
+    return int(pytestconfig.getoption("signals"))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def signals_are_not_ignored() -> Iterator[None]:
-    """Who is started by a shell's & ignores Ctrl-C, and so would every child, for all its life."""
+    """Restore the default handlers: a shell's & makes us and our children ignore Ctrl-C."""
     ignored = [number for number in DEFAULTS if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
         signal.signal(number, DEFAULTS[number])
@@ -76,11 +113,11 @@ def signals_are_not_ignored() -> Iterator[None]:
 def program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Program:
-    """The program in a folder with names.txt in it, which is the current folder of the test too."""
+    """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cost, "TRIAL", 0.0)  # nobody waits for an estimate of the time
-    asked = request.node.get_closest_marker("child")
-    made = Program(tmp_path, child=bool(asked and asked.args[0]))
+    monkeypatch.setattr(cost, "TRIAL", 0.0)  # no trial steps for the forecast of time
+    marker = request.node.get_closest_marker("child")
+    made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)
     return made
 

@@ -23,7 +23,7 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import Real, Text, setting
 from tests.child import PYTHON
 
-FOR_EVER = 300.0  # seconds, in which every test has lost its patience
+FOR_EVER = 300.0  # seconds; every test gives up earlier
 EXAMPLES = """
 # a greeting, very loud
 charrnn shout hello -t 2
@@ -103,24 +103,28 @@ FAULTS: dict[str, Callable[[], None]] = {
 }
 
 
+def _sleep_until(condition: Callable[[], bool]) -> None:
+    """Sleep in naps: a signal just before a system call is noticed only after that call."""
+    end = time.monotonic() + FOR_EVER
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def _wait(console: Console) -> None:
-    """What training does: one step after another, until it is asked to stop; then it saves."""
+    """Work step by step until a signal comes, then save, as training does."""
     with signals.watched(console) as stop:
         print("ready", file=sys.stderr, flush=True)
-        end = time.monotonic() + FOR_EVER
-        while not stop.requested and time.monotonic() < end:
-            time.sleep(0.01)
+        _sleep_until(lambda: stop.requested)
     console.result("saved\n")
     raise SystemExit(stop.status)
 
 
 def _wait_on(console: Console) -> None:
-    """A step that takes for ever, and a save that must not be cut short."""
+    """Work on a step that never ends; what follows must not be cut short."""
     with signals.watched(console):
         try:
             print("ready", file=sys.stderr, flush=True)
-            time.sleep(FOR_EVER)
-            time.sleep(FOR_EVER)
+            _sleep_until(lambda: False)
         finally:
             console.result("cleaned up\n")
 
@@ -128,7 +132,7 @@ def _wait_on(console: Console) -> None:
 def _sleep(console: Console) -> None:
     try:
         print("ready", file=sys.stderr, flush=True)
-        time.sleep(FOR_EVER)
+        _sleep_until(lambda: False)
     finally:
         console.result("cleaned up\n")
 

@@ -18,7 +18,7 @@ SAVING_OFTEN = [*PYTHON, "-c", OFTEN]
 SIZE = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "2")
 BEGIN = ("train", "names.txt", *SIZE, "--check-every", "10", "--preview", "0")
 METRICS = ("--metrics", "metrics.jsonl")
-WHOLE_RUN = (*BEGIN, "--epochs", "150", *METRICS)
+WHOLE_RUN = (*BEGIN, "--epochs", "40", *METRICS)
 GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
 
 

@@ -88,6 +88,7 @@ def test_c2_a_machine_that_is_lost_is_missed_by_nobody(
     assert len(taken) > 3
 
 
+@pytest.mark.long
 def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
     trained: Program, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

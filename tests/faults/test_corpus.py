@@ -282,6 +282,7 @@ def a_large_text(size: int, end: str) -> str:
     return "".join(lines)
 
 
+@pytest.mark.long  # test_corpus.py measures the memory of reading without a child
 @pytest.mark.parametrize("line", ["one line", "many lines"])
 def test_07_memory_stays_near_two_bytes_a_character(program: Program, line: str) -> None:
     size = 24 * MEBIBYTE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 
@@ -14,7 +13,6 @@ from tests.faults.long_run import is_tidy
 from tests.faults.test_signals import ENDLESS, STATUS
 from tests.program import Program
 
-SIGNALS = int(os.environ.get("CHARRNN_TEST_SIGNALS", "20"))
 # The program, which says when its first line has been passed: before that, Python is not ours.
 # A signal may come between opening a file and the `with` that closes it: Python then closes it,
 # and would warn here of what no user is warned of.
@@ -45,9 +43,11 @@ def until_begun(child: Child) -> float:
 
 
 @pytest.mark.child(True)
-def test_37_a_signal_at_any_moment_is_obeyed(program: Program, seconds_to_train: float) -> None:
+def test_37_a_signal_at_any_moment_is_obeyed(
+    program: Program, seconds_to_train: float, signals: int
+) -> None:
     chance = random.Random()
-    for _ in range(SIGNALS):
+    for _ in range(signals):
         number, wait = chance.choice([*STATUS]), chance.uniform(0, seconds_to_train)
         with program.going(*ENDLESS, "-q", "--force", by=TELLING) as child:
             until_begun(child)
@@ -78,7 +78,7 @@ def test_37_no_exception_comes_up_in_the_middle_of_an_import(program: Program) -
         "try:\n"
         "    with signals.ending():\n"
         "        import swallowing\n"
-        "        time.sleep(60)\n"
+        "        for _ in range(6000): time.sleep(0.01)\n"
         "except signals.Stopped as stopped:\n"
         "    print(stopped.status, hasattr(swallowing, 'heard'))\n"
     )
@@ -98,7 +98,7 @@ def test_37_nor_where_python_cleans_up(program: Program) -> None:
         "    with signals.ending():\n"
         "        thing = Thing()\n"
         "        del thing\n"
-        "        time.sleep(60)\n"
+        "        for _ in range(6000): time.sleep(0.01)\n"
         "except signals.Stopped as stopped:\n"
         "    print(stopped.status)\n"
     )
@@ -116,7 +116,7 @@ def test_37_nor_on_the_way_into_what_would_tidy_up(program: Program) -> None:
         "try:\n"
         "    with signals.ending():\n"
         "        exec(compile(enter, contextlib.__file__, 'exec'))\n"
-        "        time.sleep(60)\n"
+        "        for _ in range(6000): time.sleep(0.01)\n"
         "except signals.Stopped as stopped:\n"
         "    print(stopped.status, entered)\n"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ import charrnn
 from charrnn.errors import SettingError
 from tests.program import Program, Result
 
-FAULTS = int(os.environ.get("CHARRNN_TEST_FAULTS", "300"))
-SHORT = settings(max_examples=max(60, FAULTS // 30))
 TEXTS = st.one_of(
     st.text(max_size=60),
     st.text("ab \n\r\t", max_size=60),
@@ -73,38 +70,40 @@ def content(text: str | bytes) -> bytes:
     return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
-@SHORT
-@given(
-    TEXTS,
-    TEXTS,
-    options(TRAINING),
-    words([*WORDS]),
-    st.booleans(),
-)
-def test_any_text_is_learned_and_scored_or_refused(
-    text: str | bytes,
-    other: str | bytes,
-    numbers: dict[str, str],
-    chosen: dict[str, str],
-    carry: bool,
-) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        program = Program(Path(name))
-        program.write("text", content(text))
-        program.write("other", content(other))
-        small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
-        line = ["train", "text", "--epochs", "2", *spelt(small), *["--carry"] * carry]
-        if not is_an_answer(program.run(*line)):
-            assert not (program / "model.npz").exists()
-            return
-        is_an_answer(program.run("info"))
-        assert is_an_answer(program.run("sample", "--max-chars", "9", "-n", "3"))
-        is_an_answer(program.run("train", "--resume", "--epochs", "3"))
-        for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
-            ended = program.run("eval", *scored, "--json")
-            if is_an_answer(ended):
-                for row in ended.out.splitlines():
-                    is_finite(json.loads(row))
+def test_any_text_is_learned_and_scored_or_refused(faults: int) -> None:
+    @settings(max_examples=faults // 3)
+    @given(TEXTS, TEXTS, options(TRAINING), words([*WORDS]), st.booleans())
+    def check(
+        text: str | bytes,
+        other: str | bytes,
+        numbers: dict[str, str],
+        chosen: dict[str, str],
+        carry: bool,
+    ) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            program = Program(Path(name))
+            program.write("text", content(text))
+            program.write("other", content(other))
+            small = {"--hidden": "3", "--layers": "1"} | numbers | chosen
+            line = ["train", "text", "--epochs", "2", *spelt(small), *["--carry"] * carry]
+            if is_an_answer(program.run(*line)):
+                every_command_answers(program)
+            else:
+                assert not (program / "model.npz").exists()
+
+    check()
+
+
+def every_command_answers(program: Program) -> None:
+    """Assert that each command takes or refuses the model, and writes finite numbers."""
+    is_an_answer(program.run("info"))
+    assert is_an_answer(program.run("sample", "--max-chars", "9", "-n", "3"))
+    is_an_answer(program.run("train", "--resume", "--epochs", "3"))
+    for scored in (["text"], ["other"], [], ["other", "--per-char"], ["text", "--per-example"]):
+        ended = program.run("eval", *scored, "--json")
+        if is_an_answer(ended):
+            for row in ended.out.splitlines():
+                is_finite(json.loads(row))
 
 
 def is_finite(row: object) -> None:
@@ -117,19 +116,21 @@ def is_finite(row: object) -> None:
         assert math.isfinite(row)
 
 
-@SHORT
-@given(data=st.data())
-def test_any_prime_is_gone_on_from_or_refused(data: st.DataObject, trained_once: Program) -> None:
-    prime = data.draw(st.one_of(st.text(max_size=40), st.text("annabob\n\r", max_size=40)))
-    numbers = data.draw(options(SAMPLING))
-    flags = data.draw(
-        st.sets(st.sampled_from(["--json", "--surprise", "--hide-prime", "--unique", "-0"]))
-    )
-    line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
-    ended = trained_once.run(*line)
-    if is_an_answer(ended) and "--json" in flags:
-        for row in ended.out.splitlines():
-            is_finite(json.loads(row))
+FLAGS = st.sets(st.sampled_from(["--json", "--surprise", "--hide-prime", "--unique", "-0"]))
+PRIMES = st.one_of(st.text(max_size=40), st.text("annabob\n\r", max_size=40))
+
+
+def test_any_prime_is_gone_on_from_or_refused(trained_once: Program, faults: int) -> None:
+    @settings(max_examples=faults // 3)
+    @given(PRIMES, options(SAMPLING), FLAGS)
+    def check(prime: str, numbers: dict[str, str], flags: set[str]) -> None:
+        line = ["sample", "--max-chars", "9", f"--prime={prime}", *spelt(numbers), *sorted(flags)]
+        ended = trained_once.run(*line)
+        if is_an_answer(ended) and "--json" in flags:
+            for row in ended.out.splitlines():
+                is_finite(json.loads(row))
+
+    check()
 
 
 WAYS = st.fixed_dictionaries(
@@ -158,28 +159,31 @@ WAYS = st.fixed_dictionaries(
 LEARNED = ["anna", "bob", "clara", "dora", "emil"] * 4
 
 
-@settings(max_examples=max(10, FAULTS // 10))
-@given(WAYS, st.sampled_from([0.0, 0.1, 0.4]), st.lists(st.integers(0, 12), max_size=3))
-def test_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes(
-    chosen: dict[str, Any], holdout: float, stops: list[int]
-) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        straight, stopped = Path(folder) / "straight.npz", Path(folder) / "stopped.npz"
-        try:
-            config = charrnn.TrainConfig(hidden=3, **({"layers": 1} | chosen))
+def test_a_run_that_is_resumed_with_any_settings_ends_in_the_same_bytes(faults: int) -> None:
+    holdouts, stops = st.sampled_from([0.0, 0.1, 0.4]), st.lists(st.integers(0, 12), max_size=3)
+
+    @settings(max_examples=faults // 5)
+    @given(WAYS, holdouts, stops)
+    def check(chosen: dict[str, Any], holdout: float, stops: list[int]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            straight, stopped = Path(folder) / "straight.npz", Path(folder) / "stopped.npz"
+            try:
+                config = charrnn.TrainConfig(hidden=3, **({"layers": 1} | chosen))
+                run = charrnn.train(LEARNED, config, holdout=holdout)
+            except SettingError:  # they do not go together
+                reject()
+            for _ in run:
+                pass
+            run.save(straight)
             run = charrnn.train(LEARNED, config, holdout=holdout)
-        except SettingError:  # they do not go together
-            reject()
-        for _ in run:
-            pass
-        run.save(straight)
-        run = charrnn.train(LEARNED, config, holdout=holdout)
-        for stop in stops:
-            for _ in zip(range(stop), run, strict=False):
+            for stop in stops:
+                for _ in zip(range(stop), run, strict=False):
+                    pass
+                run.save(stopped)
+                run = charrnn.resume(stopped, LEARNED)
+            for _ in run:
                 pass
             run.save(stopped)
-            run = charrnn.resume(stopped, LEARNED)
-        for _ in run:
-            pass
-        run.save(stopped)
-        assert stopped.read_bytes() == straight.read_bytes()
+            assert stopped.read_bytes() == straight.read_bytes()
+
+    check()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import time
@@ -25,8 +24,6 @@ from tests.program import Program
 
 pytestmark = pytest.mark.child(True)
 
-KILLS = int(os.environ.get("CHARRNN_TEST_KILLS", "20"))
-
 
 def steps_saved(program: Program) -> int:
     """How far the model has come, which loads whatever happened."""
@@ -47,24 +44,24 @@ def until_written(child: Child, program: Program, lines: int) -> None:
     wait_until(lambda: lines_of(program) > lines or child.process.poll() is not None)
 
 
-def test_19_killed_at_random_it_ends_in_the_same_bytes(program: Program) -> None:
+def test_19_killed_at_random_it_ends_in_the_same_bytes(program: Program, kills: int) -> None:
     undisturbed = run_undisturbed(program)
     began = time.monotonic()
     with program.going(*WHOLE_RUN, by=SAVING_OFTEN) as child:
         child.until_saved()
     until_saved = time.monotonic() - began
-    chance, kills, step = random.Random(), 1, steps_saved(program)
-    while kills < KILLS:
+    chance, killed, step = random.Random(), 1, steps_saved(program)
+    while killed < kills:
         enough = chance.randrange(60) + lines_of(program)
         with program.going(*next_line(program), by=SAVING_OFTEN) as child:
-            if kills % 2:  # while it works, or while it starts
+            if killed % 2:  # while it works, or while it starts
                 until_written(child, program, enough)
             else:
                 time.sleep(chance.uniform(0, until_saved))
             child.send(signal.SIGKILL)
             ended = child.end()
         if ended.status == -signal.SIGKILL:
-            kills += 1
+            killed += 1
             assert steps_saved(program) >= step
             step = steps_saved(program)
         else:  # it was quicker than we were: once more from the beginning

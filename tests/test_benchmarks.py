@@ -1,10 +1,21 @@
-"""What is calculated of many machines is what the formula says."""
+"""The help of the benchmarks, and the model of training on many machines."""
+
+from __future__ import annotations
 
 import pytest
 
+from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks.scale_model import MACHINES, Costs, table
 
 COSTS = Costs(gradient=0.030, update=0.001, numbers=250_000, bandwidth=1e9, latency=30e-6)
+
+
+def test_the_help_keeps_a_line_for_each_example() -> None:
+    lines = benchmarks.parser().format_help().splitlines()
+    examples = [line for line in lines if line.startswith("python -m tests.benchmarks ")]
+    assert len(examples) == 7
+    for name in (*benchmarks.SECTIONS, *benchmarks.LONG):
+        assert name in " ".join(lines)
 
 
 def test_one_machine_is_as_quick_as_itself() -> None:
