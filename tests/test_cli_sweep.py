@@ -6,8 +6,10 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +19,12 @@ from charrnn import TrainConfig
 from charrnn.errors import ResumeError
 from charrnn.model_file import checkpoint
 from tests.child import answer
+from tests.corpora import NAMES
 from tests.program import SMALL, Program
 from tests.sweeps import (
     ENDLESS,
     FIXED,
     LONG,
-    QUICK,
     TWO,
     processes,
     rows_of,
@@ -31,6 +33,27 @@ from tests.sweeps import (
     until_gone,
     workers_of,
 )
+from tests.sweeps import QUICK as QUICK_RUN
+
+QUICK = (*QUICK_RUN, "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def sweep_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished sweep: one learning rate, two seeds."""
+    there = Program(tmp_path_factory.mktemp("swept"))
+    there.write("names.txt", NAMES)
+    there.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    return there / "sweep"
+
+
+@pytest.fixture
+def swept(program: Program, sweep_of_two: Path) -> Program:
+    """The program beside that sweep, as if it had been made there."""
+    shutil.copytree(sweep_of_two, program / "sweep")
+    options = program / "sweep/sweep.json"
+    options.write_text(options.read_text().replace(str(sweep_of_two.parent), str(program.folder)))
+    return program
 
 
 @pytest.mark.parametrize(
@@ -316,8 +339,8 @@ def test_a_module_in_the_current_folder_is_not_taken_for_one_of_ours(program: Pr
     program.run("sweep", "names.txt", *QUICK, *TWO).says("next:")
 
 
-def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(program: Program) -> None:
-    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(swept: Program) -> None:
+    program = swept
     before = rows_of(program)
     program.run("sweep", "--resume", "-o", "sweep").says("2 of them are done")
     assert rows_of(program) == before
@@ -346,14 +369,16 @@ def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(program:
     ],
 )
 def test_other_options_than_those_of_the_folder_are_refused(
-    program: Program, options: list[str], what: str, hint: str
+    swept: Program, options: list[str], what: str, hint: str
 ) -> None:
-    program.write("other.txt", "x\ny\n" * 20)
-    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    swept.write("other.txt", "x\ny\n" * 20)
     line = ["sweep", "--resume", "-o", "sweep", *options]
-    program.refuses(*line, what=what, hint=hint)
+    swept.refuses(*line, what=what, hint=hint)
+
+
+def test_the_same_options_as_those_of_the_folder_may_be_typed_again(swept: Program) -> None:
     same = ["--epochs", "1", "--clip", "1", "--try", "lr=0.01", "--seeds", "0-1", "names.txt"]
-    program.run("sweep", "--resume", "-o", "sweep", *same).says()
+    swept.run("sweep", "--resume", "-o", "sweep", *same).says("2 of them are done")
 
 
 def in_python(program: Program, seeds: range, **said: object) -> list[str]:
@@ -429,18 +454,17 @@ def test_what_the_command_line_started_from_stays_where_python_goes_on(trained: 
     ],
 )
 def test_a_folder_that_does_not_say_what_is_to_be_done_is_damaged(
-    program: Program, damage: dict[str, object]
+    swept: Program, damage: dict[str, object]
 ) -> None:
-    program.run("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep").says()
-    said = json.loads((program / "sweep/sweep.json").read_text())
-    program.write("sweep/sweep.json", json.dumps(said | damage))
-    program.refuses(
+    options = json.loads((swept / "sweep/sweep.json").read_text())
+    swept.write("sweep/sweep.json", json.dumps(options | damage))
+    swept.refuses(
         *("sweep", "--resume", "-o", "sweep"), what="sweep.json is damaged", hint="Sweep anew"
     )
 
 
-def test_half_a_row_is_survived(program: Program) -> None:
-    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+def test_half_a_row_is_survived(swept: Program) -> None:
+    program = swept
     rows = program / "sweep/sweep.jsonl"
     whole = rows.read_text()
     model = (program / "sweep/lr=0.01,seed=1.npz").read_bytes()
@@ -451,9 +475,9 @@ def test_half_a_row_is_survived(program: Program) -> None:
 
 
 def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
-    program: Program,
+    swept: Program,
 ) -> None:
-    program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01", *TWO).says()
+    program = swept
     first, second = (program / f"sweep/lr=0.01,seed={seed}.npz" for seed in (0, 1))
     whole = second.read_bytes()
     second.unlink()
