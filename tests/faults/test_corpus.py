@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from charrnn.corpus import sources
 from charrnn.model_file import checkpoint
 from tests.child import PYTHON
 from tests.faults.limits import MEBIBYTE, limited, unprivileged
 from tests.program import CHARRNN, SMALL, Program
-
-pytestmark = pytest.mark.child(True)
 
 
 def vocabulary(path: Path) -> str:
@@ -26,7 +25,6 @@ def vocabulary(path: Path) -> str:
     return checkpoint.load_trained(path).model.vocabulary.characters
 
 
-@pytest.mark.child(False)
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \t\r\n\r\n \n", b"\xef\xbb\xbf\n\n"])
 def test_01_a_text_with_nothing_in_it_is_empty(trained: Program, content: bytes) -> None:
     trained.write("text", content)
@@ -36,13 +34,11 @@ def test_01_a_text_with_nothing_in_it_is_empty(trained: Program, content: bytes)
     trained.refuses(*valid, what="text is empty", hint=hint)
 
 
-@pytest.mark.child(False)
 def test_01_standard_input_with_nothing_in_it_is_empty(trained: Program) -> None:
     what, hint = "standard input is empty", "A corpus needs a character that can be seen."
     trained.refuses("train", "-", "--force", what=what, hint=hint)
 
 
-@pytest.mark.child(False)
 @pytest.mark.parametrize("content", ["a", "a\n", "aaaaaaaa", "ab\n", "a\nb\n", "one example here"])
 @pytest.mark.parametrize("held_out", ["0.1", "0.99", "0"])
 def test_01_a_text_with_next_to_nothing_in_it_trains(
@@ -59,7 +55,6 @@ def test_02_a_text_smaller_than_the_plan_shrinks_it_and_says_so(program: Program
     done.says("shrunk", "--bptt 3000 to 4", "--batch 5000 to 1", "the corpus fills no more")
 
 
-@pytest.mark.child(False)
 @pytest.mark.parametrize(
     ("content", "place"),
     [
@@ -78,7 +73,6 @@ def test_03_a_text_that_is_not_utf8_is_refused_with_the_place(
     trained.refuses("train", "text", "--force", what=what, hint=hint)
 
 
-@pytest.mark.child(False)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
 def test_03_a_text_that_is_wider_than_utf8_is_recognised(trained: Program, encoding: str) -> None:
     mark = "\ufeff" if encoding == "utf-16-be" else ""
@@ -119,7 +113,6 @@ def test_03_a_text_in_another_encoding_is_shown_as_it_would_be_read(trained: Pro
     )
 
 
-@pytest.mark.child(False)
 def test_04_byte_order_marks_and_line_ends_make_no_difference(program: Program) -> None:
     names = (program / "names.txt").read_bytes()
     program.write("unix", names)
@@ -156,7 +149,6 @@ STRANGE = {
 }
 
 
-@pytest.mark.child(False)
 @pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
 def test_05_every_script_trains_samples_and_is_scored(program: Program, text: str) -> None:
     program.write("text", text * 9)
@@ -220,7 +212,10 @@ def test_06_what_is_no_file_is_said_with_its_path(trained: Program, name: str) -
     trained.refuses("train", name, "--force", what=what, hint=hint)
 
 
-def test_06_a_pipe_that_nobody_writes_to_is_said(trained: Program) -> None:
+def test_06_a_pipe_that_nobody_writes_to_is_said(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "PATIENCE_SECONDS", 0.05)
     os.mkfifo(trained / "pipe")
     what, hint = "pipe is a pipe, and nobody writes to it", "Start what writes to it first"
     trained.refuses("train", "pipe", "--force", what=what, hint=hint)
@@ -318,7 +313,6 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.child(False)
 @pytest.mark.parametrize("suffix", PACKED)
 def test_08_a_packed_text_that_is_broken_is_said(trained: Program, suffix: str) -> None:
     numbers = "\n".join(map(str, range(5000))).encode()
@@ -357,7 +351,8 @@ def test_09_odd_names_work_and_are_made_visible(trained: Program, name: bytes) -
     with open(os.fsencode(trained.folder) + b"/" + name, "wb") as file:
         file.write(text)
     model = name + b".npz"
-    done = trained.run("train", *SMALL, "--force", b"-m" + model, "--", name)
+    child = name.startswith(b"\xff")
+    done = trained.run("train", *SMALL, "--force", b"-m" + model, "--", name, child=child)
     done.says(ODD[name])
     assert "\x1b" not in done.out
     shown = trained.run("info", b"-m" + model)

@@ -17,8 +17,6 @@ from tests.faults.long_run import is_tidy
 from tests.faults.tracing import needs_strace, strace
 from tests.program import SMALL, Program
 
-pytestmark = pytest.mark.child(True)
-
 ROOM = "Free some room, or name a file elsewhere with -m."
 ELSEWHERE = "Name a file with -m in a folder that can be written to."
 

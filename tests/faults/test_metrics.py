@@ -15,8 +15,6 @@ from charrnn.model_file import checkpoint
 from tests.faults.test_signals import ENDLESS, SAID
 from tests.program import SMALL, Program
 
-pytestmark = pytest.mark.child(True)
-
 LINE = ("train", "names.txt", *SMALL, "--batch", "4", "--epochs", "3")
 
 

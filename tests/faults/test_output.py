@@ -10,8 +10,6 @@ import pytest
 
 from tests.program import SMALL, Program
 
-pytestmark = pytest.mark.child(True)
-
 STEERING = "\x07\x08\x1b\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029"
 LOG = (
     "\x1b[2J\x1b]0;title\x07ok\tdone\n\x1b]8;;http://x\x1b\\link\x9b31mred\x08\x08\x7f\n"
@@ -82,7 +80,6 @@ def test_26_to_a_pipe_go_the_exact_characters(logs: Program) -> None:
     assert [row[31:] for row in rows if row] == wanted
 
 
-@pytest.mark.child(False)
 def test_26_what_is_said_beside_it_never_steers(logs: Program) -> None:
     for name, line in {**LINES, "train": ("train", "log", *SMALL, "--force")}.items():
         ended = logs.run(*line)

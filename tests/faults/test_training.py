@@ -79,14 +79,14 @@ def test_24_a_second_run_into_the_same_file_is_refused(program: Program) -> None
             ("names.txt", "--force", "-m", "link.npz"),
             ("names.txt", "--force", "-m", program / "model.npz"),
         ):
-            ended = program.run("train", *line)
+            ended = program.run("train", *line, child=False)
             assert (ended.status, ended.out) == (1, "")
             assert "Traceback" not in ended.err
             what, hint = ended.err.splitlines()
             assert f"is being written by another run (process {child.process.pid})" in what
             assert hint == "Wait until that run has ended, or name another file with -m."
-        program.run("train", *SMALL, "names.txt", "-m", "other.npz").says()
-        program.run("sample").says()
+        program.run("train", *SMALL, "names.txt", "-m", "other.npz", child=False).says()
+        program.run("sample", child=False).says()
         child.send(signal.SIGINT)
         assert child.end().status == 130
     checkpoint.load(program / "model.npz")
@@ -94,12 +94,11 @@ def test_24_a_second_run_into_the_same_file_is_refused(program: Program) -> None
 
 
 SURROUNDINGS: dict[str, dict[str, str | None]] = {
-    "a dumb terminal": {"TERM": "dumb", "NO_COLOR": "1"},
-    "no TERM, and one column": {"TERM": None, "COLUMNS": "1"},
-    "the locale C": {"LANG": "C", "LC_ALL": "C", "COLUMNS": "0"},
-    "a locale that is not there": {"LANG": "xx_XX.UTF-8", "LC_ALL": "xx_XX.UTF-8"},
-    "ascii": {"PYTHONIOENCODING": "ascii", "COLUMNS": "x"},
+    "a dumb terminal and ascii": {"TERM": "dumb", "PYTHONIOENCODING": "ascii", "COLUMNS": "x"},
+    "a locale that is not there": {"LANG": "xx.UTF-8", "LC_ALL": "xx.UTF-8", "COLUMNS": "1"},
     "ascii, and no UTF-8 mode": {
+        "TERM": None,
+        "COLUMNS": "0",
         "LC_ALL": "C",
         "PYTHONCOERCECLOCALE": "0",
         "PYTHONUTF8": "0",
@@ -151,22 +150,14 @@ def test_25_poor_surroundings_change_no_result(
     assert results(program, SURROUNDINGS[name], terminal=False) == expected
 
 
-@pytest.mark.parametrize("name", ["a dumb terminal", "ascii, and no UTF-8 mode"])
+@pytest.mark.parametrize("name", ["a dumb terminal and ascii", "ascii, and no UTF-8 mode"])
 def test_25_nor_does_a_terminal_of_one_column(
     program: Program, name: str, expected: dict[str, object]
 ) -> None:
     assert results(program, SURROUNDINGS[name], terminal=True) == expected
 
 
-BARE = (
-    SURROUNDINGS["the locale C"]
-    | SURROUNDINGS["a dumb terminal"]
-    | {
-        "PYTHONIOENCODING": "ascii",
-        "COLUMNS": "1",
-        "HOME": None,
-    }
-)
+BARE = SURROUNDINGS["a dumb terminal and ascii"] | {"LC_ALL": "C", "COLUMNS": "1", "HOME": None}
 
 
 def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(program: Program) -> None:
@@ -201,13 +192,12 @@ def learned_from(content: bytes, program: Program) -> bytes:
     return learned(program.write("other.npz", content))
 
 
-SIZES = ["0", "-1", "1000000000", "9" * 5000, "wide"]
+SIZES = ["-1", "1000000000", "9" * 5000]
 
 
 @pytest.mark.parametrize("columns", SIZES, ids=lambda columns: columns[:10] or "nothing")
 def test_43_columns_may_be_said_to_be_any_number(trained: Program, columns: str) -> None:
     for line in (
-        ("--help",),
         ("train", "names.txt", *SMALL, "--epochs", "20", "--force"),
         ("eval", "names.txt", "--per-char"),
     ):
