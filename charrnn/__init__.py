@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from charrnn.model import Model, Surprisal
     from charrnn.runs import Run, fit, load, resume, train
     from charrnn.scoring.score import Score
-    from charrnn.settings.sampling import SampleConfig
     from charrnn.settings.training import TrainConfig
-    from charrnn.sweeps import sweep
+    from charrnn.settings.using import SampleConfig
+    from charrnn.sweeping.api import sweep
     from charrnn.training.loop import Checkup, Done, Step
 
 __version__ = "0.1.0"
@@ -57,7 +57,7 @@ _MODULES = {
     "Filling": "filling.filler",
     "Model": "model",
     "Run": "runs",
-    "SampleConfig": "settings.sampling",
+    "SampleConfig": "settings.using",
     "Score": "scoring.score",
     "Step": "training.loop",
     "Surprisal": "model",
@@ -66,7 +66,7 @@ _MODULES = {
     "load": "runs",
     "plot": "display.figures",
     "resume": "runs",
-    "sweep": "sweeps",
+    "sweep": "sweeping.api",
     "train": "runs",
 }
 

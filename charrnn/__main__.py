@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from charrnn.cli import early_signals
+from charrnn.cli import launcher
 
-early_signals.keep()  # before anything else is imported
+launcher.keep()  # before anything else is imported
 
 import sys  # noqa: E402
 
 from charrnn.cli import signals  # noqa: E402
 from charrnn.cli.console import show_version  # noqa: E402
-from charrnn.cli.error_messages import told  # noqa: E402
+from charrnn.cli.errors import told  # noqa: E402
 
 
 def run() -> None:

@@ -17,33 +17,31 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from charrnn.analysis.embedding import Vectors, embedded
-from charrnn.blas import single_threaded
-from charrnn.corpus.builder import ended_codes
-from charrnn.corpus.reading import Reading
+from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.decoding import Reading
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
-from charrnn.display.model_card import model_card
+from charrnn.display.notebook import model_card
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.export import export_to
-from charrnn.export.options import Exporting, ExportOptions
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
-from charrnn.model_file.lock import locked
-from charrnn.model_file.schema import CorpusRecord
+from charrnn.model_file.fields import CorpusRecord
+from charrnn.model_file.saving import locked
 from charrnn.network.inputs import read_after, read_before, still_to_come
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
 from charrnn.network.stepper import Stepper
-from charrnn.prediction.predictor import Predictor, Use
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.inline_html import heat_map
-from charrnn.scoring.mixed_scorer import scorer_of
+from charrnn.scoring.heat_map import heat_map
+from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import pieces, scores
+from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
-from charrnn.settings.common import configured
-from charrnn.settings.fields import OneOf, Text, Whole, check
+from charrnn.settings.fields import OneOf, Text, Whole, check, configured
 from charrnn.settings.training import Fitted
+from charrnn.settings.using import Exporting, ExportOptions
+from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:

@@ -24,24 +24,22 @@ from os import PathLike
 from pathlib import Path
 from types import FrameType
 
-from charrnn.blas import single_threaded
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.cost import characters_per_second
-from charrnn.display.progress_bar import watched
+from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model, alone, checked
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.corpus_record import record_of
-from charrnn.model_file.lock import locked
-from charrnn.presets import fitted, paced
-from charrnn.settings.common import COUNT
-from charrnn.settings.fields import check
+from charrnn.model_file.fields import record_of
+from charrnn.model_file.saving import locked
+from charrnn.plan import characters_per_second, fitted, paced
+from charrnn.settings.fields import COUNT, check
 from charrnn.settings.training import TrainConfig
+from charrnn.system import single_threaded
 from charrnn.training.loop import Event
 from charrnn.training.members import start_all, text_to_count, train_all
-from charrnn.training.warm_start import sized_like
+from charrnn.training.state import sized_like
 
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
 

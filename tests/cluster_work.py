@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from charrnn.cluster import task
+from charrnn.cluster import worker
 from charrnn.errors import CorpusError
 
 
@@ -52,7 +52,7 @@ def go_on(folder: str) -> None:
     me.with_suffix(".begun").touch()
     try:
         while True:
-            task.check_wanted()
+            worker.check_wanted()
             time.sleep(0.01)
     finally:
         me.with_suffix(".over").touch()
@@ -67,12 +67,12 @@ def meet(folder: str) -> int:
     """Wait until another worker is at work, too."""
     Path(folder, str(os.getpid())).touch()
     while len(list(Path(folder).iterdir())) < 2:
-        task.check_wanted()
+        worker.check_wanted()
         time.sleep(0.01)
     return os.getpid()
 
 
 def tell(number: int) -> int:
     """Report something."""
-    task.report({"number": number})
+    worker.report({"number": number})
     return number

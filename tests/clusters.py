@@ -168,9 +168,9 @@ def when_three_are_there(
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the pieces of work be small, and many."""
-    from charrnn.cluster import sampling
-    from charrnn.scoring import splitting
+    from charrnn.cluster import jobs
+    from charrnn.scoring import pieces
 
-    monkeypatch.setattr(sampling, "FIRST", 5)
-    monkeypatch.setattr(sampling, "MOST", 5)
-    monkeypatch.setattr(splitting, "PIECE", 20)
+    monkeypatch.setattr(jobs, "FIRST", 5)
+    monkeypatch.setattr(jobs, "MOST", 5)
+    monkeypatch.setattr(pieces, "PIECE", 20)

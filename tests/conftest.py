@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from charrnn import cost
-from charrnn.cli.thread_count import prepare
+from charrnn import plan
+from charrnn.cli.options import prepare
 
 prepare()  # before anything imports numpy
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 from charrnn.cli import app  # noqa: E402
-from charrnn.training.stopwatch import Stopwatch  # noqa: E402
+from charrnn.training.loop import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
 from tests.shout import ENTRY, SHOUT  # noqa: E402
@@ -115,7 +115,7 @@ def program(
 ) -> Program:
     """The program in a folder with names.txt, which is the current folder of the test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cost, "TRIAL", 0.0)  # no trial steps for the forecast of time
+    monkeypatch.setattr(plan, "TRIAL", 0.0)  # no trial steps for the forecast of time
     marker = request.node.get_closest_marker("child")
     made = Program(tmp_path, child=bool(marker and marker.args[0]))
     made.write("names.txt", NAMES)
@@ -174,5 +174,5 @@ def millisecond_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which each step takes a millisecond, and nothing else any time."""
     milliseconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
-    monkeypatch.setattr(cost, "time", clock)
+    monkeypatch.setattr(plan, "time", clock)
     monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.001)

@@ -26,7 +26,8 @@ OURS = (
     "number = os.environ['PMI_RANK'];"
     "pathlib.Path(number + '.part').write_text(str(os.getpid()));"
     "os.replace(number + '.part', number + '.pid');"
-    "from charrnn.cli import autosave; autosave.OFTEN = autosave.SELDOM = autosave.COSTLY = 0;"
+    "from charrnn.cli.train import run as autosave; "
+    "autosave.OFTEN = autosave.SELDOM = autosave.COSTLY = 0;"
 )
 RUN = "from charrnn.__main__ import run; run()"
 PATIENCE = 20.0  # seconds, within which whatever has gone wrong has ended

@@ -14,7 +14,8 @@ from unittest import mock
 
 import pytest
 
-from charrnn.cli import app, error_messages
+from charrnn.cli import app
+from charrnn.cli import errors as error_messages
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 

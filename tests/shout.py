@@ -17,10 +17,9 @@ from typing import Any
 from charrnn.cli import app, options, signals
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError, SettingError
-from charrnn.escaping import Raw
-from charrnn.settings.common import SEED
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import Real, Text, setting
+from charrnn.settings.fields import SEED, Real, Text, setting
+from charrnn.text import Raw
 from tests.child import PYTHON
 
 FOR_EVER = 300.0  # seconds; every test gives up earlier

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 from charrnn.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn import blas
+from charrnn import system
 from charrnn.errors import ResumeError, SettingError
 from charrnn.runs import Run, corpus_of
 from tests.child import answer
@@ -271,7 +271,7 @@ def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_a_run_goes_on_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 1)
+    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 1)
     run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, workers=2))
     next(run)
     child = os.fork()
@@ -304,7 +304,7 @@ def test_the_surprisal_of_a_text_is_that_of_its_characters_and_its_end(
 
 
 def test_the_matrix_library_has_one_thread_while_we_work(model: charrnn.Model) -> None:
-    library = blas.loaded()
+    library = system.loaded()
     if library is None:
         pytest.skip("NumPy multiplies with a library that we do not know how to speak to")
     seen: list[int] = []
@@ -331,7 +331,7 @@ class Watched(list[str]):
         self.seen = seen
 
     def __iter__(self) -> Iterator[str]:
-        library = blas.loaded()
+        library = system.loaded()
         for text in super().__iter__():
             self.seen.append(0 if library is None else library.get())
             yield text

@@ -19,7 +19,6 @@ FOLDERS = (
     "network",
     "counts",
     "settings",
-    "prediction",
     "corpus",
     "scoring",
     "sampling",

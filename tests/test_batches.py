@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
-from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import initial
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Window
 from charrnn.training.batches import SLACK, Epoch
 

@@ -15,12 +15,12 @@ import pytest
 from charrnn.errors import SettingError
 from charrnn.export import exported
 from charrnn.export.c_header import prefix_for
-from charrnn.export.options import ExportOptions
 from charrnn.model import Model
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Grid
 from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
+from charrnn.settings.using import ExportOptions
 from tests.exporting import IDS, MODELS, model_of
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")

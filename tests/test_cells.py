@@ -12,18 +12,16 @@ import pytest
 
 import charrnn
 from charrnn.corpus.corpus import CorpusConfig, from_texts
-from charrnn.cost import memory_bytes
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
-from charrnn.network.language_model import LanguageModel
 from charrnn.network.layer import Layer
-from charrnn.network.parallel import Parallel
-from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.parameters import Array, LanguageModel, Parameters, initial
 from charrnn.network.rounding import SETTLED_BITS, Grid, settles
 from charrnn.network.stepper import Stepper
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
-from charrnn.presets import fitted
+from charrnn.plan import fitted, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import Scorer

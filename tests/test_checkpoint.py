@@ -10,7 +10,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.errors import DamagedModelError, SaveError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.corpus_record import record_of
+from charrnn.model_file.fields import record_of
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Done, Step, train
 from charrnn.training.state import start

@@ -42,9 +42,7 @@ def test_a_mixed_corpus_is_resumed_scored_and_told_of_as_it_was_cut(
     Path("names.txt").write_text(NAMES)
     Path("book.txt").write_text(BOOK)
     assert program.run("train", "names.txt", "book.txt", *SMALL).status == 0
-    monkeypatch.setattr(
-        "charrnn.corpus.lines_or_paragraphs.cut_of", lambda head: "lines"
-    )  # another rule
+    monkeypatch.setattr("charrnn.corpus.segmentation.cut_of", lambda head: "lines")  # another rule
     assert checkpoint.load("model.npz").corpus.cuts == ("lines", "paragraphs")
     assert program.run("train", "--resume", "--epochs", "2", *SMALL[:-3]).status == 0
     scored = program.run("eval", "--json", "-q").json

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.cli import run_eval
 from charrnn.cli.console import Console
-from charrnn.cli.run_eval import ReadingBar
+from charrnn.cli.eval import run
+from charrnn.cli.eval.run import ReadingBar
 from charrnn.corpus import corpus
-from charrnn.counts import markov
+from charrnn.counts import baselines
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import baselines as yardsticks
@@ -223,8 +223,8 @@ def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
 def test_yardsticks_that_know_a_part_say_so(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = markov.Budget(train=100, held_out=60, pieces=2)
-    monkeypatch.setattr(yardsticks, "baselines", partial(markov.baselines, budget=budget))
+    budget = baselines.Budget(train=100, held_out=60, pieces=2)
+    monkeypatch.setattr(yardsticks, "baselines", partial(baselines.baselines, budget=budget))
     monkeypatch.setattr(yardsticks, "CORPUS", 80)
     monkeypatch.setattr(yardsticks, "TEXT", 250)
     write("anna\nbob\nclara\n" * 60)
@@ -343,7 +343,7 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch: pytest.MonkeyPatch, is_alone: bool, is_drawn: bool
 ) -> None:
     seen = Terminal()
-    monkeypatch.setattr(run_eval, "SOON", 0.0)
+    monkeypatch.setattr(run, "SOON", 0.0)
     monkeypatch.setattr(sys, "stderr", seen)
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", "xterm")
@@ -363,7 +363,7 @@ def test_a_text_that_is_soon_read_has_none(well_trained: Program) -> None:
 
 def test_the_command_is_light_until_it_works(well_trained: Program) -> None:
     code = (
-        "import sys, charrnn.cli.eval, charrnn.cli.info\n"
+        "import sys, charrnn.cli.eval.options, charrnn.cli.info\n"
         "print([name for name in ('numpy', 'rich', 'tqdm') if name in sys.modules])"
     )
     assert well_trained.run("-c", code, by=PYTHON).out == "[]\n"

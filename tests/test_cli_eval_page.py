@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.exit_status import READER_LEFT
+from charrnn.cli.console import READER_LEFT
 from charrnn.model_file import checkpoint
-from charrnn.scoring.html_page import BEGINNING, GENERATOR, is_page
+from charrnn.scoring.heat_map import BEGINNING, GENERATOR, is_page
 from tests.child import PATIENCE
 from tests.evaluating import scored, write
 from tests.program import Program

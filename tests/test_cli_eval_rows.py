@@ -9,12 +9,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from charrnn.cli import run_eval
+from charrnn.cli.eval import run
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import ranking
-from charrnn.scoring.origins import Counted
-from charrnn.scoring.pieces import Rows
+from charrnn.scoring.pieces import Counted, Rows
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
 from tests.program import Program
@@ -62,7 +61,7 @@ def test_the_top_rows_are_the_first_of_all(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
     monkeypatch.setattr(ranking, "SPARE", 1)
-    monkeypatch.setattr(run_eval, "AT_ONCE", 10)
+    monkeypatch.setattr(run, "AT_ONCE", 10)
     write("\n".join(WORDS * 3 + ["qqq", "zz", "qqq"]))
     every = rows(well_trained, "text.txt", "--per-example", "--sort", sort)
     for top in (1, 3, 1000):

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.cli import run_eval
-from charrnn.cli.text_to_score import Text
-from charrnn.corpus.builder import ended_codes
+from charrnn.cli.eval import run
+from charrnn.cli.eval.text import Text
+from charrnn.corpus.corpus import ended_codes
 from charrnn.runs import load
 from charrnn.scoring.pieces import pieces
 from charrnn.scoring.scorer import Scorer
@@ -168,7 +168,7 @@ def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
     codes = np.concatenate([*ended_codes(["anna", "bob and clara" * 9, "", "dora" * 20])])
     blocks = np.array_split(codes, 25)
     text = Text("a text", iter(blocks), "files", None)
-    found = list(zip(*run_eval.read_by_all(readers, text, 10), strict=True))
+    found = list(zip(*run.read_by_all(readers, text, 10), strict=True))
     for one, its in zip(readers, found, strict=True):
         one.begin()
         np.testing.assert_array_equal(np.concatenate([piece.codes for piece in its]), codes)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import model_summary
+from charrnn.cli import run_info
 from charrnn.vocabulary import Vocabulary
 from tests.program import Program
 from tests.runs import SIZE
@@ -122,7 +122,7 @@ def test_whether_it_can_go_on_depends_on_the_corpus(
     changed = program.run("info", "--json").json["resume"]
     assert not changed["is_possible"]
     assert "has changed since the model was trained" in changed["why"]
-    monkeypatch.setattr(model_summary, "COMPARED", 1)
+    monkeypatch.setattr(run_info, "COMPARED", 1)
     assert "not compared" in program.run("info").out
     names.unlink()
     moved = program.run("info")
@@ -167,11 +167,11 @@ def test_json_of_any_vocabulary_is_one_line(program: Program) -> None:
     ],
 )
 def test_a_vocabulary_is_made_visible(characters: str, shown: str) -> None:
-    assert model_summary.characters_in_words(characters) == shown
+    assert run_info.characters_in_words(characters) == shown
 
 
 def test_a_large_vocabulary_is_cut_short() -> None:
-    assert model_summary.characters_in_words("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
+    assert run_info.characters_in_words("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
         "and 4,036 more"
     )
 
@@ -179,12 +179,12 @@ def test_a_large_vocabulary_is_cut_short() -> None:
 @given(st.sets(st.characters(exclude_categories=["Cs"]), max_size=80))
 def test_no_character_is_lost_from_a_vocabulary(characters: set[str]) -> None:
     text = Vocabulary("".join(sorted(characters))).characters
-    found = [*model_summary.ranges(text)]
+    found = [*run_info.ranges(text)]
     assert sum(count for _, _, count in found) == len(text)
     assert (
         "".join(c for first, last, _ in found for c in map(chr, range(ord(first), ord(last) + 1)))
         == text
     )
     assert not any(
-        unicodedata.category(c) in ("Cc", "Cf") for c in model_summary.characters_in_words(text)
+        unicodedata.category(c) in ("Cc", "Cf") for c in run_info.characters_in_words(text)
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from tests.child import PYTHON
@@ -347,7 +347,7 @@ print(*sorted(sys.modules))
     modules = set(program.run("-c", code, by=PYTHON).out.split())
     assert "charrnn.sampling.sampler" in modules
     assert (
-        not {"rich", "tqdm", "charrnn.sampling.redrawing", "charrnn.cli.surprisal_colours"}
+        not {"rich", "tqdm", "charrnn.sampling.constraints", "charrnn.cli.terminal.colours"}
         & modules
     )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli import copies_of_corpus
-from charrnn.cli.copies_of_corpus import is_at_hand
+from charrnn.cli.sample import run
+from charrnn.cli.sample.run import is_at_hand
 from charrnn.runs import load
 from tests.program import Program
 from tests.speaking import END, independent, saved, speller
@@ -201,7 +201,7 @@ def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(
     model = load("copier.npz")
     assert is_at_hand(model)
     with monkeypatch.context() as limited:
-        limited.setattr(copies_of_corpus, "SOON_READ", 17)
+        limited.setattr(run, "SOON_READ", 17)
         assert not is_at_hand(model)
     Path("names.txt").unlink()
     if hasattr(os, "mkfifo"):

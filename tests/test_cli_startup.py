@@ -6,13 +6,13 @@ import os
 
 import pytest
 
-from charrnn.cli import thread_count
+from charrnn.cli import options
 from tests.child import PYTHON
 from tests.program import Program
 
 # What a file for others needs, its assets among them, and nobody else.
 EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", "onnx"}
-SEVERAL = {"mpi4py", "charrnn.cli.mpi", "charrnn.training.mpi_ranks"}  # processes
+SEVERAL = {"mpi4py", "charrnn.cli.train.run", "charrnn.training.mpi"}  # processes
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ SEVERAL = {"mpi4py", "charrnn.cli.mpi", "charrnn.training.mpi_ranks"}  # process
 def test_what_is_not_needed_is_not_imported(shout: Program, line: str, unwanted: set[str]) -> None:
     timed = shout.run("-X", "importtime", *line.split(), by=PYTHON).err
     imported = {row.rpartition("|")[2].strip() for row in timed.splitlines()}
-    assert "charrnn.cli.error_messages" in imported
+    assert "charrnn.cli.errors" in imported
     assert not unwanted & imported
 
 
 def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in thread_count.BLAS:
+    for name in options.BLAS:
         monkeypatch.setenv(name, "8")
-    assert thread_count.prepare(3) == 3
-    assert {os.environ[name] for name in thread_count.BLAS} == {"1"}
-    assert thread_count.prepare(None) == min(thread_count.cores(), thread_count.ENOUGH)
+    assert options.prepare(3) == 3
+    assert {os.environ[name] for name in options.BLAS} == {"1"}
+    assert options.prepare(None) == min(options.cores(), options.ENOUGH)

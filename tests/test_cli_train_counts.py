@@ -14,7 +14,7 @@ from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
 from charrnn.runs import corpus_of
 from charrnn.scoring.score import NATS_IN_A_BIT
-from charrnn.training.checkup import most_looked_at
+from charrnn.training.loop import most_looked_at
 from charrnn.training.members import scores_of_best
 from tests.evaluating import scored
 from tests.faults import forging
@@ -277,7 +277,7 @@ def test_blanks_are_filled_by_both(counting: Program) -> None:
 def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.prediction.mixing.HEADS", ("symbol",))
+    monkeypatch.setattr("charrnn.scoring.predictor.HEADS", ("symbol",))
     for several in (("--counts",), ("--members", "2")):
         line = ("train", "names.txt", "--ends", "halt", *several)
         program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)

@@ -8,11 +8,11 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from charrnn.corpus.bundled import path_of
+from charrnn.corpus.files import path_of
 from charrnn.network.architecture import Architecture
-from charrnn.network.parallel import useful_workers
 from charrnn.network.parameters import Parameters
 from charrnn.network.regularization import Regularization
+from charrnn.network.threads import useful_workers
 from charrnn.network.unfolded import Window
 from tests.extras import without
 from tests.mpi import needs_mpi, others, ranks
@@ -110,7 +110,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 def test_the_clock_of_the_first_is_that_of_all(
     lines: Program, often: str, steps: int, counts: tuple[str, ...]
 ) -> None:
-    seconds = "from charrnn.training.stopwatch import Stopwatch; Stopwatch.lap = lambda _: {}; "
+    seconds = "from charrnn.training.loop import Stopwatch; Stopwatch.lap = lambda _: {}; "
     line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", often, *counts)
     second = others(seconds.format(0), *line)
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))
@@ -154,7 +154,7 @@ def test_without_an_mpi_it_says_what_to_install(
     def join() -> NoReturn:
         raise RuntimeError("cannot load MPI library\nlibmpi.so.12: no such file\nlibmpi.so.40: ...")
 
-    monkeypatch.setattr("charrnn.training.mpi_ranks.join", join)
+    monkeypatch.setattr("charrnn.training.mpi.join", join)
     what, hint = "--mpi needs an MPI, and mpi4py finds none", "pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what=what, hint=hint)
 

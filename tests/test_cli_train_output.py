@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn.cli import prepare_training, progress
-from charrnn.cli.formatting import epochs_in_words
+from charrnn.cli.terminal import progress
+from charrnn.cli.terminal.tables import epochs_in_words
+from charrnn.cli.train import prepare
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted
 from tests.program import Program
@@ -229,7 +230,7 @@ def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> N
     needed = checkpoint.room_needed(
         "model.npz", replace(whole, state=replace(whole.state, history=[]))
     )
-    room = needed + prepare_training.CHECKUP * whole.state.step
+    room = needed + prepare.CHECKUP * whole.state.step
     assert needed < Path("model.npz").stat().st_size < room
 
 

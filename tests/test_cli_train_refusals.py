@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli import app
-from charrnn.cli import plan_display as plan_display
-from charrnn.corpus.bundled import path_of
+from charrnn.cli.train import plan as plan_display
 from charrnn.corpus.corpus import CorpusConfig, from_texts
-from charrnn.counts.markov import Baseline
+from charrnn.corpus.files import path_of
+from charrnn.counts.baselines import Baseline
 from tests.program import Program
 from tests.runs import BRIEF
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from charrnn.cli import autosave
-from charrnn.cli.progress import Progress
+from charrnn.cli.terminal.progress import Progress
+from charrnn.cli.train import run as autosave
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.training.loop import Event

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.cli import did_you_mean
+from charrnn.cli import app
 from charrnn.cli.app import load
 from tests.program import Program
 
@@ -84,19 +84,17 @@ def test_no_graphics_card_is_asked_for(program: Program) -> None:
 
 
 def test_every_word_of_others_leads_to_something_of_ours() -> None:
-    assert set(did_you_mean.COMMANDS) == {"train", "sweep", "sample", "eval", "info"}
-    for command, option in did_you_mean.OPTIONS:
+    assert set(app.COMMANDS_ELSEWHERE) == {"train", "sweep", "sample", "eval", "info"}
+    for command, option in app.OPTIONS:
         names = [name for one in load(command).params for name in one.opts]
         assert option.split()[0] in names, option
     ours = {
         (command, name.lstrip("-"))
-        for command, _ in did_you_mean.OPTIONS
+        for command, _ in app.OPTIONS
         for one in load(command).params
         for name in one.opts
     }
-    words = {
-        (command, word) for (command, _), words in did_you_mean.OPTIONS.items() for word in words
-    }
+    words = {(command, word) for (command, _), words in app.OPTIONS.items() for word in words}
     assert not ours & words, "what is ours needs no translation"
 
 

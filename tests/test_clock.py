@@ -13,8 +13,7 @@ import charrnn
 from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.inputs import INPUTS, KNOWN, read_before, still_to_come
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import pieces
 from charrnn.scoring.scorer import Scorer

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from charrnn.scoring import splitting
+from charrnn.scoring import pieces
 from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
 from tests.corpora import NAMES
 from tests.program import Program, Result
 
 need_dask()
-from charrnn.cluster import sampling  # noqa: E402
+from charrnn.cluster import jobs  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
@@ -38,9 +38,9 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So large are pieces of work, in samples and in symbols."""
     found = int(request.param)
-    monkeypatch.setattr(sampling, "FIRST", found)
-    monkeypatch.setattr(sampling, "MOST", found)
-    monkeypatch.setattr(splitting, "PIECE", found)
+    monkeypatch.setattr(jobs, "FIRST", found)
+    monkeypatch.setattr(jobs, "MOST", found)
+    monkeypatch.setattr(pieces, "PIECE", found)
     return found
 
 
@@ -79,13 +79,13 @@ def timeless(ran: Result) -> dict[str, Any]:
 def test_so_it_is_while_workers_are_killed(
     trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "MOST", 7)
-    monkeypatch.setattr(sampling, "FIRST", 7)
+    monkeypatch.setattr(jobs, "MOST", 7)
+    monkeypatch.setattr(jobs, "FIRST", 7)
     one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
     killing.clear()
-    monkeypatch.setattr(splitting, "PIECE", 7)
+    monkeypatch.setattr(pieces, "PIECE", 7)
     one, others = alike(trained, some, "eval", "names.txt", "--per-example", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3

@@ -9,8 +9,15 @@ import pytest
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.segmentation import cut
-from charrnn.scoring.baselines import Heard, comparisons
-from charrnn.scoring.compressors import NATS_IN_A_BYTE, PACKERS, nats_of, packed_size, written
+from charrnn.scoring.baselines import (
+    NATS_IN_A_BYTE,
+    PACKERS,
+    Heard,
+    comparisons,
+    nats_of,
+    packed_size,
+    written,
+)
 from charrnn.scoring.pieces import Piece
 from charrnn.vocabulary import END, SCALARS
 

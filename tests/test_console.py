@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli.console import Console, Output
-from charrnn.cli.table import Column, Table
-from charrnn.escaping import Raw, Visible, joined, visible
+from charrnn.cli.terminal.tables import Column, Table
+from charrnn.text import Raw, Visible, joined, visible
 from tests.child import HOME
 from tests.program import Program
 from tests.speaking import babbler, saved
@@ -133,7 +133,7 @@ def test_a_run_that_the_clock_ends_has_no_number_of_epochs(program: Program) -> 
 
 def test_mypy_lets_only_visible_or_raw_text_to_a_terminal(tmp_path: Path) -> None:
     lines = [f"Console().out.write({text})" for text in ("visible(name)", "Raw(name)", "name")]
-    imports = "from charrnn.cli.console import Console\nfrom charrnn.escaping import Raw, visible\n"
+    imports = "from charrnn.cli.console import Console\nfrom charrnn.text import Raw, visible\n"
     code = imports + "def show(name: str) -> None:\n    " + "\n    ".join(lines) + "\n"
     (tmp_path / "shown.py").write_text(code)
     ran = subprocess.run(  # a process of its own, in case compiled code crashes

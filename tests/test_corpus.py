@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import builder, sources
+from charrnn.corpus import corpus as builder
+from charrnn.corpus import files as sources
 from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
-from charrnn.corpus.reading import Reading
+from charrnn.corpus.decoding import Reading
 from charrnn.errors import CorpusError, SettingError
 from tests.child import answer
 

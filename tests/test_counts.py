@@ -10,18 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.cost import counting_bytes
-from charrnn.counts import growing
+from charrnn.counts import model
 from charrnn.counts import model as counts_model
+from charrnn.counts import ngrams as windows_module
 from charrnn.counts import trie as trie_module
-from charrnn.counts import windows as windows_module
-from charrnn.counts.growing import GrowingCounts
-from charrnn.counts.markov import HIGHEST, surprisals
-from charrnn.counts.model import Counts
-from charrnn.counts.packing import bits_for, pack, packed_size, unpack
-from charrnn.counts.sequence import break_of, sequence_of
+from charrnn.counts.baselines import HIGHEST, surprisals
+from charrnn.counts.model import Counts, GrowingCounts
+from charrnn.counts.ngrams import bits_for, break_of, pack, packed_size, sequence_of, unpack
 from charrnn.counts.smoothing import Floats, Rule
 from charrnn.counts.trie import NONE, trie_of
+from charrnn.plan import counting_bytes
 from charrnn.vocabulary import END, Ids
 from tests.child import answer
 
@@ -169,7 +167,7 @@ def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> No
     learned = ended(learned)
     fixed = np.array([0.0, 0.5, 1.0, 1.5])  # those of the text that was learned stay, else
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "kneser_ney", lambda _: Rule(fixed, fixed))
+        patch.setattr(model, "kneser_ney", lambda _: Rule(fixed, fixed))
         patch.setattr(counts_model, "kneser_ney", lambda _: Rule(fixed, fixed))
         last = GrowingCounts(Counts(learned, SYMBOLS)).read(ended(text))[-1]
         both = Counts(np.concatenate([learned, text]), SYMBOLS)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.cli.console import Output
-from charrnn.cli.terminal_curve import HEIGHT, LABEL, learning_curve, picture
+from charrnn.cli.terminal.curve import HEIGHT, LABEL, learning_curve, picture
 from charrnn.corpus.corpus import CorpusConfig, from_texts
-from charrnn.escaping import Visible
-from charrnn.model_file.corpus_record import record_of
+from charrnn.model_file.fields import record_of
+from charrnn.text import Visible
 
 LOSSES = st.floats(0.01, 20)
 

@@ -10,10 +10,9 @@ import pytest
 import charrnn
 from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.corpus.corpus import CorpusConfig, from_texts
-from charrnn.counts.markov import surprisals
+from charrnn.counts.baselines import surprisals
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import load
 from charrnn.sampling.sampler import SampleConfig
 from charrnn.vocabulary import END

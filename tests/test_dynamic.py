@@ -12,18 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.counts.growing import GrowingCounts
-from charrnn.counts.model import Counts
+from charrnn.counts.model import Counts, GrowingCounts
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.parameters import Array, LanguageModel, Parameters, initial
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.prediction.predictor import Predictor, Use
 from charrnn.scoring import dynamic
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
-from charrnn.scoring.mixed_scorer import MixedScorer
+from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.pieces import Floats
+from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, Ids, Vocabulary
 

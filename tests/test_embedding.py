@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from charrnn.analysis import embedding
 from charrnn.analysis.embedding import embedded
-from charrnn.corpus.builder import ended_codes
+from charrnn.corpus.corpus import ended_codes
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.stepper import Stepper
 from charrnn.vocabulary import END, Codes, codes_of
 from tests.speaking import babbler, vocabulary_of

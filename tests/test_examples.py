@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.builder import draft_of
-from charrnn.corpus.examples import Examples, encode_draft
-from charrnn.corpus.lines_or_paragraphs import Kind
-from charrnn.corpus.reading import Reading
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.corpus import Examples, draft_of, encode_draft
+from charrnn.corpus.decoding import Reading
+from charrnn.corpus.segmentation import END_CODE, Kind
 from charrnn.scoring.texts import codes_in
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
-from charrnn.escaping import visible
 from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
+from charrnn.text import visible
 from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, Page
 from tests.program import Program
 

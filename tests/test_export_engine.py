@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
+from charrnn.export.encoding import check_known
 from charrnn.export.js import CELLS, HEADS, exported, facts_of, plain_json
 from charrnn.export.js import engine as source
-from charrnn.export.known import check_known
-from charrnn.export.options import ExportOptions
 from charrnn.network import cells, heads
 from charrnn.network.architecture import Architecture
-from charrnn.sampling.random_stream import keys_of_texts
+from charrnn.sampling.draws import keys_of_texts
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
+from charrnn.settings.using import ExportOptions
 from tests.javascript import InJavaScript, ask, engine, holding, lively
 
 LONG = "abc" * 21  # after it the state settles while a text is drawn

@@ -14,16 +14,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.escaping import STEERING
 from charrnn.export import exported
 from charrnn.export.html import HASHES, filter_of
 from charrnn.export.js import asset
-from charrnn.export.options import ExportOptions
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Grid
 from charrnn.runs import load
 from charrnn.scoring.scorer import Scorer
+from charrnn.settings.using import ExportOptions
+from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary
 from tests.javascript import ask, holding, lively, small
 from tests.program import Program

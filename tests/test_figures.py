@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus.builder import ended_codes
+from charrnn.corpus.corpus import ended_codes
 from charrnn.display.figures import drawn, plot, plot_lengths
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model

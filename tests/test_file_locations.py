@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.file_locations import NOWHERE, found, place_of, reached_from, seen_from
+from charrnn.corpus.files import NOWHERE, found, place_of, reached_from, seen_from
 from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF

@@ -10,20 +10,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.corpus.builder import ended_codes
+from charrnn.corpus.corpus import ended_codes
 from charrnn.errors import SettingError
-from charrnn.filling import exact as exactly
-from charrnn.filling.exact import Fillings, exact
-from charrnn.filling.filler import Filler
-from charrnn.filling.particles import by_particles
+from charrnn.filling import search as exactly
+from charrnn.filling.filler import Filler, by_particles
 from charrnn.filling.pattern import Automaton, Pattern
-from charrnn.filling.reading import NextSymbols
+from charrnn.filling.search import Fillings, NextSymbols, exact
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.scoring.pieces import scores
 from charrnn.scoring.scorer import Scorer
-from charrnn.settings.filling import FillConfig
+from charrnn.settings.using import FillConfig
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler, independent, markov, vocabulary_of
 

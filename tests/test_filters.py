@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.sampling.filters import Choice
-from charrnn.sampling.random_stream import keys, uniform
+from charrnn.sampling.draws import Choice, keys, uniform
 from charrnn.vocabulary import UNKNOWN
 
 DRAWS = 20_000

@@ -9,10 +9,9 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.tanh import TANH
-from charrnn.network.layer import Layer
-from charrnn.network.matmul import Product
-from charrnn.network.parallel import Parallel
+from charrnn.network.layer import Layer, Product
 from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Masks, State, Unfolded, Window, sum_by_symbol
 
 STEPS, LANES = 6, 3
@@ -194,7 +193,7 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_crew_does_what_one_worker_does(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 0)
+    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 0)
     p, w = network(layers=2), window(idle=True)
     alone, together = p.like(), p.like()
     loss = loss_of(p, w, state(p), masks(p), alone)

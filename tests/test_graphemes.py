@@ -2,7 +2,7 @@
 
 import pytest
 
-from charrnn.graphemes import LONGEST, goes_on
+from charrnn.text import LONGEST, goes_on
 
 
 def parts(text: str) -> list[str]:

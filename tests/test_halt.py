@@ -11,8 +11,7 @@ import pytest
 
 import charrnn
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, SCALARS, Vocabulary

@@ -10,14 +10,14 @@ import pytest
 
 import charrnn
 from charrnn import errors
-from charrnn.cli.hints import HINTS, in_words_of_the_command_line, option_for
+from charrnn.cli.errors import HINTS, in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, DivergedError, SettingError
 from charrnn.model_file import checkpoint
 from charrnn.sampling.sampler import Sampler
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import settings_of
-from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import SampleConfig
 from tests.program import Program
 from tests.speaking import babbler
 

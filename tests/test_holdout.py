@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import builder, holdout
-from charrnn.corpus.builder import Draft, draft_of, ended_codes
-from charrnn.corpus.examples import Examples
-from charrnn.corpus.holdout import draw, split
+from charrnn.corpus import corpus
+from charrnn.corpus.corpus import Draft, Examples, draft_of, draw, ended_codes, split
 
 
 def drafted(texts: list[str]) -> Draft:
@@ -36,9 +34,9 @@ def test_no_example_is_lost_or_changed_and_training_keeps_its_order(
     texts: list[str], share: float, seed: int, block: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for room in (builder, holdout):
+        for room in (corpus, corpus):
             patch.setattr(room, "BLOCK", block)
-        patch.setattr(holdout, "STRATUM", 4)
+        patch.setattr(corpus, "STRATUM", 4)
         train, held_out = split(drafted(texts), share, seed)
         trains = draw(len(texts), share, seed)
         whole = drafted(texts)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus.segmentation import cut
-from charrnn.scoring import surprisal_bands
-from charrnn.scoring.html_page import body, page, visible
+from charrnn.scoring import heat_map
+from charrnn.scoring.heat_map import body, page, visible
 from charrnn.scoring.pieces import Floats, Piece, text_of
 from charrnn.vocabulary import Codes, Vocabulary
 
@@ -75,8 +75,8 @@ def test_every_character_that_surprised_has_its_bits(text: str) -> None:
     codes = codes_in(text)
     nats = nats_for(codes)
     said = [float(bits) for title in read(body(codes, nats)).titles for bits in title.split()]
-    bits = [round(n, 1) for n in (nats * surprisal_bands.BITS).tolist()]
-    coloured = surprisal_bands.bands_of_text(codes, nats) > 0
+    bits = [round(n, 1) for n in (nats * heat_map.BITS).tolist()]
+    coloured = heat_map.bands_of_text(codes, nats) > 0
     assert said == [b for b, is_coloured in zip(bits, coloured, strict=True) if is_coloured]
 
 
@@ -95,7 +95,7 @@ def test_it_loads_nothing_and_knows_light_and_dark() -> None:
     assert "@import" not in html
     assert "<script" not in html
     assert "prefers-color-scheme: dark" in html
-    for name in surprisal_bands.names():
+    for name in heat_map.names():
         assert f">{name.replace('<', '&lt;').replace('>', '&gt;')}</i>" in html
     for fact in ("<dt>bits</dt><dd>2.5</dd>", "<dd>&lt;m&gt;</dd>", "<title>a text</title>"):
         assert fact in html

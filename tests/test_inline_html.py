@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.display.model_card import model_card
+from charrnn.display.notebook import model_card
 from charrnn.model import Model
-from charrnn.scoring.inline_html import LONGEST, heat_map, table
+from charrnn.scoring.heat_map import LONGEST, heat_map, table
 from charrnn.scoring.score import Score
 from tests.corpora import NAMES
 from tests.program import Program

@@ -12,7 +12,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import ModelExistsError, ModelFileError, NewerModelError, ResumeError
-from charrnn.model_file import metadata
+from charrnn.model_file import reader
 from charrnn.runs import ctrl_c_waits
 from charrnn.training.optimizers import Optimizer
 from tests.faults import forging
@@ -115,7 +115,7 @@ def test_a_run_that_cannot_be_read_here_is_not_replaced_either(
     charrnn.fit(TEXTS, CONFIG).save(path)
     model = charrnn.load(path)
     shutil.copy(path, newer)
-    forging.forge(newer, lambda *_: None, metadata.FORMAT + 1)
+    forging.forge(newer, lambda *_: None, reader.FORMAT + 1)
     before = newer.read_bytes()
     with pytest.raises(NewerModelError, match="newer"):
         model.save(newer)

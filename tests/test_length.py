@@ -17,14 +17,12 @@ import charrnn
 from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import length as head
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
-from charrnn.scoring.length_ranks import LOOKED_AT, likelier_lengths
 from charrnn.scoring.pieces import pieces
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import LOOKED_AT, Scorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.program import Program
 from tests.test_gradients import assert_gradient_is_right, counted, loss_of, masks, state, window

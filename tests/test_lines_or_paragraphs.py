@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.corpus import lines_or_paragraphs
-from charrnn.corpus.lines_or_paragraphs import LOOK, FileCut, are_all, cut_as_decided, cut_of
+from charrnn.corpus import segmentation
+from charrnn.corpus.segmentation import LOOK, FileCut, are_all, cut_as_decided, cut_of
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = (DATA / "given-names.txt").read_text("utf-8").split()
@@ -70,7 +70,7 @@ def test_the_same_characters_are_looked_at_in_whatever_blocks_they_come(
         looked_at.append(head)
         return "lines"
 
-    monkeypatch.setattr(lines_or_paragraphs, "cut_of", cut_of)
+    monkeypatch.setattr(segmentation, "cut_of", cut_of)
     text = ("a line\n" * 4000 + WRAPPED * 4000)[: 4 * LOOK]
     blocks = (text[at : at + size] for at in range(0, len(text), size))
     codes, found = cut_as_decided(blocks, "auto")

@@ -13,13 +13,13 @@ from threading import Barrier, Thread
 import pytest
 
 from charrnn.errors import ModelBusyError, SaveError
-from charrnn.model_file import lock
-from charrnn.model_file.lock import locked
+from charrnn.model_file import saving
+from charrnn.model_file.saving import locked
 from tests.child import HOME, NOTHING, PYTHON, Arg, Child, going
 
 HOLDER = """
 import sys
-from charrnn.model_file.lock import locked
+from charrnn.model_file.saving import locked
 with locked(sys.argv[1]):
     print("locked", flush=True)
     sys.stdin.readline()
@@ -98,7 +98,7 @@ def test_two_names_of_one_model_have_one_lock(path: Path, tmp_path: Path) -> Non
 def test_a_lock_file_removed_between_opening_and_locking_is_not_mistaken_for_the_lock(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = lock.take
+    take = saving.take
     removed: list[str] = []
 
     def take_late(file: int) -> bool:
@@ -107,7 +107,7 @@ def test_a_lock_file_removed_between_opening_and_locking_is_not_mistaken_for_the
             path.with_name(removed[0]).unlink()
         return take(file)
 
-    monkeypatch.setattr(lock, "take", take_late)
+    monkeypatch.setattr(saving, "take", take_late)
     with locked(path):
         assert path.with_name(".model.npz.lock").exists()
         assert not is_free(path)
@@ -144,7 +144,7 @@ def test_a_place_without_locks_can_be_written_to(
     def unsupported(_: int) -> bool:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(lock, "take", unsupported)
+    monkeypatch.setattr(saving, "take", unsupported)
     assert is_free(path)
 
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.counts import tallies, windows
-from charrnn.counts.markov import Baseline, Budget, baselines, surprisals
+from charrnn.counts import ngrams, tallies
+from charrnn.counts.baselines import Baseline, Budget, baselines, surprisals
 from charrnn.counts.model import Counts, CountsReader
-from charrnn.counts.sequence import break_of, sequence_of
+from charrnn.counts.ngrams import break_of, sequence_of
 
 Example = tuple[int, ...]  # without its END
 Smoothing = Literal["kneser-ney", "witten-bell"]
@@ -89,8 +89,8 @@ def counted_in_small_shares() -> Iterator[None]:
         patch.setattr(tallies, "SHARE", 16)
         patch.setattr(tallies, "MOST", 5)
         patch.setattr(tallies, "BLOCK", 7)
-        patch.setattr(windows, "BLOCK", 3)
-        patch.setattr(windows, "WORD", 9)
+        patch.setattr(ngrams, "BLOCK", 3)
+        patch.setattr(ngrams, "WORD", 9)
         yield
 
 

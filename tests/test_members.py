@@ -9,19 +9,18 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.cli import autosave
+from charrnn.cli.train import run as autosave
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.display.curves import curve_of
+from charrnn.display.figures import curve_of
 from charrnn.model_file import checkpoint
-from charrnn.network.language_model import LanguageModel
-from charrnn.prediction.predictor import Predictor
-from charrnn.presets import fitted
-from charrnn.scoring.mixed_scorer import MixedScorer
+from charrnn.network.parameters import LanguageModel
+from charrnn.plan import fitted
+from charrnn.scoring.mixed import MixedScorer
+from charrnn.scoring.predictor import Predictor
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Event
+from charrnn.training.loop import Checkup, Done, Event, Stopwatch
 from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
 from charrnn.training.state import TrainState
-from charrnn.training.stopwatch import Stopwatch
 from tests.program import Program
 
 # How many windows an epoch has depends on the order of its examples, and so on the seed.

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import line_sink
 from charrnn.cli.console import Console
-from charrnn.cli.metrics import Metrics
 from charrnn.cli.signals import Stop
+from charrnn.cli.train import metrics as line_sink
+from charrnn.cli.train.metrics import Metrics
 from charrnn.errors import CharrnnError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint

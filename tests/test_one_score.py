@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import OFTEN, UNIT, settles
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring import chunk_reading
+from charrnn.scoring import scorer as chunk_reading
 from charrnn.scoring.pieces import Gatherer, pieces
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
@@ -54,7 +54,7 @@ def test_chunks_and_threads_change_no_bit(
     gain: float, carry: bool, ends: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk_reading, "WORTHWHILE", 1)
-    monkeypatch.setattr("charrnn.network.parallel.WORTHWHILE", 1)
+    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 1)
     model = network(gain, carry=carry)
     ids = text(model, 2500, ends)
     whole, ranks = Scorer(model, ranking=True).read(ids)

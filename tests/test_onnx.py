@@ -12,9 +12,9 @@ import pytest
 
 from charrnn.errors import MissingPackageError
 from charrnn.export import exported
-from charrnn.export.options import ExportOptions
 from charrnn.model import Model
 from charrnn.network.parameters import Array, Integers
+from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 from tests.extras import without
 

@@ -11,7 +11,7 @@ import charrnn
 from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
-from charrnn.presets import fitted
+from charrnn.plan import fitted
 from charrnn.settings.training import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments, usual_squares
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charrnn.corpus.segmentation import Cut, cut
-from charrnn.scoring.origins import Counted, Origins
+from charrnn.scoring.pieces import Counted, Origins
 
 TEXT = "\n \nanna\nbob\n\n\nclara\n \u3000\ndora\nemil"
 LINES: dict[tuple[Cut, bool], list[int]] = {

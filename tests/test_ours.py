@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.output_file import may_be_replaced
+from charrnn.cli.files import may_be_replaced
 from tests.program import Program
 from tests.runs import BRIEF
 

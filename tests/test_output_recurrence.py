@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.analysis.gradient_norms import Walk
-from charrnn.analysis.reach import gradient_of
+from charrnn.analysis.reach import Walk, gradient_of
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parallel import Parallel
-from charrnn.network.parameters import Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array64
 from charrnn.network.stepper import Stepper
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer

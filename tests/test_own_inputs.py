@@ -14,7 +14,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import Window
-from charrnn.presets import fitted
+from charrnn.plan import fitted
 from charrnn.settings.training import Fitted
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.vocabulary import END, UNKNOWN

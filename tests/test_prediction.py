@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from charrnn.counts.model import Counts
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import UNIT, Array64
-from charrnn.prediction import mixing
-from charrnn.prediction.predictor import Predictor, Use, together
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring import mixed_scorer
-from charrnn.scoring.mixed_scorer import MixedScorer
+from charrnn.scoring import mixed
+from charrnn.scoring import predictor as mixing
+from charrnn.scoring.mixed import MixedScorer
+from charrnn.scoring.predictor import Predictor, Use, together
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.speaking import vocabulary_of
@@ -116,9 +115,9 @@ def test_scores_are_the_same_however_the_text_arrives(
 ) -> None:
     mix, ids = predictor(2, use=use), text(5, 700)
     whole, ranks = MixedScorer(mix, ranking=True).read(ids)
-    monkeypatch.setattr(mixed_scorer, "FEWEST", 7)
-    monkeypatch.setattr(mixed_scorer, "MOST", 7)
-    monkeypatch.setattr(mixed_scorer, "CACHED", 13)
+    monkeypatch.setattr(mixed, "FEWEST", 7)
+    monkeypatch.setattr(mixed, "MOST", 7)
+    monkeypatch.setattr(mixed, "CACHED", 13)
     scorer = MixedScorer(mix, 2, ranking=True)
     parts = [scorer.read(part) for part in np.split(ids, [1, 2, 64, 65, 300])]
     np.testing.assert_array_equal(np.concatenate([nats for nats, _ in parts]), whole)

@@ -9,7 +9,7 @@ import pytest
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
-from charrnn.presets import PRESETS, TANH, fitted, for_longer, paced, preset, usual_epochs
+from charrnn.plan import PRESETS, TANH, fitted, for_longer, paced, preset, usual_epochs
 from charrnn.settings.training import TrainConfig
 
 SYMBOLS = 65

@@ -11,16 +11,15 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from charrnn import memory
-from charrnn.cli import formatting, progress, table
-from charrnn.cli.checkup_rows import CheckupRows, preview
+from charrnn import system
 from charrnn.cli.console import NARROW, Console, Output
-from charrnn.cli.progress import Pace
+from charrnn.cli.terminal import progress, tables
+from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
 from charrnn.corpus.corpus import CorpusConfig, from_texts
 from charrnn.model_file import checkpoint
-from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
-from charrnn.presets import fitted
+from charrnn.plan import fitted
 from charrnn.scoring.score import Score
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import Checkup, train
@@ -166,8 +165,8 @@ def test_wide_characters_take_two_columns() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says, and a processor that was always in use."""
     now = [1000.0]
-    monkeypatch.setattr("charrnn.training.stopwatch.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("charrnn.training.stopwatch.time.process_time", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.loop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.loop.time.process_time", lambda: now[0])
     return now
 
 
@@ -205,7 +204,7 @@ def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
     ],
 )
 def test_durations(seconds: float, shown: str) -> None:
-    assert formatting.clock(seconds) == shown
+    assert tables.clock(seconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -216,19 +215,19 @@ def test_durations(seconds: float, shown: str) -> None:
     ],
 )
 def test_rates(number: float, shown: str) -> None:
-    assert formatting.counted(number) == shown
+    assert tables.counted(number) == shown
 
 
 def test_counts_have_their_plural() -> None:
-    assert formatting.count(1, "layer") == "1 layer"
-    assert formatting.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
-    assert formatting.bytes_in_words(1) == "1 KiB"
-    assert formatting.bytes_in_words((1 << 20) + 1) == "2 MiB"
-    assert formatting.bytes_in_words(3 << 30) == "3.0 GiB"
+    assert tables.count(1, "layer") == "1 layer"
+    assert tables.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
+    assert tables.bytes_in_words(1) == "1 KiB"
+    assert tables.bytes_in_words((1 << 20) + 1) == "2 MiB"
+    assert tables.bytes_in_words(3 << 30) == "3.0 GiB"
 
 
 def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
-    found = memory.available()
+    found = system.available()
     assert found is None or 1 << 20 < found < 1 << 50
 
 
@@ -238,23 +237,23 @@ def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
 def test_wide_characters_are_wrapped_where_the_window_ends() -> None:
     text = "\u4e00\u4e8c \u4e09 a " * 20 + "\u56db" * 30
     for columns in (8, 9, 21, 50):
-        lines = table.wrap(text, columns)
+        lines = tables.wrap(text, columns)
         assert max(map(cell_len, lines)) <= columns
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
         assert len(lines) < 2.5 * cell_len(text) / columns
 
 
 def test_entries_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{formatting.TOGETHER}7")]
-    lines = list(table.entries(told, FILE))
+    told = [("name", "word " * 30), ("", f"an --option{tables.TOGETHER}7")]
+    lines = list(tables.entries(told, FILE))
     assert lines[0].startswith("name       word")
-    assert all(line.startswith(" " * table.INDENT) for line in lines[1:])
+    assert all(line.startswith(" " * tables.INDENT) for line in lines[1:])
     assert lines[-1].endswith("--option 7")
     assert max(map(len, lines)) < 80
 
 
 def test_a_name_that_would_steer_is_shown() -> None:
-    (line,) = table.entries([("model", "a\x1b[2J\nb")], FILE)
+    (line,) = tables.entries([("model", "a\x1b[2J\nb")], FILE)
     assert line == r"model      a\x1b[2J\nb"
 
 

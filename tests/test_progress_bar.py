@@ -11,7 +11,7 @@ import tqdm.auto
 import tqdm.std
 
 import charrnn
-from charrnn.display.progress_bar import watched
+from charrnn.display.notebook import watched
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.program import Program

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.sampling.random_stream import keys, uniform
+from charrnn.sampling.draws import keys, uniform
 
 SAMPLES, STEPS = 400, 500
 Numbers = NDArray[np.float64]

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from charrnn.analysis import reach
-from charrnn.analysis.gradient_norms import Walk
-from charrnn.analysis.reach import Reach, places, reach_of, spectral_radius, stretches
+from charrnn.analysis.reach import Reach, Walk, places, reach_of, spectral_radius, stretches
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Array, LanguageModel, Parameters
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.vocabulary import Ids
 from tests.speaking import babbler, independent, vocabulary_of

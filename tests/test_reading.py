@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import sources
-from charrnn.corpus.normalization import HEAP, joins_nothing
-from charrnn.corpus.reading import Reading, blocks
+from charrnn.corpus import files
+from charrnn.corpus.decoding import HEAP, Reading, blocks, joins_nothing
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import Errors
 
@@ -30,7 +29,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(path: Path, content: bytes, block: int = 1 << 17, reading: Reading | None = None) -> str:
     path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "BLOCK", block)
+        patch.setattr(files, "BLOCK", block)
         texts = list(blocks(str(path), reading or Reading()))
     assert all(texts)
     return "".join(texts)

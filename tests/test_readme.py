@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli.app import COMMANDS, load
-from charrnn.cli.plan_display import WORDS
-from charrnn.corpus.bundled import NAMES, path_of
+from charrnn.cli.train.plan import WORDS
+from charrnn.corpus.files import NAMES, path_of
 from tests.program import Program
 
 HOME = Path(__file__).parents[1]

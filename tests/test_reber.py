@@ -13,11 +13,10 @@ import pytest
 import reber
 
 from charrnn.corpus import corpus
-from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import CorpusConfig
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
-from charrnn.presets import fitted
+from charrnn.corpus.files import path_of
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.plan import fitted
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import TrainConfig

@@ -9,8 +9,7 @@ import pytest
 
 from charrnn.corpus.segmentation import Cut, cut
 from charrnn.network.rounding import Array64
-from charrnn.prediction.predictor import Steps
-from charrnn.sampling.redrawing import (
+from charrnn.sampling.constraints import (
     ATTEMPTS,
     IN_VAIN,
     Known,
@@ -20,6 +19,7 @@ from charrnn.sampling.redrawing import (
     redrawn,
 )
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
+from charrnn.scoring.predictor import Steps
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, NoReturn
 import pytest
 
 from charrnn.errors import SaveError
-from charrnn.model_file import replacement
-from charrnn.model_file.replacement import check_writable, replace
+from charrnn.model_file import saving
+from charrnn.model_file.saving import check_writable, replace
 from tests.child import HOME, NOTHING, PYTHON, answer, going
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such thing")
@@ -113,7 +113,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
             if was_open:
                 raise OSError(errno.EBADF, "a close that fails as well")
 
-    monkeypatch.setattr(replacement, "FileIO", Full)
+    monkeypatch.setattr(saving, "FileIO", Full)
     with pytest.raises(SaveError, match=os.strerror(number)) as caught:
         replace(path, 12_345, [b"half of", b"it"])
     assert "12,345 bytes are needed" in caught.value.what
@@ -199,7 +199,7 @@ def test_the_file_is_synced_before_the_rename_and_the_folder_after_it(
 UNDER_A_LIMIT = """
 import resource, sys
 from charrnn.model_file import replacement
-from charrnn.model_file.replacement import check_writable, replace
+from charrnn.model_file.saving import check_writable, replace
 from charrnn.errors import SaveError
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 for call in (check_writable, lambda path, size: replace(path, size, [bytes(size)])):
@@ -285,7 +285,7 @@ def test_what_may_not_be_written_is_told_before(path: Path) -> None:
 
 SLOW_WRITER = """
 import sys, time
-from charrnn.model_file.replacement import replace
+from charrnn.model_file.saving import replace
 def pieces():
     yield b"half"
     print("writing", flush=True)

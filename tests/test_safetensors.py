@@ -14,11 +14,11 @@ from safetensors.numpy import load
 
 from charrnn.errors import ExportError
 from charrnn.export import exported
-from charrnn.export.options import ExportOptions
 from charrnn.model import Model
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import Array
+from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 
 LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}

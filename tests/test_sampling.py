@@ -8,9 +8,9 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from charrnn.corpus.examples import Examples
+from charrnn.corpus.corpus import Examples
 from charrnn.errors import SettingError
-from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.sampling import sampler as drawing
 from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.corpus.corpus import CorpusConfig, from_texts
-from charrnn.corpus.examples import Examples
+from charrnn.corpus.corpus import CorpusConfig, Examples, from_texts
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.pieces import Floats, Gatherer, pieces
 from charrnn.scoring.score import Score, bytes_of

@@ -13,11 +13,10 @@ import pytest
 from charrnn.cli import app
 from charrnn.cli.options import group
 from charrnn.errors import SettingError
-from charrnn.settings.common import NETWORK
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, OneOf, Real, Values, Whole, setting, settings_of
-from charrnn.settings.sampling import SampleConfig
+from charrnn.settings.fields import NETWORK, File, OneOf, Real, Values, Whole, setting, settings_of
 from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings.using import SampleConfig
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)

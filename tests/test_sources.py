@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.corpus import sources
-from charrnn.corpus.sources import byte_blocks
+from charrnn.corpus import files
+from charrnn.corpus.files import byte_blocks
 from charrnn.errors import CorpusError
 from tests.child import HOME, NOTHING, PYTHON, answer, going
 
@@ -46,7 +46,7 @@ def test_a_file_comes_in_blocks(tmp_path: Path) -> None:
     path.write_bytes(TEXT)
     blocks = list(byte_blocks(str(path)))
     assert b"".join(blocks) == TEXT
-    assert max(map(len, blocks)) <= sources.BLOCK
+    assert max(map(len, blocks)) <= files.BLOCK
 
 
 @each_packing
@@ -71,7 +71,7 @@ def test_packed_files_laid_end_to_end_are_read_to_the_end(tmp_path: Path, suffix
 def test_padding_between_parts_and_at_the_end_is_no_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, block: int
 ) -> None:
-    monkeypatch.setattr(sources, "BLOCK", block)
+    monkeypatch.setattr(files, "BLOCK", block)
     path = tmp_path / f"padded{suffix}"
     for padding in (b"\0" * 4, b"\0" * 8192):
         path.write_bytes(PACK[suffix](b"one\n") + padding + PACK[suffix](b"two\n") + padding)
@@ -102,7 +102,7 @@ def test_a_packed_file_comes_in_blocks_however_much_it_holds(tmp_path: Path, suf
     path.write_bytes(PACK[suffix](bytes(10_000_000)))
     sizes = [len(block) for block in byte_blocks(str(path))]
     assert sum(sizes) == 10_000_000
-    assert max(sizes) <= sources.BLOCK
+    assert max(sizes) <= files.BLOCK
 
 
 @each_packing
@@ -190,7 +190,7 @@ def test_a_device_that_never_ends_is_said(path: str) -> None:
 def test_a_named_pipe_that_nobody_writes_to_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     assert what_is_said(path) == f"{path} is a pipe, and nobody writes to it"
@@ -208,7 +208,7 @@ def test_a_named_pipe_that_somebody_writes_to_is_read_to_its_end(tmp_path: Path)
 
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no /dev/fd here")
 def test_a_pipe_of_the_shell_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
     reader, writer = os.pipe()
 
     def write() -> None:
@@ -225,7 +225,7 @@ def test_a_pipe_of_the_shell_may_take_its_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 ECHO = (
-    "import sys; from charrnn.corpus.sources import byte_blocks;"
+    "import sys; from charrnn.corpus.files import byte_blocks;"
     "sys.stdout.buffer.writelines(byte_blocks('-'))"
 )
 

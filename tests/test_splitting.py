@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
-from charrnn.scoring import splitting
-from charrnn.scoring.splitting import extent_of, span_of, whole_pieces
-from charrnn.settings.part import Part
+from charrnn.scoring import pieces as splitting
+from charrnn.scoring.pieces import extent_of, span_of, whole_pieces
+from charrnn.settings.using import Part
 from charrnn.vocabulary import Codes
 from tests.corpora import NAMES
 from tests.program import Program

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.analysis.gradient_norms import Walk
+from charrnn.analysis.reach import Walk
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
-from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.training.batches import Epoch
 from charrnn.vocabulary import END

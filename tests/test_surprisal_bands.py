@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.cli.console import Output
-from charrnn.cli.surprisal_colours import Painter
-from charrnn.scoring import surprisal_bands
+from charrnn.cli.terminal.colours import Painter
+from charrnn.scoring import heat_map
 from charrnn.vocabulary import codes_of
 
 ESCAPES = re.compile("\x1b\\[[0-9;]*m")
@@ -38,10 +38,10 @@ def painter(monkeypatch: pytest.MonkeyPatch, **env: str) -> Painter:
 
 @given(st.lists(st.floats(0, 60), min_size=1))
 def test_more_bits_never_make_a_lower_band(nats: list[float]) -> None:
-    bands = surprisal_bands.bands_of(np.sort(np.array(nats)))
+    bands = heat_map.bands_of(np.sort(np.array(nats)))
     assert (np.diff(bands) >= 0).all()
-    assert bands.tolist() == [surprisal_bands.band_of(n) for n in sorted(nats)]
-    assert 0 <= bands.min() <= bands.max() < surprisal_bands.BANDS
+    assert bands.tolist() == [heat_map.band_of(n) for n in sorted(nats)]
+    assert 0 <= bands.min() <= bands.max() < heat_map.BANDS
 
 
 @pytest.mark.parametrize(
@@ -56,22 +56,22 @@ def test_more_bits_never_make_a_lower_band(nats: list[float]) -> None:
 def test_what_a_reader_takes_for_one_character_has_one_colour(graphemes: list[str]) -> None:
     codes = codes_of("".join(graphemes))
     nats = np.array([20.0 * (part > 0) for one in graphemes for part in range(len(one))])
-    assert not surprisal_bands.bands_of_text(codes, nats).any()
+    assert not heat_map.bands_of_text(codes, nats).any()
 
 
 def test_what_belongs_together_only_by_half_has_colours_of_its_own() -> None:
     for text in ("\n\u0301", "\u200da", "x🇩", "ab"):
-        assert surprisal_bands.bands_of_text(codes_of(text), np.array([0.0, 20.0])).tolist() == [
+        assert heat_map.bands_of_text(codes_of(text), np.array([0.0, 20.0])).tolist() == [
             0,
             6,
         ]
 
 
 def test_a_bound_in_bits_begins_a_band() -> None:
-    assert [
-        surprisal_bands.band_of(bits * math.log(2) + 1e-9) for bits in (0, *surprisal_bands.BOUNDS)
-    ] == [*range(7)]
-    assert surprisal_bands.names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
+    assert [heat_map.band_of(bits * math.log(2) + 1e-9) for bits in (0, *heat_map.BOUNDS)] == [
+        *range(7)
+    ]
+    assert heat_map.names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_each_terminal_gets_the_colours_it_has(
     pens = painter(monkeypatch, **env)
     assert pens.has_colours
     painted = [pens.paint("x", bits * math.log(2)) for bits in (0.5, 1.5, 2.5, 4, 6, 8, 12)]
-    assert len(set(painted)) == surprisal_bands.BANDS
+    assert len(set(painted)) == heat_map.BANDS
     assert painted[0] == "x"
     assert code in painted[3]
     assert {ESCAPES.sub("", text) for text in painted} == {"x"}
@@ -116,4 +116,4 @@ def test_no_colour_runs_over_the_end_of_a_line(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_legend_names_every_band(monkeypatch: pytest.MonkeyPatch) -> None:
     legend = ESCAPES.sub("", painter(monkeypatch, TERM="xterm").legend())
-    assert legend.split() == ["bits:", *surprisal_bands.names()]
+    assert legend.split() == ["bits:", *heat_map.names()]

@@ -14,15 +14,33 @@ import charrnn
 from charrnn import TrainConfig
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
-from charrnn.settings.sweeping import Seeds
-from charrnn.sweeping import grid, messages, one_run, result, shared_data
-from charrnn.sweeping.comparison import best_of, standings
+from charrnn.settings.using import Seeds
+from charrnn.sweeping import grid, processes
+from charrnn.sweeping import grid as result
+from charrnn.sweeping import run as one_run
+from charrnn.sweeping import run as shared_data
 from charrnn.sweeping.folder import Folder
-from charrnn.sweeping.forecast import alike, planned, seconds_of
-from charrnn.sweeping.grid import Grid, Trial, checked, in_words, name_of
-from charrnn.sweeping.one_run import Moved, Task, learned
-from charrnn.sweeping.result import Result
-from charrnn.sweeping.shared_data import Material, Split, Splits
+from charrnn.sweeping.grid import (
+    Grid,
+    Result,
+    Trial,
+    best_of,
+    checked,
+    in_words,
+    name_of,
+    standings,
+)
+from charrnn.sweeping.run import (
+    Material,
+    Moved,
+    Split,
+    Splits,
+    Task,
+    alike,
+    learned,
+    planned,
+    seconds_of,
+)
 from tests.corpora import WORDS
 
 SAFE = set(string.ascii_letters + string.digits + "=,-.")
@@ -99,9 +117,9 @@ def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
     path = tmp_path / "messages"
     with path.open("wb") as file:
         for one in sent:
-            messages.write(file.fileno(), one)
+            processes.write(file.fileno(), one)
     with path.open("rb") as file:
-        assert list(messages.read(file.fileno())) == sent
+        assert list(processes.read(file.fileno())) == sent
 
 
 def test_settings_are_ranked_by_their_mean_and_told_with_their_spread() -> None:
@@ -235,7 +253,7 @@ def test_settings_that_come_to_the_same_are_found() -> None:
 
 @pytest.mark.usefixtures("millisecond_a_step")
 def test_few_networks_are_tried_to_tell_how_long_many_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    from charrnn.sweeping import forecast
+    from charrnn.sweeping import run as forecast
 
     splits = Splits(Material(texts=tuple(WORDS)))
     some = Grid({"hidden": tuple(range(1, 31)), "lr": (0.1, 0.2)}, (0,))

@@ -9,10 +9,9 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.corpus.reading import Reading
+from charrnn.corpus.decoding import Reading
 from charrnn.errors import CorpusError
-from charrnn.model_file.corpus_record import record_of
-from charrnn.model_file.schema import CorpusRecord
+from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.scoring import texts
 from charrnn.scoring.pieces import text_of
 from charrnn.settings.corpus import Errors
@@ -159,7 +158,7 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     found = corpus.load(files, config, [str(book), str(names)])
     known = facts(found, config)
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
-    monkeypatch.setattr("charrnn.corpus.lines_or_paragraphs.cut_of", lambda head: "lines")
+    monkeypatch.setattr("charrnn.corpus.segmentation.cut_of", lambda head: "lines")
     assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"
 
 

@@ -13,8 +13,7 @@ import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import initial
+from charrnn.network.parameters import LanguageModel, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import Scorer
 from charrnn.vocabulary import Vocabulary

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.binary_files import kind_of
-from charrnn.corpus.encodings import likely, wide
-from charrnn.corpus.reading import Reading, blocks
+from charrnn.corpus.decoding import Reading, blocks, kind_of, likely, wide
 from charrnn.errors import CorpusError
 
 RUSSIAN = "Все счастливые семьи похожи друг на друга,\nкаждая несчастливая по-своему.\n"

@@ -7,7 +7,7 @@ import pytest
 
 from charrnn.errors import SettingError
 from charrnn.settings.training import TrainConfig
-from charrnn.training.warm_start import inherited, sized_like
+from charrnn.training.state import inherited, sized_like
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus import repeats
+from charrnn.corpus import checks
+from charrnn.corpus.checks import Warned, repeated, warnings
 from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts, load
-from charrnn.corpus.repeats import repeated
-from charrnn.corpus.warnings import Warned, warnings
 
 NAMES = [f"{a}{b}{c}" for a in "bdk" for b in "aeiou" for c in "nrst"]
 
@@ -47,13 +46,13 @@ def test_repeats_are_what_comparing_all_with_all_finds(
     train = Counter(bytes(corpus.train.nth(i)) for i in range(len(corpus.train)))
     held_out = [bytes(corpus.held_out.nth(i)) for i in range(len(corpus.held_out))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeats, "BLOCK", block)
+        patch.setattr(checks, "BLOCK", block)
         found = repeated(corpus.train, corpus.held_out)
     assert found == (sum(text in train for text in held_out), len(held_out))
 
 
 def test_of_very_many_examples_some_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "MOST", 10)
+    monkeypatch.setattr(checks, "MOST", 10)
     corpus = from_texts(["ab"] * 1000)
     assert repeated(corpus.train, corpus.held_out) == (10, 10)
 
@@ -61,13 +60,13 @@ def test_of_very_many_examples_some_are_looked_for(monkeypatch: pytest.MonkeyPat
 def test_of_a_very_large_training_part_the_beginning_is_looked_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(repeats, "BLOCK", 3)
-    monkeypatch.setattr(repeats, "ENOUGH", 6)
+    monkeypatch.setattr(checks, "BLOCK", 3)
+    monkeypatch.setattr(checks, "ENOUGH", 6)
     train, held_out = from_texts(["ab", "cd", "ef", "ab"], CorpusConfig(holdout=0)), "ef"
     vocabulary = train.vocabulary
     ids = np.append(vocabulary.encode(held_out), 0).astype(np.uint8)
     assert repeated(train.train, Examples(ids, np.array([0, 3], np.uint32))) == (0, 1)
-    monkeypatch.setattr(repeats, "ENOUGH", 7)
+    monkeypatch.setattr(checks, "ENOUGH", 7)
     assert repeated(train.train, Examples(ids, np.array([0, 3], np.uint32))) == (1, 1)
 
 

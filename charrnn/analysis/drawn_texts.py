@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.markov import BUDGET, surprisals
-from charrnn.network.language_model import LanguageModel
-from charrnn.prediction.predictor import Predictor
+from charrnn.counts.baselines import BUDGET, surprisals
+from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.predictor import Predictor
 from charrnn.vocabulary import END, Ids
 
 CONTEXT: Final = 5  # characters

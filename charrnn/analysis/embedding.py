@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.network.language_model import LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.stepper import Stepper
 from charrnn.scoring.pieces import text_of
 from charrnn.vocabulary import END, Codes, Ids

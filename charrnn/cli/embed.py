@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, standard_input, thread_count
+from charrnn.cli import options
+from charrnn.cli import options as standard_input
+from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, check_read_once, flag, group, like
 from charrnn.errors import SettingError
-from charrnn.settings.common import CORPUS
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import File, setting
+from charrnn.settings.fields import CORPUS, File, setting
 
 EXAMPLES = """
 # a line of JSON for each name

@@ -6,13 +6,14 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options
+from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, kind_of
-from charrnn.export.options import FILE, ExportOptions
 from charrnn.settings.fields import File, OneOf, Text, setting
+from charrnn.settings.using import FILE, ExportOptions
 
 EXAMPLES = """
 # one web page, for a friend without charrnn: it writes, reads, and asks no network

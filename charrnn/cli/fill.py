@@ -6,14 +6,14 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options
+from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.options import check_read_once, group
 from charrnn.errors import SettingError
-from charrnn.settings.common import FILLING
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import Text, setting
-from charrnn.settings.filling import FillConfig
+from charrnn.settings.fields import FILLING, Text, setting
+from charrnn.settings.using import FillConfig
 
 EXAMPLES = """
 # which letters are missing? quotes keep the shell from taking * for files

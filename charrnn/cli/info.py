@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options
+from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.figure_file import FigureFile
+from charrnn.cli.files import FigureFile
 from charrnn.cli.options import OUTPUT, flag
 from charrnn.errors import SettingError
 from charrnn.settings.fields import File, setting
@@ -63,9 +64,9 @@ def info(options: Options) -> None:
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     thread_count.prepare(1)
 
-    from charrnn.cli import model_summary  # numpy comes with it, and must find the threads set
+    from charrnn.cli import run_info  # numpy comes with it, and must find the threads set
 
     console = Console(options.quiet)
     if file is not None:
-        model_summary.plot((options.model, *options.beside), file, console)
-    model_summary.show(options.model, console, as_json=options.as_json)
+        run_info.plot((options.model, *options.beside), file, console)
+    run_info.show(options.model, console, as_json=options.as_json)

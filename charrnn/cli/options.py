@@ -10,27 +10,51 @@
 What was not typed is left out, so that the default of the dataclass stands. A field made by
 ``group`` stands for all settings of a configuration, such as TrainConfig; it holds those that were
 typed, by name: TrainConfig(**options.learning).
-"""
+
+Whether a text comes in at standard input, where none was named.
+
+``--workers N`` or ``--scheduler ADDRESS|FILE``: the work of a command, shared out.
+
+processes: int | None = options.workers()
+scheduler: str | None = options.scheduler()
+
+with cluster_for(options.processes, options.scheduler, console) as cluster: ...
+
+What the shell is told when somebody presses Tab.
+
+Typer writes the scripts. Its own for zsh defines a function when it is called for the first time,
+and leaves it at that: the first Tab completes nothing. Ours answers as well.
+
+Threads: ours, never the matrix library's.
+
+BLAS gets one thread, always: with another number of them it adds up in another order, and the last
+bits differ. The lanes of a batch are shared out to threads of our own instead, which also take
+the elementwise work along, and whose sums are added in a fixed order. NumPy reads these variables
+when it is imported, which then takes half as long."""
 
 from __future__ import annotations
 
 import glob
 import os
+import select
+import stat
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature
+from io import BufferedReader
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from charrnn.cli import completion
-from charrnn.corpus.bundled import path_of
-from charrnn.errors import SettingError
-from charrnn.settings.common import CORPUS
+from charrnn.cli.console import Console
+from charrnn.corpus.files import NAMES, path_of
+from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.settings.fields import (
+    CORPUS,
     File,
     Flag,
     OneOf,
@@ -43,6 +67,79 @@ from charrnn.settings.fields import (
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
+
+if TYPE_CHECKING:
+    from charrnn.cluster.pool import Cluster
+
+
+SOON = 1.0  # seconds until we say what we wait for
+
+
+def has_text(console: Console) -> bool:
+    """Whether it is a pipe or a file with something in it.
+
+    A terminal has nothing, nor has /dev/null, which a job of cron is given. What a pipe holds does
+    not depend on when it comes, so there we wait for the first byte or the end.
+    """
+    try:
+        file = sys.stdin.fileno()
+        mode = os.fstat(file).st_mode
+        if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
+            return False
+        if os.name != "nt":
+            os.set_blocking(file, True)
+            if not select.select([file], [], [], SOON)[0]:
+                console.note("waiting for text from standard input")
+        stream = sys.stdin.buffer
+        if isinstance(stream, BufferedReader) and stream.peek(1):
+            return True
+    except (AttributeError, OSError, ValueError):  # closed, not for reading, or a stand-in
+        return False
+    console.note("standard input is empty: what was held out in training is read")
+    return False
+
+
+ZSH = """
+#compdef %(prog_name)s
+
+_%(prog_name)s() {
+  eval "$(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" \
+%(autocomplete_var)s=complete_zsh "${words[1]}" 2> /dev/null)"
+}
+
+if [[ "${funcstack[1]}" == "_%(prog_name)s" ]]; then
+  _%(prog_name)s "$@"
+else
+  (( ${+functions[compdef]} )) || { autoload -Uz compinit && compinit }
+  compdef _%(prog_name)s %(prog_name)s
+fi
+"""
+
+
+def mend() -> None:
+    """Have Typer write our script for zsh; a Typer that keeps it elsewhere is left alone."""
+    try:
+        from typer import _completion_shared
+    except ImportError:
+        return
+    scripts = getattr(_completion_shared, "_completion_scripts", None)
+    if isinstance(scripts, dict) and "zsh" in scripts:
+        scripts["zsh"] = ZSH
+
+
+def tried(incomplete: str) -> list[str]:
+    """The settings that a sweep can try."""
+    from charrnn.settings.using import words_to_try
+
+    return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
+
+
+def corpora(incomplete: str) -> list[str]:
+    """The corpora that come with the program, and files; the shell knows files alone better."""
+    names = [name for name in NAMES if name.startswith(incomplete)]
+    files = sorted(glob.glob(glob.escape(incomplete) + "*"))
+    return [*names, *(file for file in files if file not in names)] if names else []
+
 
 OUTPUT, WORKERS = "Output", "Many workers"  # panels of help
 MODEL = Path("model.npz")
@@ -300,9 +397,9 @@ def not_one_of(typed: Any, allowed: str) -> str:
 
 def _completion(values: Values) -> Any:
     if isinstance(values, CorpusName):
-        return completion.corpora
+        return corpora
     if isinstance(values, Trying):
-        return completion.tried
+        return tried
     if not isinstance(values, OneOf):
         return None
 
@@ -317,3 +414,62 @@ def _expanded(names: list[str] | None) -> list[str] | None:
     if names is None or os.name != "nt":
         return names
     return [file for name in names for file in sorted(glob.glob(name)) or [name]]
+
+
+def check(processes: int | None, scheduler: str | None, threads: int | None) -> None:
+    """Raise SettingError where more than one of them was typed: a piece of work has one thread."""
+    check_exclusive(workers=processes, scheduler=scheduler)
+    check_exclusive(workers=processes, threads=threads)
+    check_exclusive(scheduler=scheduler, threads=threads)
+
+
+@contextmanager
+def cluster_for(
+    processes: int | None, scheduler: str | None, console: Console
+) -> Iterator[Cluster | None]:
+    """The cluster that was asked for, if one was."""
+    if processes is None and scheduler is None:
+        yield None
+        return
+    from charrnn.cluster.opening import open_cluster
+
+    with ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(open_cluster(processes, scheduler, console.note))
+        except MissingPackageError as error:
+            option = "--workers" if scheduler is None else "--scheduler"
+            raise CharrnnError(f"{option} needs Dask", error.hint) from None
+        yield cluster
+
+
+BLAS = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+ENOUGH = 4  # beyond that they mostly wait for each other, at Python's lock
+
+
+def prepare(threads: int | None = None) -> int:
+    """How many threads to work with. To be called before anything imports numpy."""
+    for name in BLAS:
+        os.environ[name] = "1"
+    return threads or min(cores(), ENOUGH)
+
+
+def note_if_refused(console: Console) -> None:
+    """Say so where the system had no threads for us."""
+    from charrnn.network.threads import Threads
+
+    if Threads.were_refused:
+        console.note("the system starts no more threads: one does all the work, as well as several")
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

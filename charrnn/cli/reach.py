@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.cli import options, standard_input, thread_count
+from charrnn.cli import options
+from charrnn.cli import options as standard_input
+from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.figure_file import FigureFile
+from charrnn.cli.files import FigureFile
 from charrnn.cli.options import check_read_once, flag, group, like
 from charrnn.errors import SettingError
-from charrnn.settings.common import CORPUS
 from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import CORPUS
 
 EXAMPLES = """
 # is --bptt as long as it has to be?

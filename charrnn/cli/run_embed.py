@@ -10,12 +10,11 @@ from numpy.lib import format as npy
 
 from charrnn.analysis.embedding import Embedded, Vectors, embedded
 from charrnn.cli.console import Console
-from charrnn.cli.formatting import count
-from charrnn.cli.output_file import OutputFile
-from charrnn.cli.texts_to_read import Reads, codes_for, note_if_several
+from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
+from charrnn.cli.terminal.tables import count
 from charrnn.errors import CorpusError
-from charrnn.escaping import encodable
 from charrnn.runs import load
+from charrnn.text import encodable
 
 if TYPE_CHECKING:
     from charrnn.cli.embed import Options

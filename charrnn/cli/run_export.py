@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import Console
-from charrnn.cli.output_file import OutputFile
-from charrnn.cli.table import entries
+from charrnn.cli.files import OutputFile
+from charrnn.cli.terminal.tables import entries
 from charrnn.export import exported
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.redrawing import texts_of
+from charrnn.sampling.constraints import texts_of
 from charrnn.scoring.texts import codes_in
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from charrnn.cli.console import BOLD, CYAN, Console
-from charrnn.cli.prime import as_read, note_prime
-from charrnn.corpus.reading import Reading, blocks
+from charrnn.cli.sample.run import as_read, note_prime
+from charrnn.corpus.decoding import Reading, blocks
 from charrnn.errors import CorpusError
-from charrnn.escaping import Raw, Visible, encodable, joined, visible_line
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.runs import load
+from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
 if TYPE_CHECKING:
     from charrnn.cli.fill import Options

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from charrnn.cli import early_signals
+from charrnn.cli import launcher
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError
 
@@ -93,7 +93,7 @@ def ending() -> Iterator[None]:
     """Each signal raises Stopped, so that SIGTERM cleans up as well as Ctrl-C does."""
 
     with _handled(_stop):
-        early = early_signals.first()
+        early = launcher.first()
         if early is not None:
             raise Stopped(early)
         yield
@@ -145,9 +145,7 @@ def _ours() -> list[int]:
     if threading.current_thread() is not threading.main_thread():
         return []  # Python leaves signals to the main thread
     return [
-        number
-        for number in early_signals.ALL
-        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+        number for number in launcher.ALL if signal.getsignal(number) not in (signal.SIG_IGN, None)
     ]
 
 

@@ -6,10 +6,11 @@ import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from charrnn.cli import options, thread_count
+from charrnn.cli import options
+from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
+from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, flag
-from charrnn.cli.output_file import OutputFile
 from charrnn.errors import ModelExistsError, SettingError
 from charrnn.settings.fields import File, setting
 
@@ -88,7 +89,7 @@ def show(options: Options, before: int, console: Console) -> None:
         sizes = {"bytes": size, "bytes_before": before}
         console.json("slim", {"model": str(options.out), "from": str(options.model), **sizes})
         return
-    from charrnn.cli.table import entries  # which help can do without
+    from charrnn.cli.terminal.tables import entries  # which help can do without
 
     words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
     lines = entries([("model", str(options.out)), ("size", words)], console.out)

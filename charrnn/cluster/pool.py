@@ -15,7 +15,8 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
-from charrnn.cluster import task, worker_check
+from charrnn.cluster import worker as task
+from charrnn.cluster import worker as worker_check
 from charrnn.errors import CharrnnError, ClusterError
 
 if TYPE_CHECKING:

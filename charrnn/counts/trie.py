@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.sequence import Ids, break_of
-from charrnn.counts.windows import BLOCK, Layout, sorted_windows
+from charrnn.counts.ngrams import BLOCK, Ids, Layout, break_of, sorted_windows
 from charrnn.vocabulary import END
 
 Numbers = NDArray[np.uint32]

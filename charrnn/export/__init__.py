@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
-from charrnn.export.options import ExportOptions
+from charrnn.settings.using import ExportOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ KINDS = {
     "html": Kind("charrnn.export.html", ".html", frozenset({"bits", "title", "novel"})),
     "js": Kind("charrnn.export.js", ".mjs", frozenset({"bits"})),
     "c": Kind("charrnn.export.c_header", ".h", frozenset({"bits", "prefix"})),
-    "safetensors": Kind("charrnn.export.safetensors", ".safetensors", frozenset()),
+    "safetensors": Kind("charrnn.export.torch", ".safetensors", frozenset()),
     "onnx": Kind("charrnn.export.onnx", ".onnx", frozenset()),
 }
 
@@ -59,14 +59,14 @@ def export_to(
     path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
 ) -> None:
     """Write the file, whole or not at all; over what is there only by force."""
-    from charrnn.model_file import replacement
+    from charrnn.model_file import saving
 
     content = exported(trained, kind_of(path), replace(options, name=PurePath(path).stem))
     if os.path.lexists(path) and not force:
         raise ModelExistsError(
             f"{os.fspath(path)} is there already", "Name another file, or say force=True."
         )
-    replacement.replace(path, len(content), [content])
+    saving.replace(path, len(content), [content])
 
 
 def exported(trained: Trained, kind: str, options: ExportOptions) -> bytes:

@@ -20,12 +20,11 @@ from typing import Final
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.export.known import check_known
-from charrnn.export.options import ExportOptions
-from charrnn.export.weight_encoding import Wholes, in_wholes
+from charrnn.export.encoding import Wholes, check_known, in_wholes
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.rounding import OFTEN, SETTLED_BITS, Array64, Grid, on_grid
+from charrnn.settings.using import ExportOptions
 
 WIDTH: Final = 100  # columns of a line of numbers
 TEMPLATE: Final = Path(__file__).with_name("assets") / "model.h"

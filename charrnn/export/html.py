@@ -16,15 +16,14 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.escaping import STEERING
+from charrnn.export.encoding import baked
 from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
-from charrnn.export.options import ExportOptions
-from charrnn.export.weight_encoding import baked
 from charrnn.model_file.checkpoint import Trained
-from charrnn.sampling.random_stream import keys_of_texts
-from charrnn.scoring import surprisal_bands
-from charrnn.scoring.html_page import DARK, LIGHT, NAMES, visible
-from charrnn.settings.sampling import SampleConfig
+from charrnn.sampling.draws import keys_of_texts
+from charrnn.scoring import heat_map
+from charrnn.scoring.heat_map import DARK, LIGHT, NAMES, visible
+from charrnn.settings.using import ExportOptions, SampleConfig
+from charrnn.text import STEERING
 
 BITS_A_TEXT: Final = 20  # of the filter: then one text in some 14,000 is taken for known and is not
 FEWEST_BITS: Final = 1 << 16  # so that few texts, too, have bits that are not those of others
@@ -43,7 +42,7 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
     facts = facts_of(trained, options) | {
         "model": options.model,
         "maxCharacters": SampleConfig().max_characters,
-        "bounds": surprisal_bands.BOUNDS,
+        "bounds": heat_map.BOUNDS,
         "steering": in_a_regular_expression(STEERING),
         "novel": filter_of(options.novel) if options.novel else None,
     }
@@ -56,7 +55,7 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
             "count": str(SEVERAL if is_short else 1),
             "layers": str(config.layers),
             "hidden": str(config.hidden),
-            "legend": legend(dict(zip(NAMES, surprisal_bands.names(), strict=True))),
+            "legend": legend(dict(zip(NAMES, heat_map.names(), strict=True))),
             "unit_legend": legend(STATES),
             "about": about(trained),
             "facts": plain_json(facts),
@@ -118,7 +117,7 @@ def about(trained: Trained) -> str:
         "Learned from": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
     if trained.best_nats_per_character is not None:
-        bits = trained.best_nats_per_character * surprisal_bands.BITS
+        bits = trained.best_nats_per_character * heat_map.BITS
         rows["Surprise at texts it has not seen"] = f"{bits:.2f} bits a character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 

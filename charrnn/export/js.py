@@ -12,10 +12,9 @@ import base64
 import json
 from importlib.resources import files
 
-from charrnn.export.known import check_known
-from charrnn.export.options import ExportOptions
-from charrnn.export.weight_encoding import baked
+from charrnn.export.encoding import baked, check_known
 from charrnn.model_file.checkpoint import Trained
+from charrnn.settings.using import ExportOptions
 
 # A cell and a head of the engine are a function each in assets/network.js, and a name here.
 CELLS = ("tanh", "gru", "lstm")

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from charrnn.errors import MissingPackageError
-from charrnn.export.known import check_known
-from charrnn.export.options import ExportOptions
-from charrnn.export.safetensors import CELLS, HEADS, described, named_for_torch
+from charrnn.export.encoding import check_known
+from charrnn.export.torch import CELLS, HEADS, described, named_for_torch
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array
+from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END
 
 if TYPE_CHECKING:

@@ -1,20 +1,193 @@
-"""Fill in what is missing of a text: exactly where that can be, else with particles."""
+"""Fill in what is missing of a text: exactly where that can be, else with particles.
+
+Fillings by sequential Monte Carlo, where there are too many to go through.
+
+A particle is a text that grows. In a run it draws a length, and its characters from the model;
+where the text goes on as it is given, it is weighed by how likely that is after what it has
+drawn; and where few are left that weigh anything, all are drawn again among them. The mean weight,
+times those of all earlier rounds, is an estimate of the sum of P over all fillings, and without
+bias. A text over which the runs can be laid in several ways counts for one of them each time."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.filling.exact import exact
-from charrnn.filling.particles import by_particles
-from charrnn.filling.pattern import Pattern
-from charrnn.filling.reading import NextSymbols
-from charrnn.network.language_model import LanguageModel
-from charrnn.prediction.predictor import Predictor, predictor_of
+from charrnn.filling.pattern import Pattern, Run, Symbols
+from charrnn.filling.search import Fillings, NextSymbols, exact, log_sum
+from charrnn.network.parameters import LanguageModel
+from charrnn.network.rounding import Array64
+from charrnn.sampling import draws
 from charrnn.sampling.sampler import random_seed
-from charrnn.settings.filling import FillConfig as FillConfig
+from charrnn.scoring.predictor import Predictor, predictor_of
+from charrnn.settings.using import FillConfig as FillConfig
+from charrnn.vocabulary import END, UNKNOWN
+
+FEW: Final = 0.5  # of the particles, in effect: then they are drawn again
+
+
+class Particles:
+    """All of them, side by side; those that have said the same so far share a lane."""
+
+    def __init__(self, pattern: Pattern, reader: NextSymbols, count: int, seed: int) -> None:
+        self.pattern = pattern
+        most = sum(one.most if isinstance(one, Run) else 1 for one in pattern.pieces)
+        self.symbols = np.zeros((count, most + 1), np.int32)  # without the END that comes first
+        self.lengths = np.zeros(count, np.intp)
+        self.log_p = np.zeros(count)  # of the text so far
+        self.log_weights = np.zeros(count)
+        self.log_mean = 0.0  # of the weights of all earlier rounds
+        self._lanes = Lanes(pattern, reader)
+        self._lane = np.zeros(count, np.intp)  # of each particle
+        self._keys = draws.keys(seed, range(count + 1))  # the last is for all of them
+        self._draws = 0
+
+    def run(self) -> None:
+        """From the beginning to the END."""
+        for piece in self.pattern.pieces:
+            if isinstance(piece, Run):
+                self._draw(piece)
+            else:
+                self._read(piece)
+        self._read(END)
+
+    def _draw(self, run: Run) -> None:
+        """Let each draw a length, and so many characters."""
+        choices = run.most - run.least + 1
+        lengths = run.least + (self._chances()[:-1] * choices).astype(np.intp)
+        self.log_weights += math.log(choices)
+        known = slice(UNKNOWN + 1, self.pattern.vocabulary.symbols)
+        for drawn in range(run.most):
+            rows = np.flatnonzero(lengths > drawn)
+            log_p = self._next(rows)
+            most = log_p[:, known].max(1)
+            sums = np.add.accumulate(np.exp(log_p[:, known] - most[:, None]), 1)
+            self.log_weights[rows] += np.log(sums[:, -1]) + most
+            above = sums > (self._chances()[rows] * sums[:, -1])[:, None]
+            self._grow(rows, above.argmax(1) + known.start, log_p)
+        self._draw_again()
+
+    def _read(self, symbol: int) -> None:
+        """Let each go on with this symbol, and weigh it."""
+        rows = np.arange(len(self.lengths))
+        log_p = self._next(rows)
+        self.log_weights += log_p[:, symbol]
+        self._grow(rows, np.full(len(rows), symbol), log_p)
+        if symbol != END:
+            self._draw_again()
+
+    def _next(self, rows: Symbols) -> Array64:
+        """log P of what comes next in these, (n, E); they have to grow then."""
+        lanes, which = np.unique(self._lane[rows], return_inverse=True)
+        return self._lanes.read(lanes)[which]
+
+    def _grow(self, rows: Symbols, chosen: Symbols, log_p: Array64) -> None:
+        """Add a symbol to each of these."""
+        self.log_p[rows] += log_p[np.arange(len(rows)), chosen]
+        self.symbols[rows, self.lengths[rows]] = chosen
+        self.lengths[rows] += 1
+        self._lane = self._lanes.split(self._lane, rows, chosen)
+
+    def _draw_again(self) -> None:
+        """Draw all among them, each as often as it weighs, where few weigh anything."""
+        count = len(self.lengths)
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        if weights.sum() ** 2 >= FEW * count * (weights * weights).sum():
+            return
+        self.log_mean += log_sum(self.log_weights) - math.log(count)
+        self.log_weights[:] = 0
+        sums = np.add.accumulate(weights)
+        places = (np.arange(count) + self._chances()[-1]) / count * sums[-1]
+        chosen = np.minimum(np.searchsorted(sums, places, "right"), count - 1)
+        self.symbols, self.lengths = self.symbols[chosen], self.lengths[chosen]
+        self.log_p, self._lane = self.log_p[chosen], self._lane[chosen]
+
+    def _chances(self) -> Array64:
+        """A number for each particle, and one for all."""
+        self._draws += 1
+        chances: Array64 = draws.uniform(self._keys, self._draws, 1)[0]
+        return chances
+
+
+class Lanes:
+    """The states of distinct texts, and the symbol that each is to read next."""
+
+    def __init__(self, pattern: Pattern, reader: NextSymbols) -> None:
+        self._pattern, self._reader = pattern, reader
+        self._state = reader.zeros(1)
+        self._after = self._state  # once that was read
+        self._x, self._index = np.array([END]), np.zeros(1, np.intp)
+
+    def read(self, lanes: Symbols) -> Array64:
+        """Let these read their symbols: log P of what comes next in each, (n, E)."""
+        log_p = np.empty((len(lanes), self._pattern.symbols))
+        self._after = [h.copy() for h in self._state]  # for not all who share a lane go on
+        for index in np.unique(self._index[lanes]).tolist():
+            alike = np.flatnonzero(self._index[lanes] == index)
+            for at in range(0, len(alike), self._reader.lanes):
+                some = alike[at : at + self._reader.lanes]
+                state = [h[lanes[some]] for h in self._state]
+                x = self._x[lanes[some]]
+                log_p[some] = self._reader.log_p(self._pattern, x, state, index)
+                for h, moved in zip(self._after, state, strict=True):
+                    h[lanes[some]] = moved
+        return log_p
+
+    def split(self, lane: Symbols, rows: Symbols, chosen: Symbols) -> Symbols:
+        """Give each text a lane of its own, where these rows have chosen a symbol; the new lane of
+        every row. Lanes that nobody is in are dropped.
+        """
+        x, index = self._x[lane], self._index[lane]
+        x[rows] = chosen
+        index[rows] += 1
+        labels = (lane * self._pattern.symbols + x) * 2
+        labels[rows] += 1
+        _, first, which = np.unique(labels, return_index=True, return_inverse=True)
+        has_grown = (labels[first] % 2 == 1)[:, None]
+        self._state = [
+            np.where(has_grown, after[lane[first]], before[lane[first]])
+            for before, after in zip(self._state, self._after, strict=True)
+        ]
+        self._x, self._index = x[first], index[first]
+        return which.astype(np.intp)
+
+
+def by_particles(
+    pattern: Pattern,
+    reader: NextSymbols,
+    known: Fillings,
+    count: int,
+    particles: int,
+    seed: int,
+) -> Fillings:
+    """The likeliest fillings that are known, or that so many particles have found, and the sum over
+    all fillings there are, of which that is an estimate.
+    """
+    swarm = Particles(pattern, reader, particles, seed)
+    swarm.run()
+    found: dict[tuple[int, ...], float] = {}
+    ways: dict[tuple[int, ...], int] = {}
+    weights = np.empty(particles)
+    for number in range(particles):
+        text = tuple(swarm.symbols[number, : swarm.lengths[number] - 1].tolist())
+        if text not in found:
+            found[text] = float(swarm.log_p[number])
+            ways[text] = pattern.ways(list(text))
+        weights[number] = swarm.log_weights[number] - math.log(ways[text])
+    estimate = swarm.log_mean + log_sum(weights) - math.log(particles)
+    at_least = log_sum(np.array(list(found.values())))
+    found |= {tuple(text): log_p for text, log_p in zip(known.texts, known.log_p, strict=True)}
+    best = sorted(found, key=lambda text: -found[text])[:count]
+    return Fillings(
+        [list(text) for text in best],
+        [found[text] for text in best],
+        max(estimate, at_least, known.log_total),
+    )
+
 
 Method = Literal["exact", "particles"]
 

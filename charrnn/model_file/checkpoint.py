@@ -6,32 +6,210 @@
 No times of day, and no durations unless minutes end the run, so that a run that was stopped and
 resumed ends in the same bytes as one that was not. Which arrays there must be follows from the
 text, once that is believed.
-"""
+
+Which arrays a model file has, and of what shapes: it follows from its text.
+
+U1 W1 b1 .. V c           the best parameters of a network, by held-out loss
+last                      where its learning stands, all numbers in one row
+adam.m  adam.v  ..        what the optimiser remembers
+lane.1  lane.2  ..        the states that the next window starts from
+2.U1 .. 2.last ..         the same of the second network, and so on, where there are several
+counted                   the text that is counted, packed, where it is kept
+
+The arrays of a model file as networks and runs, when they are known to be what they may be."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.packing import pack
-from charrnn.errors import DamagedModelError, ModelExistsError, NotAModelError, ResumeError
-from charrnn.model_file import arrays as names_of
+from charrnn.corpus.files import reached_from
+from charrnn.counts.ngrams import pack, packed_size, unpack
+from charrnn.errors import (
+    DamagedModelError,
+    ModelExistsError,
+    NotAModelError,
+    ResumeError,
+    SettingError,
+)
 from charrnn.model_file import container
-from charrnn.model_file.arrays import COUNTED
-from charrnn.model_file.container import JSON
-from charrnn.model_file.corpus_record import as_seen_from
-from charrnn.model_file.schema import COUNTERS, CorpusRecord, Learned
-from charrnn.model_file.unpacking import Unpacker
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Parameters
+from charrnn.model_file.container import JSON, Spec
+from charrnn.model_file.fields import (
+    COUNTERS,
+    Contents,
+    CorpusRecord,
+    Learned,
+    as_seen_from,
+    checked,
+)
+from charrnn.model_file.reader import Document
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Array, LanguageModel, Parameters
+from charrnn.network.unfolded import State
 from charrnn.settings.training import Ending, Fitted, ending, of_member
 from charrnn.training.members import last_ending, mean_of_bests
-from charrnn.training.state import TrainState, architecture_of
+from charrnn.training.optimizers import MOMENTS, Moments, usual_squares
+from charrnn.training.state import Best, TrainState, architecture_of
 from charrnn.vocabulary import Ids, Vocabulary
+
+Arrays = Mapping[str, NDArray[Any]]
+
+COUNTED = "counted"
+
+
+def named(number: int, name: str) -> str:
+    """The name of an array of one of several networks, which count from 1."""
+    return name if number == 1 else f"{number}.{name}"
+
+
+def specs(
+    config: Fitted, architecture: Architecture, counted: int | None, *, slim: bool
+) -> dict[str, Spec]:
+    """Which arrays the file of such a run has."""
+    shapes = dict(architecture.shapes)
+    if not slim:
+        every = (architecture.parameter_count,)
+        shapes["last"] = every
+        shapes |= {f"{config.optimizer}.{name}": every for name in MOMENTS[config.optimizer]}
+        lane = (config.batch, config.hidden)
+        shapes |= {f"lane.{name}": lane for name in architecture.state_names}
+    found: dict[str, Spec] = {
+        named(number, name): (shape, np.dtype(np.float32))
+        for number in range(1, config.members + 1)
+        for name, shape in shapes.items()
+    }
+    if counted is not None:
+        found[COUNTED] = ((packed_size(counted, architecture.symbols),), np.dtype(np.uint8))
+    return found
+
+
+def of_networks(networks: list[Parameters]) -> dict[str, NDArray[Any]]:
+    """The arrays of some networks."""
+    return {named(i, name): p[name] for i, p in enumerate(networks, 1) for name in p}
+
+
+def of_runs(states: list[TrainState], optimizer: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of some runs."""
+    for number, state in enumerate(states, 1):
+        p = state.parameters
+        best = p if state.best is None else Parameters(p.architecture, state.best.flat)
+        own = {name: best[name] for name in best} | {"last": p.flat}
+        own |= {f"{optimizer}.{name}": m for name, m in state.moments.items()}
+        names = p.architecture.state_names
+        own |= {f"lane.{name}": h for name, h in zip(names, state.lanes, strict=True)}
+        yield from ((named(number, name), array) for name, array in own.items())
+
+
+# What is farther from 0, no run of ours has saved.
+LARGEST = 1e9  # a weight of the best parameters: learning that leads there was stopped long before
+LARGEST_LAST = 1e20  # one of the last parameters, which may be ruins
+
+
+SQUARES = "adam.v"
+
+
+class Unpacker:
+    """What a file says, once that is known, and its arrays as what they are."""
+
+    claims: Contents
+    architecture: Architecture
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def expected(self, document: Document) -> Mapping[str, Spec]:
+        """The arrays that go with this text; DamagedModelError where it makes no sense."""
+        try:
+            claims = checked(document)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise self.damaged(f"its facts make no sense ({error})") from error
+        except SettingError as error:
+            raise self.damaged(f"its facts make no sense ({error.what})") from error
+        places = tuple(reached_from(self.path, way) for way in claims.corpus.places)
+        self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
+        config, vocabulary = claims.config, claims.vocabulary
+        self.architecture = architecture_of(config, vocabulary.symbols)
+        return specs(config, self.architecture, claims.counted, slim=claims.slim)
+
+    def is_for_use(self, name: str) -> bool:
+        """Whether sampling and scoring need the array of that name."""
+        number, _, rest = name.partition(".")
+        own = rest if number.isdigit() else name
+        return name == COUNTED or own == SQUARES or own in self.architecture.shapes
+
+    def squares(self, number: int, arrays: Mapping[str, Array]) -> Array | None:
+        """What is usual of the gradients of one of the networks, where Adam has learned that."""
+        step = self.claims.learned[number - 1].run["step"]
+        v = arrays.get(named(number, SQUARES))
+        if v is not None and (v < 0).any():
+            raise self.damaged(f"{SQUARES} is a sum of squares, and less than 0")
+        return usual_squares(self.claims.config, v, step)
+
+    def state(self, number: int, arrays: Mapping[str, Array]) -> TrainState:
+        """Where the run of one of the networks stands."""
+        last, learned = named(number, "last"), self.claims.learned[number - 1]
+        self.check_size(last, arrays, LARGEST_LAST)
+        state = TrainState(
+            Parameters(self.architecture, arrays[last]),
+            self.moments(number, arrays),
+            self.lanes(number, arrays),
+            history=learned.history,
+            **learned.run,
+        )
+        best = self.best(number, arrays).flat
+        if learned.best is not None:
+            state.best = Best(*learned.best, best)
+        return state
+
+    def counted(self, arrays: Mapping[str, NDArray[Any]]) -> Ids | None:
+        """The text that is counted, if it is kept."""
+        if self.claims.counted is None:
+            return None
+        try:
+            return unpack(arrays[COUNTED], self.claims.counted, self.architecture.symbols)
+        except ValueError as error:
+            raise self.damaged(f"the text that it counts makes no sense ({error})") from error
+
+    def best(self, number: int, arrays: Mapping[str, Array]) -> Parameters:
+        """The best parameters of one of the networks among these arrays."""
+        names = [named(number, name) for name in self.architecture.shapes]
+        for name in names:
+            self.check_size(name, arrays, LARGEST)
+        flat = np.concatenate([arrays[name].reshape(-1) for name in names])
+        return Parameters(self.architecture, flat)
+
+    def moments(self, number: int, arrays: Mapping[str, Array]) -> Moments:
+        """What the optimiser of one of them remembers."""
+        rule = self.claims.config.optimizer
+        moments = {name: arrays[named(number, f"{rule}.{name}")] for name in MOMENTS[rule]}
+        if "v" in moments and (moments["v"] < 0).any():
+            raise self.damaged(f"{rule}.v is a sum of squares, and less than 0")
+        return moments
+
+    def lanes(self, number: int, arrays: Mapping[str, Array]) -> State:
+        """The states that its next window starts from."""
+        names = [named(number, f"lane.{name}") for name in self.architecture.state_names]
+        for name, bound in zip(names, self.architecture.state_bounds, strict=True):
+            self.check_size(name, arrays, bound)
+        return [arrays[name] for name in names]
+
+    def check_size(self, name: str, arrays: Mapping[str, Array], largest: float) -> None:
+        """Raise DamagedModelError where a number is farther from 0 than it can be."""
+        if np.abs(arrays[name]).max(initial=0) > largest:
+            raise self.damaged(f"{name} holds a number to which no training leads")
+
+    def damaged(self, why: str) -> DamagedModelError:
+        return DamagedModelError(
+            f"{os.fspath(self.path)} is damaged: {why}",
+            "Restore it from a copy, or train it again.",
+        )
+
 
 Path = str | PathLike[str]
 
@@ -149,7 +327,7 @@ def save_slim(path: Path, trained: Trained) -> None:
     learned = [replace(first, run=dict.fromkeys(COUNTERS, 0) | first.run, history=[]), *others]
     facts = _facts_of(trained.model.vocabulary, trained.config, corpus, learned, trained.counted)
     networks = [one.parameters for one in (trained.model, *trained.others)]
-    arrays = names_of.of_networks(networks)
+    arrays = of_networks(networks)
     if trained.counted is not None:
         arrays[COUNTED] = pack(trained.counted, trained.model.vocabulary.symbols)
     container.save(path, arrays, {**facts, "slim": True}, Unpacker(path).expected)
@@ -172,8 +350,8 @@ def room_needed(path: Path, run: Checkpoint) -> int:
     """The bytes that the file will have."""
     architecture = architecture_of(run.config, run.vocabulary.symbols)
     counted = None if run.counted is None else len(run.counted)
-    specs = names_of.specs(run.config, architecture, counted, slim=False)
-    return container.room_needed(specs, _facts(path, run))
+    described = specs(run.config, architecture, counted, slim=False)
+    return container.room_needed(described, _facts(path, run))
 
 
 def load(path: Path) -> Checkpoint:
@@ -261,7 +439,7 @@ def load_trained(path: Path) -> Trained:
 
 
 def _arrays(run: Checkpoint) -> dict[str, NDArray[Any]]:
-    arrays = dict(names_of.of_runs(run.states, run.config.optimizer))
+    arrays = dict(of_runs(run.states, run.config.optimizer))
     if run.counted is not None:
         arrays[COUNTED] = pack(run.counted, run.vocabulary.symbols)
     return arrays

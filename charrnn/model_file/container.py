@@ -25,11 +25,18 @@ from numpy.typing import NDArray
 
 from charrnn.errors import ModelFileError, SaveError
 from charrnn.model_file import npz
-from charrnn.model_file.metadata import JSON, LARGEST, compose, parse
 from charrnn.model_file.npz import Layout, Spec
-from charrnn.model_file.reader import Archive, Expected, Reader
-from charrnn.model_file.recognition import open_regular
-from charrnn.model_file.replacement import check_writable, replace
+from charrnn.model_file.reader import (
+    JSON,
+    LARGEST,
+    Archive,
+    Expected,
+    Reader,
+    compose,
+    open_regular,
+    parse,
+)
+from charrnn.model_file.saving import check_writable, replace
 
 __all__ = ["JSON", "Archive", "Spec", "check_writable", "load", "room_needed", "save"]
 

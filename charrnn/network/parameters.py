@@ -15,11 +15,13 @@ A network of L layers of a cell with G gates has
 laid end to end in one flat array, of which the named arrays are views. So whoever has to treat
 all numbers alike (the optimiser, the norm of a gradient) takes ``flat``, and whoever
 follows an equation takes the letters. A gradient is Parameters too.
-"""
+
+A language model: a network with its numbers, the vocabulary that they speak of, how it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -27,6 +29,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
+from charrnn.vocabulary import Vocabulary
 
 Array = NDArray[np.floating[Any]]
 Integers = NDArray[np.integer[Any]]
@@ -149,3 +152,18 @@ def initial(
     if architecture.cell.feedback is not None and not architecture.forced:
         p["b1"][...] -= p["W1"] @ p["c"]  # so that what is fed back at first says nothing
     return p
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """All that it takes to draw a text and to score one."""
+
+    parameters: Parameters
+    vocabulary: Vocabulary
+    carry: bool = False  # whether the state goes on from one example to the next, as in a book
+    squares: Array | None = None  # (n,) usual squares of the gradient of a symbol's loss, if known
+
+    @property
+    def architecture(self) -> Architecture:
+        """What the parameters are the numbers of."""
+        return self.parameters.architecture

@@ -17,7 +17,7 @@ import numpy as np
 
 from charrnn.network.parameters import Array, Parameters
 from charrnn.network.unfolded import Masks, Window
-from charrnn.seeding import REGULARIZATION
+from charrnn.system import REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN
 
 

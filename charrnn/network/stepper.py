@@ -15,7 +15,7 @@ import numpy as np
 from charrnn.network.inputs import INPUTS
 from charrnn.network.parameters import Integers, Parameters
 from charrnn.network.rounding import SETTLED, Array64, Grid, settles, snap
-from charrnn.network.thread_pool import Threads
+from charrnn.network.threads import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states
 InputCounts = Mapping[str, Integers]  # (B,) for inputs

@@ -17,13 +17,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.novelty import add_novelty
+from charrnn.network.parameters import LanguageModel
+from charrnn.network.readout import add_novelty, normalise, set_aside
 from charrnn.network.rounding import Array64, in_units
-from charrnn.network.softmax import normalise, set_aside
 from charrnn.network.stepper import State, Stepper
-from charrnn.prediction.predictor import Steps
-from charrnn.sampling.filters import COLDEST
+from charrnn.sampling.draws import COLDEST
+from charrnn.scoring.predictor import Steps
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Tau = NDArray[np.int64]

@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import Integers
+from charrnn.network.parameters import Integers, LanguageModel
 from charrnn.network.rounding import Array64, in_units
 from charrnn.network.stepper import NONE, InputCounts
-from charrnn.prediction.predictor import Predictor, State, predictor_of
-from charrnn.sampling import random_stream
-from charrnn.sampling.filters import Choice
-from charrnn.settings.sampling import SampleConfig as SampleConfig
+from charrnn.sampling import draws
+from charrnn.sampling.draws import Choice
+from charrnn.scoring.predictor import Predictor, State, predictor_of
+from charrnn.settings.using import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids
 
 if TYPE_CHECKING:
@@ -122,12 +121,12 @@ class Sampler:
     def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Piece]:
         """One sample, a character at a time."""
         stepper, choice, characters = self._stepper, self._choice, self._characters
-        keys = random_stream.keys(self._seed, [number], [attempt])
+        keys = draws.keys(self._seed, [number], [attempt])
         state, _, to_come, cost = self._beginning(keys)
         x = self._x
         left, index = self.config.max_characters, self._read
         while True:
-            for chances in random_stream.uniform(keys, self.config.max_characters - left, AHEAD):
+            for chances in draws.uniform(keys, self.config.max_characters - left, AHEAD):
                 if to_come is not None and not to_come[0]:
                     yield Piece(number, "", cost.tolist(), "end")
                     return
@@ -178,7 +177,7 @@ class Sampler:
                 held = []
 
     def _abreast(self, numbers: Sequence[int], attempts: Sequence[int]) -> Iterator[Piece]:
-        keys = random_stream.keys(self._seed, numbers, attempts)
+        keys = draws.keys(self._seed, numbers, attempts)
         sheet = Sheet(numbers, self._characters)
         state, lane, to_come, cost = self._beginning(keys)
         x = np.repeat(self._x, len(state[0]))
@@ -186,7 +185,7 @@ class Sampler:
         limit = self.config.max_characters
         for step in range(limit + 1):
             if step % FEW == 0:
-                chances = random_stream.uniform(keys, step, FEW)
+                chances = draws.uniform(keys, step, FEW)
             o = self._stepper.step(x, state, self._read + step, counts_for(to_come))
             self._choice.prepare(o)
             symbols, nats = self._choice.draw(chances[step % FEW][rows], lane)
@@ -209,12 +208,12 @@ class Sampler:
             state = [h[kept] for h in state]
             to_come = None if to_come is None else to_come[kept] - 1
 
-    def _beginning(self, keys: random_stream.Words) -> Beginning:
+    def _beginning(self, keys: draws.Words) -> Beginning:
         """Where samples begin: states, the lane of each sample, what is still to come in each lane
         and what the length of each sample costs, where lengths come first.
         """
         if self._lengths is not None:
-            return self._lengths.begun(random_stream.uniform(keys, BEFORE, 1)[0])
+            return self._lengths.begun(draws.uniform(keys, BEFORE, 1)[0])
         return [h.copy() for h in self._state], np.zeros(len(keys), np.intp), None, np.zeros(0)
 
 

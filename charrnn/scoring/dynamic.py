@@ -21,16 +21,13 @@ from typing import Final
 import numpy as np
 
 from charrnn.errors import DivergedError
-from charrnn.network.exact_readout import ExactReadout
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.novelty import add_novelty
-from charrnn.network.parameters import Array
+from charrnn.network.parameters import Array, LanguageModel
+from charrnn.network.readout import ExactReadout, add_novelty
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.scoring.length_ranks import rank_ends
 from charrnn.scoring.pieces import Floats, Ranks
-from charrnn.settings.common import DYNAMIC_RATE
-from charrnn.settings.fields import check
+from charrnn.scoring.scorer import rank_ends
+from charrnn.settings.fields import DYNAMIC_RATE, check
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 STEPS: Final = 32  # symbols read before learning from them

@@ -1,18 +1,31 @@
-"""A text with what each of its symbols cost, piece by piece; and the same example by example."""
+"""A text with what each of its symbols cost, piece by piece; and the same example by example.
+
+A text cut into pieces that can be scored apart, by other processes or at another time.
+
+A piece ends where the first example ends that makes it PIECE symbols long, or longer. The state is
+zero where an example begins, so what a symbol costs does not depend on who has read what stands
+before it: the sums over all pieces are those over the text.
+
+Where each example of some files begins: in which of them, and on which line."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Protocol
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE, NEWLINE
+from charrnn.corpus.segmentation import END_CODE, NEWLINE, LineNumbers
+from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import Score, sum_of_units, sums_of_units, tallies, tally
+from charrnn.settings.using import Part
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]
@@ -245,3 +258,124 @@ def _rows(parts: list[Piece]) -> Rows:
             for name in parts[0].parts
         },
     )
+
+
+PIECE: Final = 1 << 18  # symbols: a second or two of work
+LONGEST: Final = 1 << 26  # symbols of an example, which has to be held as a whole
+
+
+def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterator[Codes]:
+    """The pieces of a text, which do not depend on the blocks in which it comes."""
+    least = symbols or PIECE
+    begun: list[Codes] = []
+    size = 0  # of what has begun
+    for block in blocks:
+        ends = np.flatnonzero(block == END_CODE)
+        start = 0
+        while (at := int(ends.searchsorted(start + least - 1 - size))) < len(ends):
+            stop = int(ends[at]) + 1
+            yield np.concatenate([*begun, block[start:stop]])
+            begun, size, start = [], 0, stop
+        begun.append(block[start:])
+        size += len(block) - start
+        if size > LONGEST + least:
+            raise CorpusError(
+                f"an example has more than {LONGEST:,} characters, and is not cut",
+                "Score it in one piece.",
+            )
+    if size:
+        yield np.concatenate(begun)
+
+
+class Extent(NamedTuple):
+    """How many pieces a text has, and a hash by which it is known again."""
+
+    pieces: int
+    digest: str
+
+
+def extent_of(blocks: Iterable[Codes]) -> Extent:
+    """That of a text, read to its end."""
+    found, count = blake2b(digest_size=16), 0
+    for piece in whole_pieces(blocks):
+        count += 1
+        found.update(piece.astype("<u4").tobytes())
+    return Extent(count, found.hexdigest())
+
+
+def span_of(part: Part, pieces: int) -> range:
+    """The numbers of the pieces that a part has: the parts follow each other, of about one size."""
+    return range(pieces * (part.number - 1) // part.of, pieces * part.number // part.of)
+
+
+def pieces_within(blocks: Iterable[Codes], span: range) -> tuple[int, Iterator[Codes]]:
+    """How many examples come before these pieces of a text; and the pieces."""
+    pieces = whole_pieces(blocks)
+    before = sum(int(np.count_nonzero(piece == END_CODE)) for piece in islice(pieces, span.start))
+    return before, islice(pieces, len(span))
+
+
+Numbers = NDArray[np.int64]
+
+
+class Origins:
+    """Noted while the files are cut, and taken as soon as examples are complete."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._noted: deque[tuple[int, Numbers]] = deque()  # a file, and lines of it
+
+    def of_next_file(self) -> LineNumbers:
+        """What notes the lines of one more file."""
+        number = self._files
+        self._files += 1
+        return LineNumbers(lambda lines: self.note(number, lines))
+
+    def note(self, file: int, lines: Numbers) -> None:
+        """Examples begin on these lines of a file."""
+        self._noted.append((file, lines))
+
+    def take(self, count: int) -> tuple[Numbers, Numbers]:
+        """The files and the lines of the next examples, so many of them; both count from the first,
+        files from 0 and lines from 1.
+        """
+        files, lines, left = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], count
+        while left:
+            file, noted = self._noted.popleft()
+            if len(noted) > left:
+                self._noted.appendleft((file, noted[left:]))
+            lines.append(noted[:left])
+            files.append(np.full(len(lines[-1]), file, np.int64))
+            left -= len(lines[-1])
+        return np.concatenate(files), np.concatenate(lines)
+
+
+class Several(Origins):
+    """What is noted here is noted by all of these, who are asked at different times."""
+
+    def __init__(self, *others: Origins) -> None:
+        super().__init__()
+        self._others = others
+
+    def note(self, file: int, lines: Numbers) -> None:
+        for other in self._others:
+            other.note(file, lines)
+
+    def take(self, count: int) -> tuple[Numbers, Numbers]:
+        """Have all of them forget these, too."""
+        for other in self._others:
+            other.take(count)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+
+class Counted(Origins):
+    """Numbers for examples that are not cut from files: in their order, from 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken = 0
+
+    def take(self, count: int) -> tuple[Numbers, Numbers]:
+        first = self._taken + 1
+        self._taken += count
+        return np.zeros(count, np.int64), np.arange(first, first + count)

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from charrnn.scoring.origins import Numbers
-from charrnn.scoring.pieces import Rows
-from charrnn.scoring.surprisal_bands import BITS
+from charrnn.scoring.heat_map import BITS
+from charrnn.scoring.pieces import Numbers, Rows
 
 SPARE = 1 << 12  # examples kept beside the first few, so that they are not put in order each time
 

@@ -143,7 +143,7 @@ class Score:
 
     def _repr_html_(self) -> str:
         """A table in a notebook."""
-        from charrnn.scoring.inline_html import table  # which is for notebooks alone
+        from charrnn.scoring.heat_map import table  # which is for notebooks alone
 
         means = {"all": self.overall, "without the ends": self.without_end}
         means |= {"without what is unknown": self.without_unknown} if self.unknown else {}

@@ -13,15 +13,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from charrnn.corpus import corpus
-from charrnn.corpus.builder import draft_of
-from charrnn.corpus.bundled import path_of
-from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.holdout import split
-from charrnn.corpus.lines_or_paragraphs import Kind, cut_as_decided
-from charrnn.corpus.reading import Reading, blocks
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.corpus import Corpus, CorpusConfig, draft_of, split
+from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.files import path_of
+from charrnn.corpus.segmentation import END_CODE, Kind, cut_as_decided
 from charrnn.errors import CorpusError
-from charrnn.scoring.origins import Origins
+from charrnn.scoring.pieces import Origins
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.settings.common import CORPUS, SEED
-from charrnn.settings.fields import Checked, OneOf, Real, Text, check, setting
+from charrnn.settings.fields import CORPUS, SEED, Checked, OneOf, Real, Text, check, setting
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Cut = Literal["lines", "paragraphs", "files"]

@@ -10,8 +10,22 @@ from typing import Literal, get_args
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.settings.common import CORPUS, COUNT, LARGEST, LEARNING, NETWORK, SEED, SHARE, SIZE
-from charrnn.settings.fields import Checked, Flag, OneOf, Real, Whole, setting
+from charrnn.settings.fields import (
+    CORPUS,
+    COUNT,
+    LARGEST,
+    LEARNING,
+    NETWORK,
+    SEED,
+    SHARE,
+    SIZE,
+    Checked,
+    Flag,
+    OneOf,
+    Real,
+    Whole,
+    setting,
+)
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]

@@ -15,8 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.bundled import path_of
-from charrnn.corpus.file_locations import place_of, reached_from, seen_from
+from charrnn.corpus.files import path_of, place_of, reached_from, seen_from
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -25,13 +24,12 @@ from charrnn.errors import (
     ResumeError,
     SaveError,
 )
-from charrnn.model_file import checkpoint, replacement
-from charrnn.model_file.lock import locked
-from charrnn.presets import filled
+from charrnn.model_file import checkpoint, saving
+from charrnn.model_file.saving import locked
+from charrnn.plan import filled
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import TrainConfig
-from charrnn.sweeping.grid import Grid, checked, value_in_words
-from charrnn.sweeping.result import Result, from_json
+from charrnn.sweeping.grid import Grid, Result, checked, from_json, value_in_words
 
 SCHEMA = "charrnn.sweep.options/1"
 OPTIONS, ROWS = "sweep.json", "sweep.jsonl"
@@ -95,7 +93,7 @@ class Folder:
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / ROWS))
-                replacement.check_writable(self.path / OPTIONS, 0)
+                saving.check_writable(self.path / OPTIONS, 0)
             except ModelBusyError as error:
                 what = f"another sweep is at work in {self.path}"
                 hint = "Wait until that one has ended, or name another folder."
@@ -134,7 +132,7 @@ class Folder:
             "start_from": start,
         }
         text = (json.dumps(whole, indent=2) + "\n").encode()
-        replacement.replace(self.path / OPTIONS, len(text), [text])
+        saving.replace(self.path / OPTIONS, len(text), [text])
 
     def read_options(self) -> Options:
         """What the sweep in it was begun with."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Examples
 from charrnn.network.unfolded import Window
-from charrnn.seeding import ORDER
+from charrnn.system import ORDER
 from charrnn.vocabulary import END, Ids
 
 Positions = NDArray[np.int64]

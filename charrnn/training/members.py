@@ -20,24 +20,32 @@ import numpy as np
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.model import Counts
-from charrnn.counts.sequence import sequence_of
-from charrnn.network.exact_readout import nats_of
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.novelty import add_novelty
-from charrnn.network.parameters import Parameters
-from charrnn.network.thread_pool import Threads
-from charrnn.prediction.mixing import check_mixable, mean_of, with_counts
-from charrnn.prediction.predictor import Predictor
-from charrnn.scoring.mixed_scorer import MixedScorer, scorer_of
+from charrnn.counts.ngrams import sequence_of
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.readout import add_novelty, nats_of
+from charrnn.network.threads import Threads
+from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
+from charrnn.scoring.predictor import Predictor, check_mixable, mean_of, with_counts
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
-from charrnn.training.checkup import AT_ONCE, SHARE, part_of
-from charrnn.training.loop import Checkup, Done, Event, Step, checkup_again, ended, progress, train
-from charrnn.training.single_process import ALONE, Ranks
+from charrnn.training.loop import (
+    AT_ONCE,
+    SHARE,
+    Checkup,
+    Done,
+    Event,
+    Step,
+    Stopwatch,
+    checkup_again,
+    ended,
+    part_of,
+    progress,
+    train,
+)
+from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import TrainState, start
-from charrnn.training.stopwatch import Stopwatch
 from charrnn.vocabulary import UNKNOWN, Ids
 
 COUNTED = 10_000_000  # symbols that are kept to be counted, at most

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Integers, Parameters
-from charrnn.network.softmax import normalise
+from charrnn.network.readout import normalise
 from charrnn.network.unfolded import State, Unfolded, Window
-from charrnn.seeding import OWN_INPUTS
 from charrnn.settings.training import Fitted
+from charrnn.system import OWN_INPUTS
 from charrnn.vocabulary import UNKNOWN
 
 

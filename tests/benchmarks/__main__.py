@@ -15,7 +15,7 @@ import argparse
 import os
 from importlib import import_module
 
-from charrnn.cli.thread_count import prepare
+from charrnn.cli.options import prepare
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")

@@ -11,8 +11,8 @@ import numpy as np
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
-from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import initial
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Window
 
 PEER = Path(__file__).parent / "peers" / "torch_gradient.py"

@@ -14,7 +14,7 @@ LINES = b"".join(b"%s\n" % word for word in (b"banana", b"cherry", b"quince", b"
 CHILD = """
 import json, resource, sys, time
 from charrnn.corpus.corpus import load
-from charrnn.presets import fitted
+from charrnn.plan import fitted
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start

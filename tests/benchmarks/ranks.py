@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.parallel import Parallel
 from charrnn.network.parameters import initial
+from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Window
 from charrnn.training.optimizers import Optimizer, clip, initial_moments
 from tests.benchmarks.loop import write_corpus

@@ -10,8 +10,7 @@ from itertools import count
 import numpy as np
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.language_model import LanguageModel
-from charrnn.network.parameters import initial
+from charrnn.network.parameters import LanguageModel, initial
 from charrnn.sampling.sampler import Piece, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 

@@ -14,17 +14,16 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from charrnn.cluster import sampling
+from charrnn.cluster import jobs
+from charrnn.cluster.jobs import SamplingJob, ScoringJob, TextPiece, drawn, score_piece, scored
 from charrnn.cluster.opening import open_cluster
 from charrnn.cluster.pool import Cluster
-from charrnn.cluster.sampling import SamplingJob, drawn
-from charrnn.cluster.scoring import ScoringJob, TextPiece, score_piece, scored
-from charrnn.corpus.bundled import path_of
+from charrnn.corpus.files import path_of
 from charrnn.model import Model
 from charrnn.runs import train
 from charrnn.sampling.sampler import SampleConfig
+from charrnn.scoring.pieces import PIECE, whole_pieces
 from charrnn.scoring.score import Score
-from charrnn.scoring.splitting import PIECE, whole_pieces
 from charrnn.scoring.texts import codes_in
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import TrainConfig
@@ -130,7 +129,7 @@ def memory(cluster: Cluster) -> None:
 
 def with_dask() -> None:
     """Print the figures of workers that Dask holds."""
-    print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {sampling.ENOUGH} s")
+    print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {jobs.ENOUGH} s")
     with open_cluster(workers=WORKERS) as cluster:
         memory(cluster)
         overhead(cluster)

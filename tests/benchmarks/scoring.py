@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus.bundled import path_of
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.corpus.examples import Examples
-from charrnn.network.language_model import LanguageModel
-from charrnn.presets import fitted
+from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts
+from charrnn.corpus.files import path_of
+from charrnn.network.parameters import LanguageModel
+from charrnn.plan import fitted
 from charrnn.scoring.scorer import Scorer
 from charrnn.settings.training import TrainConfig
-from charrnn.training.checkup import part_of
-from charrnn.training.loop import train
+from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 

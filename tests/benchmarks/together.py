@@ -6,14 +6,14 @@ import statistics
 from itertools import count
 from pathlib import Path
 
-from charrnn.corpus.bundled import path_of
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.files import path_of
 from charrnn.counts.model import Counts
-from charrnn.network.language_model import LanguageModel
-from charrnn.prediction.predictor import Predictor
-from charrnn.presets import fitted
+from charrnn.network.parameters import LanguageModel
+from charrnn.plan import fitted
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.mixed_scorer import scorer_of
+from charrnn.scoring.mixed import scorer_of
+from charrnn.scoring.predictor import Predictor
 from charrnn.settings.training import TrainConfig
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio

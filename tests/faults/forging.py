@@ -10,9 +10,9 @@ from unittest import mock
 
 from numpy.typing import NDArray
 
-from charrnn.model_file import container, metadata, npz
+from charrnn.model_file import container, npz, reader
+from charrnn.model_file.checkpoint import Unpacker
 from charrnn.model_file.container import JSON
-from charrnn.model_file.unpacking import Unpacker
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -26,7 +26,7 @@ def opened(path: Path) -> tuple[Facts, Arrays]:
 
 
 def forge(
-    path: Path, change: Callable[[Facts, Arrays], None], version: int = metadata.FORMAT
+    path: Path, change: Callable[[Facts, Arrays], None], version: int = reader.FORMAT
 ) -> None:
     """Put other facts and numbers into a model file, even those that we would never write."""
     facts, arrays = opened(path)
@@ -35,11 +35,11 @@ def forge(
     write(path, facts, arrays, version)
 
 
-def write(path: Path, facts: Facts, arrays: Arrays, version: int = metadata.FORMAT) -> None:
+def write(path: Path, facts: Facts, arrays: Arrays, version: int = reader.FORMAT) -> None:
     """Write a model file without a look at what it says."""
     with (
         mock.patch.object(npz, "is_finite", return_value=True),
-        mock.patch.object(metadata, "FORMAT", version),
+        mock.patch.object(reader, "FORMAT", version),
     ):
         container.save(path, arrays, facts)
 

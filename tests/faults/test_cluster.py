@@ -33,7 +33,7 @@ from tests.program import Program, is_refusal
 from tests.speaking import independent, saved
 
 need_dask()
-from charrnn.cluster import pool, scheduler_check  # noqa: E402
+from charrnn.cluster import opening, pool  # noqa: E402
 from charrnn.cluster.local import ONE_THREAD, local_cluster  # noqa: E402
 from charrnn.cluster.opening import open_cluster  # noqa: E402
 
@@ -210,7 +210,7 @@ def test_c10_a_byte_that_is_none_is_told_as_ever_and_in_its_place(
     small_pieces(monkeypatch)
     trained.write("long.txt", NAMES.encode() * 800 + b"Zo\xeb\n" + NAMES.encode())
     line = ("eval", "long.txt", "--per-example", "--sort", "input")
-    monkeypatch.setattr("charrnn.scoring.splitting.PIECE", 50_000)
+    monkeypatch.setattr("charrnn.scoring.pieces.PIECE", 50_000)
     one = trained.run(*line)
     others = trained.run(*line, "--scheduler", str(two.file))
     assert (others.status, others.err) == (one.status, one.err)
@@ -256,8 +256,8 @@ def test_c11_what_is_no_scheduler_is_refused_soon(
     two.until_there_are(1)
     worker = worker_address(two)
     refuses_address(trained, worker, "is no scheduler of Dask, but a Worker", "dask scheduler")
-    assert scheduler_check.PATIENCE < 5
-    monkeypatch.setattr(scheduler_check, "PATIENCE", 0.5)
+    assert opening.PATIENCE < 5
+    monkeypatch.setattr(opening, "PATIENCE", 0.5)
     with listening(None) as address:
         refuses_address(trained, address, "no scheduler of Dask answers", "can be reached")
         silent = address

@@ -20,7 +20,7 @@ TELLING = [
     *PYTHON,
     *("-W", "ignore::ResourceWarning"),
     "-c",
-    "import os; from charrnn.cli import early_signals; early_signals.keep();"
+    "import os; from charrnn.cli import launcher as early_signals; early_signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
 ]
 
@@ -127,7 +127,7 @@ def test_37_nor_on_the_way_into_what_would_tidy_up(program: Program) -> None:
 def test_37_what_came_before_there_was_somebody_to_tell_is_obeyed_then(program: Program) -> None:
     code = (
         "import os, signal\n"
-        "from charrnn.cli import early_signals; early_signals.keep()\n"
+        "from charrnn.cli import launcher as early_signals; early_signals.keep()\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
         "import runpy; runpy.run_module('charrnn', run_name='__main__', alter_sys=True)\n"
     )

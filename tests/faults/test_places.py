@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from charrnn import cost
-from charrnn.cli import prepare_training
-from charrnn.corpus.sources import is_stream
+from charrnn import plan
+from charrnn.cli.train import prepare
+from charrnn.corpus.files import is_stream
 from charrnn.errors import CorpusError
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted, ending
@@ -32,7 +32,7 @@ def test_39_a_folder_that_vanishes_is_told_truly_also_with_quiet(program: Progra
     folder = program / "folder"
     folder.mkdir()
     code = (
-        "from charrnn.cli import autosave; autosave.OFTEN = autosave.SELDOM = 0;"
+        "from charrnn.cli.train import run as autosave; autosave.OFTEN = autosave.SELDOM = 0;"
         "autosave.COSTLY = 0; from charrnn.__main__ import run; run()"
     )
     by = [*program.command[:-2], "-c", code]
@@ -108,11 +108,11 @@ def test_41_a_link_that_leads_to_itself_is_called_one(trained: Program) -> None:
 
 def test_41_memory_that_the_corpus_takes_is_not_sought_in_the_network() -> None:
     with pytest.raises(CorpusError) as error:
-        cost.check_memory(10 << 30, 8 << 30, for_text=7 << 30)
+        plan.check_memory(10 << 30, 8 << 30, for_text=7 << 30)
     assert "7.0 GiB are for the corpus alone" in error.value.what
     assert "part of it" in error.value.hint
     with pytest.raises(CorpusError) as error:
-        cost.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
+        plan.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
     assert "smaller network" in error.value.hint
 
 
@@ -160,7 +160,7 @@ def test_44_patience_does_not_walk_the_history(trained: Program) -> None:
 def test_44_a_history_that_no_file_holds_is_known_when_a_run_is_resumed(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare_training, "MOST", 10)
+    monkeypatch.setattr(prepare, "MOST", 10)
     what = "more than the 10 that a model file can hold"
     line = ("train", "--resume", "--epochs", "100000", "--dry-run")
     trained.refuses(*line, what=what, hint="Go on for less long.", status=2)

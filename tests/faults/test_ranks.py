@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.cli.launcher import RANK
-from charrnn.corpus.bundled import path_of
+from charrnn.corpus.files import path_of
 from tests.child import CHARRNN
 from tests.mpi import MPIEXEC, PATIENCE, all_gone, going, needs_mpi, others, pid, ranks
 from tests.program import Program
@@ -131,7 +131,8 @@ def test_47_a_rank_that_fails_alone_ends_all(lines: Program, what_it_does: str, 
 
 def test_47_the_first_one_ends_all_where_it_cannot_save(lines: Program) -> None:
     fails = "def save(*_): raise SaveError('no room', 'Make some.')\n"
-    code = f"from charrnn.errors import SaveError\n{fails}from charrnn.cli import autosave\n"
+    code = f"from charrnn.errors import SaveError\n{fails}"
+    code += "from charrnn.cli.train import run as autosave\n"
     broken = f"{code}autosave.checkpoint.save = save\n"
     with going(lines, 2, *RUN, "--epochs", "1", "-q", by=ranks(2, broken)) as child:
         ended = child.end()

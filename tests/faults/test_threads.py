@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from charrnn.network import parallel, stepper
-from charrnn.network.thread_pool import Threads
+from charrnn.network import stepper, threads
+from charrnn.network.threads import Threads
 from tests.child import PYTHON
 from tests.program import Program
 
@@ -23,7 +23,8 @@ STINGY = (
     "    next(left, None) is None and refuse()\n"
     "    start(self)\n"
     "threading.Thread.start = start_or_refuse\n"
-    "from charrnn.network import parallel, stepper; parallel.WORTHWHILE = stepper.WORTHWHILE = 1\n"
+    "from charrnn.network import threads as parallel, stepper; "
+    "parallel.WORTHWHILE = stepper.WORTHWHILE = 1\n"
     "from charrnn.__main__ import run; run()"
 )
 
@@ -31,7 +32,7 @@ STINGY = (
 @pytest.fixture(autouse=True)
 def worthwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that get work, however little there is."""
-    monkeypatch.setattr(parallel, "WORTHWHILE", 1)
+    monkeypatch.setattr(threads, "WORTHWHILE", 1)
     monkeypatch.setattr(stepper, "WORTHWHILE", 1)
     monkeypatch.setattr(Threads, "were_refused", False)
 

@@ -1,0 +1,1 @@
+"""The eval command: its options, the scoring run and its output."""

@@ -1,0 +1,1 @@
+"""The sample command: its options, the drawing and its output."""

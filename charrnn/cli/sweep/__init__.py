@@ -1,0 +1,1 @@
+"""The sweep command: its options, the runs and their table."""

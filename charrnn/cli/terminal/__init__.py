@@ -1,0 +1,1 @@
+"""Draw on the terminal: tables, curves, colours and progress bars."""

@@ -1,0 +1,216 @@
+"""Tables that suit the window: entries of a name and a text, and rows of columns.
+
+    corpus     dinosaurs: 1,184 lines to learn from, 13,841
+               characters, 54 symbols
+    network    2 layers of 128 units
+
+Where the window is narrow, text is wrapped, and the columns of least weight are left out.
+
+Numbers in words: how long, how many, how much.
+
+The columns of a table of losses, and what stands in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, chop_cells
+
+from charrnn.cli.console import CYAN, Output
+from charrnn.scoring.score import Mean
+from charrnn.text import Visible, joined, visible_line
+
+TOGETHER = "\u00a0"  # a space at which no line ends
+
+
+def clock(seconds: float) -> str:
+    """A duration, at least a moment: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
+    if not math.isfinite(seconds):
+        return "?"
+    if seconds < 9.95:
+        return f"{max(seconds, 0.1):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 60:
+        return f"{minutes}:{whole % 60:02} min"
+    return f"{hours}:{minutes % 60:02} h" if days < 3 else f"{days} days"
+
+
+def counted(number: float) -> str:
+    """A rate or a size, to three figures: 950, 58.2k, 1.25M."""
+    units = iter(("", "k", "M"))
+    unit = next(units)
+    while number >= 999.5 and unit != "M":
+        number /= 1000
+        unit = next(units)
+    digits = 0 if not unit or number >= 99.95 else 1 if number >= 9.995 else 2
+    return f"{number:.{digits}f}{unit}"
+
+
+def bytes_in_words(number: float) -> str:
+    """An amount of memory."""
+    if number < 1 << 20:
+        return f"{math.ceil(number / (1 << 10)):,} KiB"
+    if number < 1 << 30:
+        return f"{math.ceil(number / (1 << 20)):,} MiB"
+    return f"{number / (1 << 30):,.1f} GiB"
+
+
+def count(number: float, what: str, are: str = "") -> str:
+    """1 layer, 2,000 layers, 0.5 minutes; where examples are lines, 1 line, 2 lines."""
+    word = are.removesuffix("s") if are not in ("", "mixed") else what
+    shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
+    return f"{shown} {word}{'' if number == 1 else 's'}"
+
+
+def epochs_in_words(done: int) -> str:
+    """How often the corpus was read to its end."""
+    return count(done, "epoch") if done else "less than 1 epoch"
+
+
+def bits(nats: float) -> float:
+    """The same in bits."""
+    return nats / math.log(2)
+
+
+def of_bits(nats: float) -> str:
+    """A loss in both units."""
+    return f"{nats:.3f} nats or {bits(nats):.3f} bits"
+
+
+def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
+    """The loss of the best check-up in all units, and when it was; a mean for several networks."""
+    perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
+    where = f"at step {step or 0:,}".replace(" ", TOGETHER)
+    if networks > 1:
+        where = f"each of {networks} alone, in the mean, by step {step or 0:,}"
+    return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
+
+
+def pieces_in_words(learned: float, scored: float, text: str) -> str:
+    """Which part of a large corpus was counted and which of a text was scored; nothing where it was
+    all.
+    """
+    if learned >= 1 and scored >= 1:
+        return ""
+    return (
+        f"counted on {learned:.1%} of what is learned from, scored on {scored:.1%} of {text}:"
+        " evenly spaced pieces"
+    )
+
+
+INDENT = 11
+NOTHING: Mapping[str, str] = {}
+
+Entry = tuple[str, str]
+
+
+def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
+    """The lines for these entries. One without a name goes on with the one before."""
+    indent = indentation(output)
+    for name, text in given:
+        lead = Visible(" " * indent)
+        if name and indent < INDENT:
+            yield output.paint(visible_line(name), CYAN)
+        elif name:
+            lead = output.paint(visible_line(f"{name:{INDENT}}"), CYAN)
+        for line in wrap(text, output.width - indent):
+            yield joined([lead, line])
+            lead = Visible(" " * indent)
+
+
+def indentation(output: Output) -> int:
+    """The columns before what is said; in a narrow window the name stands on a line above."""
+    return INDENT if output.width >= 3 * INDENT else 2
+
+
+def wrap(text: str, columns: int) -> list[Visible]:
+    """The text in lines of at most so many columns, of which a Chinese character takes two."""
+    room, lines = max(8, columns), [""]
+    for word in visible_line(text).split(" "):
+        pieces = chop_cells(word, room) if cell_len(word) > room else [word]
+        for piece in pieces:
+            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if cell_len(longer) <= room and piece is pieces[0]:
+                lines[-1] = longer
+            elif lines[-1]:
+                lines.append(piece)
+            else:
+                lines[-1] = piece
+    return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    width: int
+    rank: int = 0  # the lower ones stay when the window is narrow, those of 0 in every window
+    is_left: bool = False
+
+
+class Table:
+    """Columns, as many of them as there is room for."""
+
+    def __init__(self, columns: Sequence[Column], room: int, output: Output) -> None:
+        self._output = output
+        kept = set()
+        for column in sorted(columns, key=lambda one: one.rank):
+            if column.width <= room or not column.rank:
+                kept.add(column)
+                room -= column.width
+        self.columns = [column for column in columns if column in kept]
+        self.width = sum(column.width for column in self.columns)
+
+    def head(self) -> Visible:
+        """The names of the columns."""
+        return self._output.paint(self.row({one.name: one.name for one in self.columns}), CYAN)
+
+    def row(self, cells: Mapping[str, str], styles: Mapping[str, str] = NOTHING) -> Visible:
+        """A row, each cell in its style; a cell that is not there is empty."""
+        shown = []
+        for name, width, _, is_left in self.columns:
+            cell = visible_line(cells.get(name, ""))
+            text = Visible(f"{cell:{'<' if is_left else '>'}{width}}")
+            shown.append(self._output.paint(text, styles[name]) if name in styles else text)
+        return Visible(joined(shown).rstrip())
+
+
+FIRST = 21  # columns for a name
+COLUMNS = (
+    Column("", FIRST, is_left=True),
+    Column("nats", 8),
+    Column("bits", 8, 1),
+    Column("perplexity", 12, 2),
+)
+
+
+def cells(mean: Mean) -> dict[str, str]:
+    """What stands in a row of the table."""
+    return {
+        "nats": figure(mean.nats_per_character),
+        "bits": figure(mean.bits_per_character),
+        "perplexity": shown(mean.perplexity),
+    }
+
+
+def figure(number: float) -> str:
+    """A number, if there is one."""
+    return "-" if math.isnan(number) else f"{number:.3f}"
+
+
+def fitted(name: str, room: int = FIRST) -> str:
+    """The name, or the end of it."""
+    name = visible_line(name)
+    return name if len(name) < room else f"..{name[3 - room :]}"
+
+
+def shown(perplexity: float) -> str:
+    """A perplexity of any size, if there is one."""
+    if math.isnan(perplexity):
+        return "-"
+    return f"{perplexity:.2f}" if perplexity < 1e6 else f"{perplexity:.2e}"

@@ -1,0 +1,1 @@
+"""The train command: its options, its plan, the run and the summary."""

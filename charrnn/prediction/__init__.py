@@ -1,1 +1,0 @@
-"""Several that say what comes next, as one that does: networks, counts, both."""
