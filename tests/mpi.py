@@ -30,7 +30,6 @@ OURS = (
     "autosave.OFTEN = autosave.SELDOM = autosave.COSTLY = 0;"
 )
 RUN = "from charrnn.__main__ import run; run()"
-PATIENCE = 20.0  # seconds, within which whatever has gone wrong has ended
 
 
 def ranks(count: int, code: str = "") -> list[str]:

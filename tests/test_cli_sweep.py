@@ -28,6 +28,7 @@ from tests.sweeps import (
     TWO,
     processes,
     rows_of,
+    stopped,
     trained_alone,
     until_at_work,
     until_gone,
@@ -558,11 +559,9 @@ def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Pro
     line = ("sweep", "names.txt", *LONG, "--try", "lr=0.01,0.02", "-o", "sweep", "--threads", "2")
     runs = ("lr=0.01,seed=0", "lr=0.02,seed=0")
     with program.going(*line) as child:
-        for run in runs:
-            until_at_work(child, run)
-        workers = workers_of(child.process.pid)
-        assert len(workers) == 2
-        os.killpg(child.process.pid, signal.SIGINT)  # as a terminal does
+        with stopped(child, *runs) as workers:
+            assert {*workers} == {*workers_of(child.process.pid)}
+            os.killpg(child.process.pid, signal.SIGINT)  # as a terminal does
         ended = child.end()
         until_gone(workers)
     assert ended.status == 130
@@ -571,9 +570,7 @@ def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Pro
     assert "Traceback" not in ended.err
     assert [p.name for p in (program / "sweep").iterdir() if p.name.startswith(".")] == []
     for run in runs:
-        saved = checkpoint.load(program / f"sweep/{run}.npz")
-        assert saved.state.step > 0
-        assert saved.state.epoch < 60
+        assert checkpoint.load(program / f"sweep/{run}.npz").state.epoch < 60
     program.run("sweep", "--resume", "-o", "sweep").says("next:")
     for run, lr in zip(runs, ("0.01", "0.02"), strict=True):
         alone = trained_alone(program, f"alone-{lr}.npz", *LONG, "--lr", lr)
@@ -618,9 +615,8 @@ def test_the_second_ctrl_c_stops_at_once_and_leaves_nobody(program: Program) -> 
 def test_a_worker_that_is_killed_is_told_and_its_run_is_made_once_more(program: Program) -> None:
     line = ("sweep", "names.txt", *LONG, "--seeds", "0", "-o", "sweep", "--threads", "1")
     with program.going(*line) as child:
-        until_at_work(child, "seed=0")
-        (worker,) = workers_of(child.process.pid)
-        os.kill(worker, signal.SIGKILL)
+        with stopped(child, "seed=0") as (worker,):
+            os.kill(worker, signal.SIGKILL)
         ended = child.end()
     ended.says("the process of seed=0 was ended by SIGKILL; it is made once more")
     assert (program / "sweep/seed=0.npz").read_bytes() == trained_alone(program, "a.npz", *LONG)
@@ -630,18 +626,10 @@ def test_a_worker_that_is_killed_is_told_and_its_run_is_made_once_more(program: 
 def test_a_run_that_is_killed_twice_is_a_row_and_resume_makes_it_again(program: Program) -> None:
     line = ("sweep", "names.txt", *FIXED, "--try", "epochs=1,59", "-o", "sweep", "--threads", "1")
     with program.going(*line) as child:
-        killed: list[int] = []
         for _ in range(2):
-            child.until(
-                lambda: (
-                    (program / "sweep/.epochs=59,seed=0.npz.lock").exists()
-                    and set(workers_of(child.process.pid)) - set(killed) != set()
-                )
-            )
-            (worker,) = set(workers_of(child.process.pid)) - set(killed)
-            os.kill(worker, signal.SIGKILL)
-            killed.append(worker)
-            until_gone([worker])
+            with stopped(child, "epochs=59,seed=0") as (worker,):
+                os.kill(worker, signal.SIGKILL)
+                until_gone([worker])
         ended = child.end()
     assert ended.status == 1
     rows = rows_of(program)

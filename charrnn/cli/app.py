@@ -378,7 +378,7 @@ def program() -> Commands:
 
 
 def main(args: Sequence[str]) -> None:
-    """Run one command line. Errors are raised, and reported by error_messages.py."""
+    """Run one command line. Errors are raised, and reported by cli/errors.py."""
     if "_CHARRNN_COMPLETE" in os.environ:
         program().main(args=list(args), prog_name="charrnn")
     command: Command | Commands

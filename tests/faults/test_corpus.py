@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.corpus import sources
+from charrnn.corpus import files
 from charrnn.model_file import checkpoint
 from tests.child import PYTHON
 from tests.faults.limits import MEBIBYTE, limited, unprivileged
@@ -215,7 +215,7 @@ def test_06_what_is_no_file_is_said_with_its_path(trained: Program, name: str) -
 def test_06_a_pipe_that_nobody_writes_to_is_said(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
     os.mkfifo(trained / "pipe")
     what, hint = "pipe is a pipe, and nobody writes to it", "Start what writes to it first"
     trained.refuses("train", "pipe", "--force", what=what, hint=hint)

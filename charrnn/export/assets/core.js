@@ -1,6 +1,6 @@
 /* A model in plain JavaScript: chances that are looked up, draws, costs. It stands on network.js.
 
-   See sampling/random_stream.py, sampling/filters.py, sampling/sampler.py, scoring/scorer.py. */
+   See sampling/draws.py, sampling/sampler.py, scoring/scorer.py. */
 "use strict";
 const charrnn = (() => {
   const { END, CELLS, HEADS, bytesOf, readNetwork, Stepper } = network;

@@ -77,7 +77,7 @@ const network = (() => {
     },
   };
 
-  /* The numbers, as export/weight_encoding.py lays them out. */
+  /* The numbers, as export/encoding.py lays them out. */
   function readNetwork(facts, bytes) {
     const { symbols: K, hidden: H, layers: L, bits } = facts;
     const cell = CELLS[facts.cell], head = HEADS[facts.head];

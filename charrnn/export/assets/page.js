@@ -8,7 +8,7 @@
   const { BITS, element, visible, bySurprise, byState, coloured, paint } = colouring(facts);
   const SLICE = 12; // milliseconds of work between two looks at the user
   const SELDOM = 250; // milliseconds between two looks at a long text that is being read
-  const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/redrawing.py
+  const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/constraints.py
   const MOST = 1000; // texts
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));
