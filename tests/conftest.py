@@ -19,8 +19,9 @@ from charrnn import plan
 from charrnn.cli.options import prepare
 
 prepare()  # before anything imports numpy
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+settings.register_profile("usual", deadline=None, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=400)
+settings.load_profile("usual")
 
 from charrnn.cli import app  # noqa: E402
 from charrnn.training.loop import Stopwatch  # noqa: E402
@@ -67,6 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "child(value): the default of child= in Program.run",
     ):
         config.addinivalue_line("markers", line)
+    if config.getoption("long"):
+        settings.load_profile("long")
     for name, numbers in REPEATS.items():
         if config.getoption(name) is None:
             setattr(config.option, name, numbers[config.getoption("long")])
