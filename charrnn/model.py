@@ -18,7 +18,6 @@ import numpy as np
 
 from charrnn.analysis.embedding import Vectors, embedded
 from charrnn.corpus.corpus import ended_codes
-from charrnn.corpus.decoding import Reading
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
@@ -35,9 +34,10 @@ from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import pieces, scores
+from charrnn.scoring.pieces import score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, configured
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions
@@ -199,19 +199,22 @@ class Model:
         """What these texts cost, each an example with an END: nats, characters, ends."""
         with single_threaded():
             reader = scorer_of(self.predictor(use))
-            return sum((p.score() for p in pieces(reader, ended_codes(each_of(texts)))), Score())
+            return sum(
+                (p.score() for p in score_blocks(reader, ended_codes(each_of(texts)))), Score()
+            )
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """What each of these texts costs, all of them read side by side."""
         with single_threaded():
-            return list(scores(scorer_of(self.predictor(use)), ended_codes(each_of(texts))))
+            scorer = scorer_of(self.predictor(use))
+            return list(score_examples(scorer, ended_codes(each_of(texts))))
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """What each character of a text costs, and its END."""
         text = check("text", text, Text())
         with single_threaded():
             reader = scorer_of(self.predictor(use), ranking=True)
-            found = list(pieces(reader, ended_codes([text])))
+            found = list(score_blocks(reader, ended_codes([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])

@@ -14,33 +14,39 @@ of Python there: it takes the same texts.
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from charrnn.corpus import corpus as corpora
 from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.files import path_of, place_of
 from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model, alone, checked
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import record_of
+from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
-from charrnn.plan import characters_per_second, fitted, paced
-from charrnn.settings.fields import COUNT, check
+from charrnn.network.parameters import LanguageModel
+from charrnn.plan import FOREVER, characters_per_second, fitted, paced
+from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
-from charrnn.training.members import start_all, text_to_count, train_all
-from charrnn.training.state import sized_like
+from charrnn.training.members import check_together, start_all, text_to_count, train_all
+from charrnn.training.state import check_patience, sized_like, sizes_of
 
+MAY_RISE = ("epochs", "minutes", "patience")
+CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
 Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
 
 
@@ -118,42 +124,131 @@ def train(
     cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
     with single_threaded():
         corpus = corpus_of(texts, cutting)
-        plan = fitted(config, corpus)
-        if plan.minutes is not None:
-            plan = paced(plan, config, corpus, characters_per_second(plan, corpus))
-        first, *others = start_all(corpus, plan, model)
-    record = record_of(corpus, cutting, {})
+        return Run(corpus, begin(corpus, record_of(corpus, cutting, {}), config, model))
+
+
+def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:
+    """Return the settings of a new run, which has the sizes of a model to start from."""
+    sizes = {} if model is None else sizes_of(model)
+    config = TrainConfig(**{**sizes, **given})
+    if model is not None:
+        config = sized_like(config, model, given)
+    check_together(config)
+    return config
+
+
+def begin(
+    corpus: Corpus,
+    record: CorpusRecord,
+    config: TrainConfig,
+    start_from: LanguageModel | None = None,
+    speed: float | None = None,
+) -> Checkpoint:
+    """Return a new run on this corpus, every open setting chosen to fit it.
+
+    ``speed`` is that of this machine in characters per second; it is measured if a time limit
+    needs it.
+    """
+    plan = fitted(config, corpus)
+    if plan.minutes is not None:
+        if speed is None:
+            speed = characters_per_second(plan, corpus)
+        plan = paced(plan, config, corpus, speed)
+    first, *others = start_all(corpus, plan, start_from)
     counted = text_to_count(corpus, plan)
-    return Run(corpus, Checkpoint(corpus.vocabulary, plan, record, first, others, counted))
+    return Checkpoint(corpus.vocabulary, plan, record, first, others, counted)
 
 
 def resume(
     path: str | PathLike[str], texts: Texts | None = None, *, epochs: int | None = None
 ) -> Run:
-    """The run in a file, to go on with exactly. The texts have to be the same, in their order; left
-    out, they are read again from the files that it learned from.
+    """Return the run in a file, to go on exactly where it stopped.
+
+    The texts have to be the same, in the same order. Without them, the files that the run learned
+    from are read again. More epochs can be given than before, not fewer.
     """
-    run = checkpoint.load(Path(path))
-    if texts is None and not run.corpus.sources:
-        raise ResumeError(
-            f"{path} learned from texts that no file holds", "Give it the same texts again."
-        )
-    again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
-    corpus = corpus_of(again, run.corpus.config, run.corpus.valid_files)
-    if not corpus.is_that_of(run.corpus.fingerprint, run.corpus.digest):
-        raise ResumeError(
-            f"these texts are not those that {path} learned from",
-            "Give it the same texts in the same order, or train anew.",
-        )
-    if epochs is not None:
-        epochs = check("epochs", epochs, COUNT)
-        if epochs < run.config.epochs:
+
+    def read(run: Checkpoint) -> Corpus:
+        if texts is None and not run.corpus.sources:
             raise ResumeError(
-                f"epochs {epochs} contradicts {path}, which has {run.config.epochs:,}",
-                "They may be raised, not lowered.",
+                f"{path} learned from texts that no file holds", "Give it the same texts again."
             )
-        run.config = replace(run.config, epochs=epochs)
-    return Run(corpus, run)
+        again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
+        return corpus_of(again, run.corpus.config, run.corpus.valid_files)
+
+    given = {} if epochs is None else {"epochs": check("epochs", epochs, COUNT)}
+    return Run(*reopen(path, read, given))
+
+
+def reopen(
+    path: str | PathLike[str],
+    read: Callable[[Checkpoint], Corpus],
+    given: Mapping[str, Any],
+    *,
+    may_rise: Collection[str] = MAY_RISE,
+    show: Callable[[str, object], str] = in_words,
+    hint: str = "Leave it out to go on, or train anew into another file.",
+) -> tuple[Corpus, Checkpoint]:
+    """Return the corpus of a run in a file, read once more, and the run with its raised limits.
+
+    Raise ResumeError if the corpus is another one, or if a setting of the corpus or of training
+    was given another value than before. See ``check_agreement`` for ``may_rise`` and ``show``.
+    """
+    run = checkpoint.load(path)
+    had = asdict(run.config)
+    limits = had | ({"epochs": None} if run.config.epochs == FOREVER else {})
+    cutting = {name: given[name] for name in CUTTING if name in given}
+    if "encoding" in cutting and same_encoding(cutting["encoding"], run.corpus.encoding):
+        del cutting["encoding"]
+    if cutting.get("examples") == "auto":  # may have led to any kind
+        del cutting["examples"]
+    cut = {**asdict(run.corpus), "examples": run.corpus.examples_are}
+    check_agreement(path, cut, cutting, hint, show=show)
+    corpus = read(run)
+    check_same_corpus(path, run, corpus)
+    run.corpus = renamed(run.corpus, corpus)
+    raised = {name: given[name] for name in may_rise if name in given}
+    check_patience(raised.get("patience"), corpus)
+    check_agreement(path, limits, raised, hint, may_rise=may_rise, show=show)
+    fixed = {name: given[name] for name in had if name in given and name not in raised}
+    fits = asdict(fitted(TrainConfig(**{**asdict(run.config), **fixed}), corpus))
+    check_agreement(path, had, {name: fits[name] for name in fixed}, hint, show=show)
+    run.config = replace(run.config, **raised)
+    return corpus, run
+
+
+def same_encoding(one: str, other: str) -> bool:
+    """Return True if both names are those of one codec."""
+    return codecs.lookup(one).name == codecs.lookup(other).name
+
+
+def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus) -> None:
+    """Raise ResumeError unless this is the corpus that the run learned from."""
+    now, then = corpus.fingerprint, run.corpus.fingerprint
+    if not corpus.is_that_of(then, run.corpus.digest):
+        names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
+        raise ResumeError(
+            f"{names or 'the given text'} is not what {path} learned from"
+            f" ({before or 'texts from Python'}): SHA-256 {now[:12]}, and it was {then[:12]}",
+            "Give it the same text in the same order, or train anew into another file.",
+        )
+    if corpus.vocabulary != run.vocabulary:
+        raise ResumeError(
+            f"this corpus is no longer cut as it was when {path} was begun",
+            "Go on with the version of NumPy that began it, or train anew.",
+        )
+
+
+def renamed(record: CorpusRecord, corpus: Corpus) -> CorpusRecord:
+    """Return the record with the names that the corpus has now, if its files have moved.
+
+    Old names that lead to a file stay: the model file is the same whether or not the run was
+    interrupted, and whatever its corpus was called on the way.
+    """
+    if not corpus.sources or all(os.path.exists(path_of(file)) for file in record.files):
+        return record
+    places = tuple(map(place_of, (*corpus.sources, *corpus.valid)))
+    return replace(record, sources=corpus.sources, valid=corpus.valid, places=places)
 
 
 def fit(

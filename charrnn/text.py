@@ -49,6 +49,18 @@ def visible_json(json_text: str) -> Visible:
     return Visible(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text))
 
 
+def visible_in_html(text: str) -> str:
+    """Return the text with control characters shown by symbols; it still has to be escaped."""
+    return _STEERING.sub(_html_symbol, text)
+
+
+def _html_symbol(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)  # a picture of the control character
+    return "␡" if code == 0x7F else f"\\u{code:04x}"
+
+
 def joined(pieces: Iterable[Writable], between: str = "") -> Writable:
     """The pieces in one, which is what they are; what stands between them is ours."""
     return cast(Writable, between.join(pieces))

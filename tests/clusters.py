@@ -171,6 +171,6 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     from charrnn.cluster import jobs
     from charrnn.scoring import pieces
 
-    monkeypatch.setattr(jobs, "FIRST", 5)
-    monkeypatch.setattr(jobs, "MOST", 5)
+    monkeypatch.setattr(jobs, "FIRST_PIECE", 5)
+    monkeypatch.setattr(jobs, "LARGEST_PIECE", 5)
     monkeypatch.setattr(pieces, "PIECE", 20)

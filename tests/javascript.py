@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
-from charrnn.export.encoding import baked
+from charrnn.export.encoding import encode
 from charrnn.export.js import engine as source
 from charrnn.export.js import facts_of, in_base64, plain_json
 from charrnn.model_file.checkpoint import Trained
@@ -88,7 +88,7 @@ class InJavaScript:
     def __init__(self, trained: Trained, bits: int = 32) -> None:
         self._key = json.dumps(str(id(self)))
         facts = plain_json(facts_of(trained, ExportOptions(bits=bits)))
-        numbers = in_base64(baked(trained.model.parameters, bits))
+        numbers = in_base64(encode(trained.model.parameters, bits))
         engine().eval(f'made({self._key}, {facts}, "{numbers}")')
 
     def samples(self, count: int, **settings: object) -> Iterator[Sample]:

@@ -23,6 +23,11 @@ from charrnn.text import Raw
 from tests.child import PYTHON
 
 FOR_EVER = 300.0  # seconds; every test gives up earlier
+HELP = """
+Say it loudly.
+
+Louder than [b]bold[/b], and :smile: stays what it is.
+"""
 EXAMPLES = """
 # a greeting, very loud
 charrnn shout hello -t 2
@@ -41,7 +46,7 @@ class Loudness:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(options.CommandOptions):
     words: tuple[str, ...] = options.sources("WORD", "What to shout.", is_required=True)
     loudness: dict[str, Any] = options.group(Loudness)
     model: Path = options.model()
@@ -55,12 +60,8 @@ class Options:
     quiet: bool = options.quiet()
 
 
-def shout(options: Options) -> None:
-    """Say it loudly.
-
-    Louder than [b]bold[/b], and :smile: stays what it is.
-    """
-    console = Console(options.quiet)
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Do what the options say."""
     console.note(f"going to shout {options.words[0]}")
     console.warn("this is [red]loud[/red]")
     if options.fault is not None:
@@ -152,10 +153,10 @@ ACTS: dict[str, Callable[[Console], None]] = {
 }
 
 SHOUT = [*PYTHON, "-m", "tests.shout"]
-ENTRY = app.Entry("tests.shout:shout", "Say it loudly.")
+ENTRY = app.Entry("tests.shout", "tests.shout", "Say it loudly.")
 
 if __name__ == "__main__":
-    from charrnn.__main__ import run
+    from charrnn import __main__
 
     app.COMMANDS["shout"] = ENTRY
-    run()
+    __main__.run()

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from charrnn.errors import SettingError
-from charrnn.export import exported
+from charrnn.export import export
 from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Grid
 from charrnn.runs import load
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
 from tests.exporting import IDS, MODELS, model_of
 
@@ -46,7 +46,7 @@ needs_a_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there 
 
 
 def header(model: Model, **options: Any) -> str:
-    return exported(model.trained, "c", ExportOptions(**options)).decode()
+    return export(model.trained, "c", ExportOptions(**options)).decode()
 
 
 def compiled(folder: Path, source: str, *flags: str, compiler: str = "cc") -> Path:
@@ -161,7 +161,7 @@ def test_fewer_bits_cost_next_to_nothing_and_take_less_room(
     text = header(model, prefix="m", bits=bits)
     p = read_back(text, model.parameters)
     p = Parameters(p.architecture, p.flat.astype(np.float32))
-    coarse = Scorer(replace(model.language_model, parameters=p))
+    coarse = NetworkScorer(replace(model.language_model, parameters=p))
     names = model.sample(100, seed=0)
     off = coarse.score_texts(names).nats_per_character - model.score(names).nats_per_character
     assert 0 < abs(off) < most

@@ -24,7 +24,7 @@ from charrnn.network.unfolded import State, Window
 from charrnn.plan import fitted, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary
@@ -226,7 +226,7 @@ def test_what_is_drawn_alone_is_drawn_among_a_thousand_and_scored_the_same(cell:
     sampler = Sampler(model(cell), SampleConfig(seed=1))
     for number in (0, 7, 999):
         assert list(sampler.samples([number])) == [drawn[number]]
-    scorer = Scorer(model(cell), 2)
+    scorer = NetworkScorer(model(cell), 2)
     for sample in drawn[:50]:
         ids = np.append(model(cell).vocabulary.encode(sample.text), END).astype(np.uint8)
         scorer.begin()
@@ -237,8 +237,8 @@ def test_what_is_drawn_alone_is_drawn_among_a_thousand_and_scored_the_same(cell:
 @pytest.mark.parametrize("gain", [0.7, 3.0])
 def test_a_long_text_has_one_score(cell: str, gain: float) -> None:
     ids = np.random.default_rng(1).integers(1, 10, 3000).astype(np.uint8)
-    whole = Scorer(model(cell, gain)).read(ids)[0]
-    scorer = Scorer(model(cell, gain))
+    whole = NetworkScorer(model(cell, gain)).read(ids)[0]
+    scorer = NetworkScorer(model(cell, gain))
     parts = [scorer.read(ids[at : at + 700])[0] for at in range(0, 3000, 700)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
@@ -278,7 +278,7 @@ def test_a_run_that_was_stopped_ends_in_the_bytes_of_one_that_was_not(
 def test_it_learns_from_what_it_reads(cell: str) -> None:
     found = model(cell)
     ids = found.vocabulary.encode("abcabbcca" * 60)
-    static = Scorer(found).read(ids)[0]
+    static = NetworkScorer(found).read(ids)[0]
     assert DynamicScorer(found, 0.01).read(ids)[0].mean() < 0.9 * static.mean()
 
 

@@ -147,7 +147,7 @@ def test_facts_that_make_no_sense_are_not_saved_and_are_damage(
     checkpoint.save(path, run)
     good = path.read_bytes()
     monkeypatch.setattr(checkpoint, "_facts", lambda *_: facts)
-    with pytest.raises(SaveError, match="was not saved, for it could not be loaded: "):
+    with pytest.raises(SaveError, match="was not saved, since it could not be loaded: "):
         checkpoint.save(path, run)
     assert path.read_bytes() == good
     container.save(path, checkpoint._arrays(run), facts)

@@ -21,7 +21,9 @@ def words(text: str) -> str:
 def test_the_plan_says_what_else_a_list_with_blank_lines_could_have_been(program: Program) -> None:
     Path("names.txt").write_text("Names\n\n" + NAMES + "\n\nend\n")
     ran = program.run("train", "names.txt", "--dry-run")
-    said = "a line each; 2 blank lines are left out (--examples paragraphs would make 3 of it)"
+    said = (
+        "each line is one example; 2 blank lines are skipped (--examples paragraphs would give 3)"
+    )
     assert said in words(ran.out)
 
 
@@ -30,7 +32,7 @@ def test_a_list_and_a_book_are_each_cut_in_their_own_way(program: Program) -> No
     Path("book.txt").write_text(BOOK)
     said = words(program.run("train", "names.txt", "book.txt", "--dry-run").out)
     assert "a line each in names.txt, for no blank line parts them" in said
-    assert "a paragraph each in book.txt, for blank lines part them" in said
+    assert "each paragraph of book.txt is one example; blank lines separate them" in said
     ran = program.run("train", "names.txt", "book.txt", "--dry-run", "--json", "--holdout", "0")
     assert ran.json["corpus"]["examples_are"] == "mixed"
     assert ran.json["corpus"]["examples"] == 60 + 12
@@ -42,7 +44,9 @@ def test_a_mixed_corpus_is_resumed_scored_and_told_of_as_it_was_cut(
     Path("names.txt").write_text(NAMES)
     Path("book.txt").write_text(BOOK)
     assert program.run("train", "names.txt", "book.txt", *SMALL).status == 0
-    monkeypatch.setattr("charrnn.corpus.segmentation.cut_of", lambda head: "lines")  # another rule
+    monkeypatch.setattr(
+        "charrnn.corpus.segmentation.choose_cut", lambda head: "lines"
+    )  # another rule
     assert checkpoint.load("model.npz").corpus.cuts == ("lines", "paragraphs")
     assert program.run("train", "--resume", "--epochs", "2", *SMALL[:-3]).status == 0
     scored = program.run("eval", "--json", "-q").json
@@ -63,7 +67,7 @@ def test_the_plan_doubts_names_that_stand_there_six_times(program: Program) -> N
 def test_the_plan_doubts_a_corpus_of_two_lines(program: Program) -> None:
     Path("names.txt").write_text("anna\nbob und berta\n")
     said = words(program.run("train", "names.txt", "--dry-run", "--seed", "1").out)
-    assert "1 example to learn from is too few; see --examples" in said
+    assert "1 example to train on is too few; see --examples" in said
 
 
 def test_the_plan_of_names_that_stand_there_once_has_no_doubts(program: Program) -> None:

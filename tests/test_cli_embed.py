@@ -78,8 +78,8 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
 @pytest.mark.parametrize(
     ("args", "what", "hint"),
     [
-        (["-"], "there is no example in what was read", "Name a text that is not empty."),
-        (["-", "-o", "x.npy"], "there is no example in what was read", "Name a text"),
+        (["-"], "the text has no examples", "Name a text that is not empty."),
+        (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
         (["--encoding", "latin-1"], "--encoding is for a TEXT, and there is none", "as it was"),
         (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
         (["-o", "-"], "--output names a file, and - is none", "JSON goes to standard output."),

@@ -21,9 +21,9 @@ from charrnn.counts import baselines
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import baselines as yardsticks
-from charrnn.scoring.pieces import Piece
+from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import rebuilt
+from charrnn.scoring.texts import rebuild_corpus
 from tests.child import PYTHON
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
@@ -68,7 +68,7 @@ def test_the_table_says_the_same(well_trained: Program) -> None:
     table = well_trained.run("eval", "text.txt")
     assert table.err == ""
     assert "2 lines, 7 characters, 7 bytes" in table.out
-    for name, mean in (("per character", found), ("ends not counted", found["without_end"])):
+    for name, mean in (("per character", found), ("without ends", found["without_end"])):
         row = next(line for line in table.out.splitlines() if line.startswith(name))
         assert row.split()[-3:] == [
             f"{mean['nats_per_character']:.3f}",
@@ -108,7 +108,7 @@ def test_a_corpus_that_no_file_holds_is_told(well_trained: Program) -> None:
     saved(babbler(), Path("abc.npz"))
     ran = well_trained.run("eval", "-m", "abc.npz")
     assert ran.status == 1
-    assert "the model was trained on texts that no file holds" in ran.err
+    assert "the model was trained on texts from no file" in ran.err
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\ufeff", " \n\t\n"])
@@ -229,7 +229,7 @@ def test_yardsticks_that_know_a_part_say_so(
     monkeypatch.setattr(yardsticks, "TEXT", 250)
     write("anna\nbob\nclara\n" * 60)
     model = load(well_trained / "model.npz")
-    learned = len(rebuilt(model.corpus, model.vocabulary).train.ids)
+    learned = len(rebuild_corpus(model.corpus, model.vocabulary).train.ids)
     found = scored(well_trained, "text.txt", "--baselines")["baselines"]
     for name, figures in found.items():
         if name in ("xz", "bzip2"):
@@ -242,8 +242,8 @@ def test_yardsticks_that_know_a_part_say_so(
     told = " ".join(well_trained.run("eval", "text.txt", "--baselines").out.split())
     assert told.endswith(
         f"counted on {counted['part_learned']:.1%} of what is learned from, scored on"
-        f" {counted['part_scored']:.1%} of the text: evenly spaced pieces packed: the first 27.8%"
-        f" of the text, after the last {80 / learned:.1%} of what is learned from"
+        f" {counted['part_scored']:.1%} of the text: evenly spaced pieces compressors read"
+        f" the last {80 / learned:.1%} of the training text, the first 27.8% of the text"
     )
 
 
@@ -349,7 +349,7 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch.setenv("TERM", "xterm")
     codes = np.full(1000, ord("a"), np.uint32)
     with ReadingBar(2000, Console(), is_alone=is_alone) as bar:
-        bar.hear(Piece(codes, codes.astype(np.uint8), np.zeros(1000), None))
+        bar.hear(ScoredBlock(codes, codes.astype(np.uint8), np.zeros(1000), None))
     assert ("reading" in seen.getvalue()) == is_drawn
     assert not seen.getvalue().split("\r")[-1].strip()
 

@@ -14,8 +14,8 @@ from charrnn.cli.eval import run
 from charrnn.cli.eval.text import Text
 from charrnn.corpus.corpus import ended_codes
 from charrnn.runs import load
-from charrnn.scoring.pieces import pieces
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.pieces import score_blocks
+from charrnn.scoring.scorer import NetworkScorer
 from tests.evaluating import scored, write
 from tests.program import Program
 
@@ -164,7 +164,7 @@ def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
 ) -> None:
     """One of them has to know where an example ends, and the other has not."""
     well_trained.train("names.txt", "--ends", "length", "-m", "length.npz").says()
-    readers = [Scorer(load(Path(name)).language_model) for name in models]
+    readers = [NetworkScorer(load(Path(name)).language_model) for name in models]
     codes = np.concatenate([*ended_codes(["anna", "bob and clara" * 9, "", "dora" * 20])])
     blocks = np.array_split(codes, 25)
     text = Text("a text", iter(blocks), "files", None)
@@ -173,7 +173,7 @@ def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
         one.begin()
         np.testing.assert_array_equal(np.concatenate([piece.codes for piece in its]), codes)
         nats = np.concatenate([piece.nats for piece in its])
-        np.testing.assert_array_equal(nats, next(iter(pieces(one, [codes]))).nats)
+        np.testing.assert_array_equal(nats, next(iter(score_blocks(one, [codes]))).nats)
 
 
 def test_the_variable_names_one_model_whatever_is_in_its_name(well_trained: Program) -> None:

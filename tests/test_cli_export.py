@@ -82,8 +82,8 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
 @pytest.mark.parametrize(
     ("line", "what", "hint"),
     [
-        (["x.gguf"], "no kind of file ends in .gguf", "There are .html, .mjs, "),
-        (["names"], "names has no suffix", "There are .html, .mjs, "),
+        (["x.gguf"], "no kind of file ends in .gguf", "Use one of .html, .mjs, "),
+        (["names"], "names has no suffix", "Use one of .html, .mjs, "),
         (["-"], "FILE names a file, and - is none", "Name one: names.html"),
         (["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
         (["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),
@@ -240,7 +240,7 @@ def test_a_prefix_that_is_a_word_of_c_is_wrong_usage(trained: Program, prefix: s
 def test_a_large_page_is_told_how_to_become_smaller(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.cli.run_export.LARGE", 1000)
+    monkeypatch.setattr("charrnn.cli.export.LARGE", 1000)
     assert "--bits 8 makes it smaller" in trained.run("export", "names.html").err
     assert "smaller" not in trained.run("export", "8.html", "--bits", "8").err
 

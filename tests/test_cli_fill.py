@@ -74,7 +74,7 @@ def test_each_line_is_answered_as_soon_as_it_is_there(well_trained: Program) -> 
 def test_particles_are_told_and_repeat_with_their_seed(well_trained: Program) -> None:
     line = ("fill", "*a*b*c*", "--max-gap", "12", "--seed", "1", "--particles", "40")
     ran = well_trained.run(*line)
-    ran.says("too many fillings to go through: estimated with 40 texts")
+    ran.says("too many fillings to try all: estimated with 40 texts")
     assert well_trained.run(*line).out == ran.out
     found = well_trained.run(*line, "--json").json
     assert (found["method"], found["left_out"]) == ("particles", None)
@@ -94,7 +94,7 @@ def test_a_terminal_is_not_steered(well_trained: Program) -> None:
         (["a", "--gap", "_"], "--gap cannot be _, which is the blank", "another", 2),
         (["a", "--max-gap", "-1"], "--max-gap: '-1' is not a whole number", "--help", 2),
         (["-", "-"], "standard input can be read only once", "Name one - at most.", 2),
-        (["-"], "there is no text in what was read", "Write a text a line.", 1),
+        (["-"], "standard input has no text", "Write one text a line.", 1),
         (["a", "--encoding", "latin-1"], "--encoding is for standard input, and no", "typed", 2),
         (["-", "--encoding", "elvish"], "'elvish' is not an encoding", "Try utf-8", 2),
         (["a", "-m", "no.npz"], "there is no model no.npz", "Train one first", 1),

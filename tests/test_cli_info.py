@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.cli import run_info
+from charrnn.cli import info
 from charrnn.vocabulary import Vocabulary
 from tests.program import Program
 from tests.runs import SIZE
@@ -95,10 +95,10 @@ def test_the_curve_is_drawn_with_what_there_is(program: Program) -> None:
 @pytest.mark.parametrize(
     ("options", "beyond"),
     [
-        (("--minutes", "0.002"), "; after 0.002 minutes only with --minutes N"),
+        (("--minutes", "0.002"), "; finished after 0.002 minutes: use a larger --minutes"),
         (
             ("--epochs", "999", "--patience", "1", "--lr", "1e-12", "--check-every", "5"),
-            "; after 1 check-up without a better one only with --patience N",
+            "; finished after 1 check-up without a better one: use a larger --patience",
         ),
     ],
 )
@@ -115,14 +115,14 @@ def test_whether_it_can_go_on_depends_on_the_corpus(
 ) -> None:
     assert program.run("info", "--json").json["resume"] == {
         "is_possible": True,
-        "why": "the corpus is there, unchanged; after 4 epochs only with --epochs N",
+        "why": "the corpus is there, unchanged; finished after 4 epochs: use a larger --epochs",
     }
     names = Path("names.txt")
     names.write_text("something else\nof two lines\n")
     changed = program.run("info", "--json").json["resume"]
     assert not changed["is_possible"]
     assert "has changed since the model was trained" in changed["why"]
-    monkeypatch.setattr(run_info, "COMPARED", 1)
+    monkeypatch.setattr(info, "COMPARED", 1)
     assert "not compared" in program.run("info").out
     names.unlink()
     moved = program.run("info")
@@ -134,7 +134,7 @@ def test_a_model_without_a_history_is_shown_too(program: Program) -> None:
     saved(babbler("ab[/b]\x1b\u202e"), Path("odd.npz"))
     ran = program.run("info", "-m", "odd.npz")
     assert ran.status == 0
-    assert "texts that Python gave it" in ran.out
+    assert "texts passed from Python" in ran.out
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
     assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None
@@ -167,11 +167,11 @@ def test_json_of_any_vocabulary_is_one_line(program: Program) -> None:
     ],
 )
 def test_a_vocabulary_is_made_visible(characters: str, shown: str) -> None:
-    assert run_info.characters_in_words(characters) == shown
+    assert info.characters_in_words(characters) == shown
 
 
 def test_a_large_vocabulary_is_cut_short() -> None:
-    assert run_info.characters_in_words("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
+    assert info.characters_in_words("".join(map(chr, range(0x4E00, 0x6E00, 2)))).endswith(
         "and 4,036 more"
     )
 
@@ -179,12 +179,10 @@ def test_a_large_vocabulary_is_cut_short() -> None:
 @given(st.sets(st.characters(exclude_categories=["Cs"]), max_size=80))
 def test_no_character_is_lost_from_a_vocabulary(characters: set[str]) -> None:
     text = Vocabulary("".join(sorted(characters))).characters
-    found = [*run_info.ranges(text)]
+    found = [*info.ranges(text)]
     assert sum(count for _, _, count in found) == len(text)
     assert (
         "".join(c for first, last, _ in found for c in map(chr, range(ord(first), ord(last) + 1)))
         == text
     )
-    assert not any(
-        unicodedata.category(c) in ("Cc", "Cf") for c in run_info.characters_in_words(text)
-    )
+    assert not any(unicodedata.category(c) in ("Cc", "Cf") for c in info.characters_in_words(text))

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from charrnn.analysis.reach import Reach
-from charrnn.cli.run_reach import advice
+from charrnn.cli.reach import advice
 from tests.program import Program
 
 KEYS = [
@@ -36,7 +36,7 @@ def test_the_table_says_the_same(well_trained: Program) -> None:
     said = {line[:22].strip(): line[22:].strip() for line in ran.lines}
     assert float(said["decay per step"]) == pytest.approx(found["decay_per_step"], rel=0.01)
     assert float(said["spectral radius of W"]) == pytest.approx(found["spectral_radius"], rel=0.01)
-    assert said["horizon: --bptt"] == "8"
+    assert said["horizon (--bptt)"] == "8"
     assert found["advice"] in " ".join(" ".join(ran.lines).split())
 
 
@@ -88,7 +88,7 @@ def test_any_terminal_shows_it(well_trained: Program, columns: int) -> None:
     [
         ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 2, "try --bptt 8: 4 steps are enough"),
         ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 8, "--bptt 8 is long enough"),
-        ({1: 0.995, 2: 1.0, 4: 1.0, 8: 1.0}, 64, "--bptt 2 would do: 1 step is enough"),
+        ({1: 0.995, 2: 1.0, 4: 1.0, 8: 1.0}, 64, "--bptt 2 would be enough: 1 step is enough"),
     ],
 )
 def test_advice_follows_the_cosine(cosine: dict[int, float], horizon: int, said: str) -> None:
@@ -104,7 +104,7 @@ def test_where_gradients_grow_no_horizon_is_advised() -> None:
 @pytest.mark.parametrize(
     ("args", "what", "hint", "status"),
     [
-        (["-"], "there is no example in what was read", "Name a text", 1),
+        (["-"], "the text has no examples", "Name a text", 1),
         (["no.txt"], "no.txt does not exist", "Check the name", 1),
         (["-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
         (["--examples", "lines"], "--examples is for a TEXT", "as it was in training", 2),

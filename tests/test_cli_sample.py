@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from tests.child import PYTHON
 from tests.program import Program, Result
 from tests.speaking import END, babbler, independent, markov, saved, speller
@@ -171,7 +171,7 @@ def expected(speaker: LanguageModel, text: str, ended: bool) -> float:
     ids = [*vocabulary.encode(text), *([end] if ended else [])]
     import numpy as np
 
-    return float(Scorer(speaker).read(np.array(ids, vocabulary.dtype))[0].sum())
+    return float(NetworkScorer(speaker).read(np.array(ids, vocabulary.dtype))[0].sum())
 
 
 @pytest.mark.parametrize("prime", ["", "ab", "aЖb"])

@@ -43,7 +43,7 @@ def test_eval_sets_the_three_side_by_side(counting: Program) -> None:
         assert alone["nats_per_character"] == found["parts"][use]["nats_per_character"]
         assert alone["parts"] == found["parts"]
     assert found["nats_per_character"] == found["parts"]["both"]["nats_per_character"]
-    lines = counting.run("eval", "names.txt").out.split("each by itself")[1].splitlines()
+    lines = counting.run("eval", "names.txt").out.split("separately")[1].splitlines()
     assert [line.split()[0] for line in lines if line] == PARTS
 
 
@@ -80,7 +80,7 @@ def test_whoever_has_no_counts_cannot_be_asked_for_them(program: Program) -> Non
 
 
 def test_info_says_that_the_file_holds_its_corpus(counting: Program) -> None:
-    assert "the file holds the text that it learned from" in counting.run("info").out
+    assert "the file contains all of the training text" in counting.run("info").out
     assert counting.run("info", "--json").json["holds_corpus"] is True
     counting.train("names.txt", "-m", "plain.npz")
     assert "holds the text" not in counting.run("info", "-m", "plain.npz").out
@@ -211,7 +211,7 @@ def test_the_best_of_several_is_that_of_all_that_is_held_out(program: Program) -
     told = program.run("train", "--resume", "--json").json["best"]
     assert told["nats_per_character"] == pytest.approx(mean, rel=1e-12)
     shown = " ".join(program.run("info").out.split())
-    assert "of the part that check-ups look at; of all of it: charrnn eval" in shown
+    assert "on the part that check-ups score; charrnn eval scores all of it" in shown
 
 
 def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None:
@@ -277,7 +277,7 @@ def test_blanks_are_filled_by_both(counting: Program) -> None:
 def test_what_cannot_be_mixed_is_refused_before_it_is_trained(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("charrnn.scoring.predictor.HEADS", ("symbol",))
+    monkeypatch.setattr("charrnn.scoring.predictor.MIXABLE_HEADS", ("symbol",))
     for several in (("--counts",), ("--members", "2")):
         line = ("train", "names.txt", "--ends", "halt", *several)
         program.refuses(*line, what="ends halt cannot be mixed", hint="ends symbol", status=2)

@@ -38,7 +38,7 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     had = charrnn.load("old.npz")
     new = "".join(sorted(set(OTHERS) - set(had.vocabulary.characters) - {"\n"}))
     assert "ë" in new
-    assert f"old.npz: all of its {had.parameters.flat.size:,} parameters are kept" in told
+    assert f"old.npz: all {had.parameters.flat.size:,} parameters reused" in told
     assert f"{len(new)} characters it does not know: {new}" in told
     assert "--hidden" not in told
     assert "1 layer of 6 units" in told
@@ -84,14 +84,14 @@ def test_what_contradicts_the_model_is_refused_with_both_values(program: Program
     )
     program.refuses(
         *("train", "others.txt", "--from", "old.npz", "--clock"),
-        what="--clock contradicts the model to start from, which was trained without it",
+        what="--clock contradicts the model to start from, which has no clock",
         hint="Leave it out",
         status=2,
     )
     program.train("others.txt", "-m", "output.npz", "--cell", "output")
     program.refuses(
         *("train", "others.txt", "--from", "output.npz", "--teacher-forcing"),
-        what="--teacher-forcing contradicts the model to start from, which was trained without it",
+        what="--teacher-forcing contradicts the model to start from, which has no teacher_forcing",
         hint="Leave it out",
         status=2,
     )

@@ -76,7 +76,7 @@ def test_ranks_begun_by_threads_go_on_as_ranks_and_the_other_way_round(lines: Pr
     lines.write("model.npz", begun)
     ran = lines.run(*longer, "--mpi", by=ranks(3))
     text = " ".join(ran.err.split())
-    assert "it was shared out to 2, and is to 3 now: the last digits will differ" in text
+    assert "shared by 3 ranks now, 2 before: the last digits will differ" in text
     lines.write("by_two.npz", by_threads)
     with np.load("model.npz") as by_three, np.load("by_two.npz") as by_two:
         for name in ("U1", "W1", "V", "c"):
@@ -96,13 +96,13 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.count("corpus     lines.txt") == 1
     text = " ".join(ran.out.split())
-    assert "3, of 16 lanes and one thread each" in text
-    assert "20 steps are few to learn in" in text
+    assert "3, with 16 lanes and one thread each" in text
+    assert "20 steps are few" in text
     small = lines.run(*RUN, "--mpi", "--dry-run", "--hidden", "16", by=ranks(3))
-    assert "1 of them would do" in " ".join(small.out.split())
-    assert "no more than 1 rank of so many lanes, such as --batch 16" in text.replace("\xa0", " ")
+    assert "1 would be enough" in " ".join(small.out.split())
+    assert "Use at most 1 rank with as many lanes each: --batch 16" in text.replace("\xa0", " ")
     enough = lines.run(*RUN, "--mpi", "--dry-run", "--epochs", "1000", by=ranks(3))
-    assert "few to learn in" not in " ".join(enough.out.split())
+    assert "steps are few" not in " ".join(enough.out.split())
 
 
 @needs_mpi

@@ -33,8 +33,8 @@ def test_a_model_is_never_lost_unasked(program: Program) -> None:
     ran = program.run("train", "bad.txt")
     assert (ran.status, Path("model.npz").read_bytes()) == (1, before)
     assert ran.err == (
-        "charrnn: error: model.npz is there already\n"
-        "Go on with it: charrnn train --resume. Or replace it with --force, or name another file"
+        "charrnn: error: model.npz already exists\n"
+        "Resume it: charrnn train --resume. Or replace it with --force, or name another file"
         " with -m.\n"
     )
     hint = "Check the name"  # before anything is replaced for the sake of it
@@ -141,7 +141,7 @@ def test_of_eight_baselines_a_plan_shows_the_simplest_and_the_best(program: Prog
     losses = plan_of(program, *BRIEF)["baselines"]
     best = min(losses, key=lambda name: losses[name])
     assert len(losses) == 8
-    assert f"to beat    uniform {losses['uniform']:.3f}, where each symbol" in told
+    assert f"to beat    uniform {losses['uniform']:.3f} (random guessing)" in told
     assert f"           {best} {losses[best]:.3f} (" in told
     assert [name for name in losses if f"{name} {losses[name]:.3f}" in told] == ["uniform", best]
 
@@ -188,8 +188,8 @@ def test_to_learn_for_longer_is_offered_unless_the_best_was_early(program: Progr
     assert "--resume --epochs 8" in ran.err
     far = ("--epochs", "60", "--lr", "0.3", "--check-every", "5", "--dropout", "0")
     ran = program.run("train", "names.txt", *SIZE, *far, "--force")
-    assert "# learn for longer" not in ran.err
-    assert re.search(r"the best was at step \d+ of \d+: .*--dropout, a smaller --hidden", ran.err)
+    assert "# train for longer" not in ran.err
+    assert re.search(r"the best check-up was at step \d+ of \d+: .* Try more --dropout", ran.err)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -259,6 +259,6 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     given = ("--minutes", "4")
     chosen = program.run(*plan, *given, "--json").json["settings"]
     assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
-    assert "symbols and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
+    assert "ends included and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
     assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out

@@ -11,9 +11,8 @@ import pytest
 
 import charrnn
 from charrnn.cli.terminal.progress import Progress
-from charrnn.cli.train import run as autosave
 from charrnn.errors import SaveError
-from charrnn.model_file import checkpoint
+from charrnn.model_file import checkpoint, saver
 from charrnn.training.loop import Event
 from tests.program import Program
 from tests.runs import SIZE
@@ -74,7 +73,7 @@ def test_what_is_drawn_saved_and_said_changes_nothing(
 ) -> None:
     files = []
     for number, options in enumerate([(), ("-q", "--json"), ("--preview", "2")]):
-        monkeypatch.setattr(autosave, "OFTEN", number / 100)
+        monkeypatch.setattr(saver, "OFTEN", number / 100)
         assert program.run(*BRIEF, *options, "-m", f"{number}.npz").status == 0
         files.append(Path(f"{number}.npz").read_bytes())
     assert files[0] == files[1] == files[2]
@@ -100,7 +99,7 @@ def test_a_finished_run_has_nothing_left_and_says_how_to_have_more(program: Prog
     before = Path("model.npz").stat()
     ran = program.run("train", "--resume")
     assert ran.status == 0
-    assert "there was nothing left to do" in ran.err
+    assert "nothing was left to do" in ran.err
     assert "all 3 epochs are done" in ran.out
     assert "time " not in ran.out
     assert "charrnn train --resume --epochs 6 " in ran.err
@@ -151,9 +150,9 @@ HINTS = {
         ("--threads 2", "--threads 2 contradicts model.npz, which has 1"),
         ("--batch 3", "--batch 3 contradicts model.npz, which has 4"),
         ("--bptt 0", "--bptt 7 contradicts model.npz, which has 6"),
-        ("--carry", "--carry contradicts model.npz, which was trained without it"),
-        ("--clock", "--clock contradicts model.npz, which was trained without it"),
-        ("--counts", "--counts contradicts model.npz, which was trained without it"),
+        ("--carry", "--carry contradicts model.npz, which has --reset"),
+        ("--clock", "--clock contradicts model.npz, which has no --clock"),
+        ("--counts", "--counts contradicts model.npz, which has no --counts"),
         ("--stride 2", "--stride 2 contradicts model.npz, which has none"),
         ("--own-inputs 0.5", "--own-inputs 0.5 contradicts model.npz, which has 0"),
         ("--optimizer sgd", "--optimizer sgd contradicts model.npz, which has adam"),
@@ -183,7 +182,7 @@ def test_what_contradicts_the_run_is_refused_with_both_values(
 
 def test_what_was_trained_with_an_option_is_not_gone_on_with_without_it(program: Program) -> None:
     assert program.run(*BRIEF, "--carry").status == 0
-    what = "--reset contradicts model.npz, which was trained with --carry"
+    what = "--reset contradicts model.npz, which has --carry"
     program.refuses("train", "--resume", "--reset", what=what, hint=ANEW)
 
 
@@ -208,12 +207,12 @@ def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
 def test_a_run_that_diverges_late_says_what_was_saved(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(autosave, "OFTEN", 0.0)
+    monkeypatch.setattr(saver, "OFTEN", 0.0)
     line = (*RUN, "--lr", "1000", "--warmup", "1000", "--clip", "0", "--epochs", "9")
     ran = program.run(*line, "--check-every", "1")
     step = checkpoint.load("model.npz").state.step
     assert ran.status == 1
-    assert f"model.npz holds the run as it was at step {step:,}." in ran.err
+    assert f"model.npz holds the run at step {step:,}." in ran.err
     assert step > 0
 
 
@@ -222,7 +221,7 @@ def test_a_save_that_fails_on_the_way_is_told_and_the_run_goes_on(
 ) -> None:
     save, failures = checkpoint.save, [SaveError("the disk is full", "Make room.")]
 
-    def failing(path: Path, run: checkpoint.Checkpoint) -> None:
+    def failing(path: Path, run: checkpoint.Checkpoint, home: str = "") -> None:
         if failures:
             raise failures.pop()
         save(path, run)
@@ -230,14 +229,14 @@ def test_a_save_that_fails_on_the_way_is_told_and_the_run_goes_on(
     monkeypatch.setattr(checkpoint, "save", failing)
     ran = program.run(*BRIEF)
     assert ran.status == 0
-    assert "charrnn: warning: the disk is full; training goes on\n" in ran.err
+    assert "charrnn: warning: the disk is full; training continues\n" in ran.err
     checkpoint.load("model.npz")
 
 
 def test_a_last_save_that_fails_is_an_error(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(path: Path, run: checkpoint.Checkpoint) -> None:
+    def failing(path: Path, run: checkpoint.Checkpoint, home: str = "") -> None:
         raise SaveError("the disk is full", "Make room.")
 
     monkeypatch.setattr(checkpoint, "save", failing)

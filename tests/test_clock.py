@@ -15,8 +15,8 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.inputs import INPUTS, KNOWN, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.pieces import pieces
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.pieces import score_blocks
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Vocabulary
 from tests.program import Program
 from tests.test_gradients import assert_gradient_is_right, counted, masks, state, window
@@ -72,8 +72,10 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int, carry: bool) -> N
     one, rng = replace(model(), carry=carry), np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abcd?"), size)) for size in (0, 1, 3, 900, 2, 5)]
     codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
-    found = [piece.score() for piece in pieces(Scorer(one), codes, symbols)]
-    assert sum(piece.nats for piece in found) == Scorer(one, workers=2).score_texts(texts).nats
+    found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
+    assert (
+        sum(piece.nats for piece in found) == NetworkScorer(one, workers=2).score_texts(texts).nats
+    )
 
 
 def test_a_step_at_a_time_is_what_a_window_at_once_is() -> None:
@@ -87,7 +89,7 @@ def test_a_step_at_a_time_is_what_a_window_at_once_is() -> None:
         o = full.logits([END, *ids[:-1].tolist()])
         nats = np.log(np.exp(o).sum(1)) - o[np.arange(len(ids)), ids]
         novelty = -np.log1p(-one.vocabulary.novelty)
-        np.testing.assert_allclose(Scorer(one).read(ids)[0], nats + novelty, rtol=1e-9)
+        np.testing.assert_allclose(NetworkScorer(one).read(ids)[0], nats + novelty, rtol=1e-9)
 
 
 def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
@@ -97,7 +99,7 @@ def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
     assert together[7:9] == [sample for n in (7, 8) for sample in alone.samples([n])]
     for sample in together:
         if sample.ended == "end":
-            assert Scorer(one).score_texts([sample.text]).nats == sum(sample.nats)
+            assert NetworkScorer(one).score_texts([sample.text]).nats == sum(sample.nats)
 
 
 @pytest.mark.parametrize("clock", [True, False])

@@ -27,8 +27,8 @@ from tests.sweeps import (
 need_dask()
 
 TO_GO_ON = (
-    "1 of 2 runs are done, and what was under way begins anew;"
-    " to go on: charrnn sweep --resume -o sweep"
+    "1 of 2 runs are done; runs that had begun will start over;"
+    " to resume: charrnn sweep --resume -o sweep"
 )
 
 

@@ -20,7 +20,7 @@ from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.training.loop import Step
 
 Choice = dict[str, Any]
@@ -94,7 +94,7 @@ def test_it_is_learned_kept_gone_on_with_drawn_from_and_scored(
     assert together[2:3] == list(sampler.samples([2]))
     for sample in together:
         if sample.ended == "end":
-            scored = Scorer(model.language_model).score_texts([sample.text])
+            scored = NetworkScorer(model.language_model).score_texts([sample.text])
             assert scored.nats == math.fsum(sample.nats)
     assert math.isfinite(model.score([*NAMES, "Ж?"]).nats)
 

@@ -10,15 +10,15 @@ import pytest
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.corpus.segmentation import cut
 from charrnn.scoring.baselines import (
+    COMPRESSORS,
     NATS_IN_A_BYTE,
-    PACKERS,
-    Heard,
+    TextCollector,
     comparisons,
-    nats_of,
-    packed_size,
-    written,
+    compressed_nats,
+    compressed_size,
+    file_content,
 )
-from charrnn.scoring.pieces import Piece
+from charrnn.scoring.pieces import ScoredBlock
 from charrnn.vocabulary import END, SCALARS
 
 NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(1, 7)), "xz", "bzip2"]
@@ -29,47 +29,47 @@ def noise(size: int, seed: int) -> bytes:
 
 
 def test_noise_cannot_be_foretold() -> None:
-    for _, nats in nats_of(noise(20_000, 1), noise(20_000, 2)):
+    for _, nats in compressed_nats(noise(20_000, 1), noise(20_000, 2)):
         assert nats / 20_000 == pytest.approx(NATS_IN_A_BYTE, rel=0.02)
 
 
 def test_what_was_seen_before_costs_next_to_nothing() -> None:
-    found = dict(nats_of(noise(20_000, 1), noise(20_000, 1)))
+    found = dict(compressed_nats(noise(20_000, 1), noise(20_000, 1)))
     assert found["xz"] < 0.02 * 20_000 * NATS_IN_A_BYTE
 
 
-@pytest.mark.parametrize("name", PACKERS)
+@pytest.mark.parametrize("name", COMPRESSORS)
 def test_nothing_can_be_packed(name: str) -> None:
-    assert packed_size(name, b"") < 40
-    assert dict(nats_of(b"", b"")).get(name, 0) == 0
+    assert compressed_size(name, b"") < 40
+    assert dict(compressed_nats(b"", b"")).get(name, 0) == 0
 
 
 def test_no_text_costs_a_packer_less_than_nothing() -> None:
     words = [b"%d\n" % (i * i) for i in range(3000)]
     for at in range(0, 3000, 150):
         corpus, text = b"".join(words[:at] + words[at + 2 :]), b"".join(words[at : at + 2])
-        assert all(nats >= 0 for _, nats in nats_of(corpus, text))
+        assert all(nats >= 0 for _, nats in compressed_nats(corpus, text))
 
 
 def test_bzip2_says_nothing_of_a_text_that_its_tables_outweigh() -> None:
     words = b"".join(b"%d\n" % (i * i) for i in range(3000))
-    assert [name for name, _ in nats_of(words, b"a word\n")] == ["xz"]
-    assert [name for name, _ in nats_of(words, noise(1000, 1))] == ["xz", "bzip2"]
+    assert [name for name, _ in compressed_nats(words, b"a word\n")] == ["xz"]
+    assert [name for name, _ in compressed_nats(words, noise(1000, 1))] == ["xz", "bzip2"]
 
 
 def test_a_text_is_written_as_a_file_would_have_it() -> None:
     lines = np.concatenate([*cut(["ab\n\ncЖ"], "lines")])
-    assert written(lines, 1) == "ab\ncЖ\n".encode()
+    assert file_content(lines, 1) == "ab\ncЖ\n".encode()
     paragraphs = np.concatenate([*cut(["a\nb\n\n\nc"], "paragraphs")])
-    assert written(paragraphs, 2) == b"a\nb\n\nc\n\n"
+    assert file_content(paragraphs, 2) == b"a\nb\n\nc\n\n"
 
 
-def hear(corpus: Corpus, text: str) -> Heard:
-    heard = Heard()
+def hear(corpus: Corpus, text: str) -> TextCollector:
+    heard = TextCollector()
     for codes in cut([text], "lines"):
         ids = corpus.vocabulary.encode_codes(codes)
         ids[codes == 0x110000] = END
-        heard.hear(Piece(codes, ids, np.zeros(len(ids)), None))
+        heard.hear(ScoredBlock(codes, ids, np.zeros(len(ids)), None))
     return heard
 
 
@@ -105,4 +105,4 @@ def test_an_unseen_character_has_its_price_for_all(corpus: Corpus) -> None:
 
 
 def test_there_is_nothing_to_compare_where_there_is_no_text(corpus: Corpus) -> None:
-    assert [*comparisons(corpus, Heard())] == []
+    assert [*comparisons(corpus, TextCollector())] == []

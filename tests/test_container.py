@@ -166,7 +166,7 @@ def test_a_text_too_long_to_be_read_is_not_saved(
 ) -> None:
     before = path.read_bytes()
     monkeypatch.setattr(container, "LARGEST", 100)
-    with pytest.raises(SaveError, match="more than the 100"):
+    with pytest.raises(SaveError, match="limit of 100"):
         container.save(path, SMALL, {"characters": "x" * 100})
     assert path.read_bytes() == before
 

@@ -35,41 +35,41 @@ W1 = "last/W1.npy"
 
 
 HARM: list[tuple[str, Callable[[dict[str, bytes]], object]]] = [
-    ("what stands around|should have", lambda members: None),
+    ("bytes around|should have", lambda members: None),
     ("last/W1.npy is missing", lambda members: members.pop(W1)),
     ("more than once", lambda members: members.update({W1 + "*": members[W1]})),
     ("'?more.npy'? is not one of", lambda members: members.update({"more.npy": b""})),
     (r"'\\x1b\[2J' is not one of", lambda members: members.update({"\x1b[2J": b""})),
-    ("W1.npy should be 8 x 8 float32, and is no array", lambda members: members.update({W1: b""})),
+    ("W1.npy should be 8 x 8 float32 but is no array", lambda members: members.update({W1: b""})),
     (
-        "W1.npy should be 8 x 8 float32, and is 9 x 8 float32",
+        "W1.npy should be 8 x 8 float32 but is 9 x 8 float32",
         lambda members: members.update({W1: npy(np.zeros((9, 8), np.float32))}),
     ),
     (
-        "W1.npy should be 8 x 8 float32, and is 8 x 8 float64",
+        "W1.npy should be 8 x 8 float32 but is 8 x 8 float64",
         lambda members: members.update({W1: npy(np.zeros((8, 8)))}),
     ),
     (
-        "W1.npy should be 8 x 8 float32, and is 64 float32",
+        "W1.npy should be 8 x 8 float32 but is 64 float32",
         lambda members: members.update({W1: npy(np.zeros(64, np.float32))}),
     ),
     (
-        "and is 8 x 8 float32 stored by columns",
+        "but is 8 x 8 float32 stored by columns",
         lambda members: members.update({W1: npy(np.ones((8, 8), np.float32, order="F"))}),
     ),
     (
-        "and is 8 x 8 object",
+        "but is 8 x 8 object",
         lambda members: members.update({W1: members[W1].replace(b"'<f4'", b"'|O' ")}),
     ),
-    ("and is 1 object", lambda members: members.update({W1: npy(np.array([Trap()], object))})),
+    ("but is 1 object", lambda members: members.update({W1: npy(np.array([Trap()], object))})),
     (
-        "and is 999999 x 999999 float32",
+        "but is 999999 x 999999 float32",
         lambda members: members.update(
             {W1: members[W1].replace(b"(8, 8), }" + b" " * 10, b"(999999, 999999), }")}
         ),
     ),
     (
-        "and is no array",
+        "but is no array",
         lambda members: members.update({W1: members[W1][:10] + b"(" * 118}),
     ),
 ]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from charrnn.corpus import corpus as builder
 from charrnn.corpus import files as sources
 from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
-from charrnn.corpus.decoding import Reading
 from charrnn.errors import CorpusError, SettingError
+from charrnn.settings.corpus import Reading
 from tests.child import answer
 
 WHOLE = CorpusConfig(holdout=0)

@@ -75,7 +75,7 @@ def test_eval_sets_it_beside_the_baseline_of_the_plan(well_trained: Program) -> 
     baseline = load(well_trained / "model.npz").corpus.baselines["markov-5"]
     assert drawn["markov-5"]["held_out"]["nats_per_character"] == pytest.approx(baseline)
     told = well_trained.run("eval", "--drawn", "200").out
-    assert "markov-5, of 200 texts drawn" in told
+    assert "markov-5 on 200 drawn texts" in told
     assert f"{drawn['markov-5']['drawn']['nats_per_character']:.3f}" in told
     assert well_trained.run("eval", "--json").json["drawn"] is None
 
@@ -89,7 +89,7 @@ def test_two_models_are_set_side_by_side(well_trained: Program) -> None:
     for name in ("model.npz", "own.npz"):
         nats = ran[name]["drawn"]["markov-5"]["drawn"]["nats_per_character"]
         assert any(name in line and f"{nats:.3f}" in line for line in told.splitlines())
-    assert told.count("what is held out") == 1  # for both have learned from the same
+    assert told.count("held-out text") == 1  # for both have learned from the same
     assert "held out, " not in told
 
 
@@ -101,7 +101,7 @@ def test_what_is_held_out_of_each_corpus_stands_above_those_who_learned_from_it(
         well_trained.train(corpus, "--seed", "1", "-m", name).says()
     three = [word for name in ("model", "more", "other") for word in ("-m", f"{name}.npz")]
     ran = well_trained.run("eval", "--drawn", "20", "--json", *three).json["models"]
-    told = well_trained.run("eval", "--drawn", "20", *three).out.split("texts drawn\n")[1]
+    told = well_trained.run("eval", "--drawn", "20", *three).out.split("drawn texts\n")[1]
     expected = []
     for whose, names in (("model", ["model", "other"]), ("more", ["more"])):
         held_out = ran[f"{whose}.npz"]["drawn"]["markov-5"]["held_out"]["nats_per_character"]

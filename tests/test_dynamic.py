@@ -22,7 +22,7 @@ from charrnn.scoring.dynamic import STEPS, DynamicScorer
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.predictor import Predictor, Use
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Ids, Vocabulary
 
 ABC = Vocabulary("abc", novelty=0.01)
@@ -43,7 +43,7 @@ REFRAIN = encode("abcabbcca" * 40)
 
 def test_the_first_window_costs_what_it_costs_without_learning() -> None:
     abc = model()
-    static = Scorer(abc).read(REFRAIN)[0]
+    static = NetworkScorer(abc).read(REFRAIN)[0]
     dynamic = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
     np.testing.assert_allclose(dynamic[:STEPS], static[:STEPS], rtol=1e-6)
     assert abs(dynamic[STEPS:] - static[STEPS:]).min() > 1e-6
@@ -52,7 +52,7 @@ def test_the_first_window_costs_what_it_costs_without_learning() -> None:
 @pytest.mark.parametrize("layers", [1, 2])
 def test_what_comes_back_is_learned(layers: int) -> None:
     abc = model(layers)
-    static = Scorer(abc).read(REFRAIN)[0].mean()
+    static = NetworkScorer(abc).read(REFRAIN)[0].mean()
     dynamic = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
     assert dynamic.mean() < 0.85 * static
     assert dynamic[-STEPS:].mean() < 0.7 * dynamic[:STEPS].mean()
@@ -115,7 +115,7 @@ def test_a_rate_is_a_number_from_0_to_a_million(rate: float) -> None:
 def test_where_gradients_are_usually_large_a_number_moves_little() -> None:
     abc = model()
     huge = np.full_like(abc.parameters.flat, 1e12)
-    static = Scorer(abc).read(REFRAIN)[0]
+    static = NetworkScorer(abc).read(REFRAIN)[0]
     tempered = DynamicScorer(replace(abc, squares=huge), 0.01).read(REFRAIN)[0]
     np.testing.assert_allclose(tempered, static, rtol=1e-3)
 

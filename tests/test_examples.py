@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples, draft_of, encode_draft
-from charrnn.corpus.decoding import Reading
-from charrnn.corpus.segmentation import END_CODE, Kind
+from charrnn.corpus.segmentation import END_CODE
 from charrnn.scoring.texts import codes_in
+from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 ABC = Vocabulary(" abc")

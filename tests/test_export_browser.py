@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from charrnn.runs import load
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.text import visible
 from tests.browser import CHROMIUM, WITHOUT_ONE, Browser, Page
 from tests.program import Program
@@ -140,7 +140,7 @@ def test_a_text_that_is_typed_is_coloured_and_costs_what_eval_says(
     put(page, "typed", text)
     page.until(f"document.getElementById('mirror').textContent === {json.dumps(text + chr(10))}")
     model = load("model.npz").language_model
-    nats = Scorer(model).read(model.vocabulary.encode(text))[0].sum()
+    nats = NetworkScorer(model).read(model.vocabulary.encode(text))[0].sum()
     cost = page.ask("document.getElementById('cost').textContent")
     assert cost.startswith(f"{len(text)} characters, {nats / 0.6931471805599453:.1f} bits")
     tips = page.ask("Array.from(document.querySelectorAll('#mirror i'), (e) => e.title).join(' ')")

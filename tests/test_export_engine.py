@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
 from charrnn.export.encoding import check_known
-from charrnn.export.js import CELLS, HEADS, exported, facts_of, plain_json
+from charrnn.export.js import CELLS, HEADS, export, facts_of, plain_json
 from charrnn.export.js import engine as source
 from charrnn.network import cells, heads
 from charrnn.network.architecture import Architecture
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
 from tests.javascript import InJavaScript, ask, engine, holding, lively
 
@@ -89,7 +89,7 @@ def test_a_text_costs_what_it_costs_in_charrnn(cell: str, head: str) -> None:
     model = lively(cell, head, layers=2, hidden=16)
     text = "abé \U0001f600 never seen: Ж\U0001f4a9\n" + LONG
     ids = np.append(model.vocabulary.encode(text), 0).astype(model.vocabulary.dtype)
-    expected = Scorer(model).read(ids)[0]
+    expected = NetworkScorer(model).read(ids)[0]
     found = InJavaScript(holding(model)).score(text)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
@@ -156,7 +156,7 @@ def test_base64_is_read_back(data: bytes) -> None:
 
 def test_a_module_draws_the_same() -> None:
     model = lively("gru", hidden=8)
-    module = exported(holding(model), ExportOptions()).decode()
+    module = export(holding(model), ExportOptions()).decode()
     script, mark, rest = module.partition("export { charrnn };\nexport default model;\n")
     assert (bool(mark), rest) == (True, "")
     found = ask(f"(() => {{ {script}; return model.sample({{ seed: 7, number: 2 }}); }})()")
@@ -168,7 +168,7 @@ def test_a_module_draws_the_same() -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 def test_a_module_can_be_imported_by_its_name(tmp_path: Path) -> None:
     model = lively("lstm", "halt", hidden=8)
-    (tmp_path / "names.mjs").write_bytes(exported(holding(model), ExportOptions()))
+    (tmp_path / "names.mjs").write_bytes(export(holding(model), ExportOptions()))
     (tmp_path / "main.mjs").write_text(
         'import model, { charrnn } from "./names.mjs";\n'
         "process.stdout.write(JSON.stringify([charrnn.END, model.sample({ seed: 7 }).text]));"

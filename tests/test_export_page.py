@@ -14,14 +14,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.export import exported
+from charrnn.export import export
 from charrnn.export.html import HASHES, filter_of
 from charrnn.export.js import asset
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Grid
 from charrnn.runs import load
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
 from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary
@@ -58,7 +58,7 @@ class Reading(HTMLParser):
 
 
 def page_of(trained: Trained, **options: object) -> str:
-    return exported(trained, "html", replace(ExportOptions(), **options)).decode()  # type: ignore[arg-type]
+    return export(trained, "html", replace(ExportOptions(), **options)).decode()  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -133,11 +133,11 @@ def test_the_page_says_nothing_of_where_the_corpus_was(well_trained: Program) ->
     record = replace(trained.corpus, sources=("/home/alice/secret-names.txt",))
     trained = replace(trained, corpus=record)
     for kind in ("html", "js"):
-        page = exported(trained, kind, ExportOptions()).decode()
+        page = export(trained, kind, ExportOptions()).decode()
         for secret in ("alice", "secret-names", "names.txt", record.fingerprint):
             assert secret not in page
         assert str(trained.history[-1]) not in page
-        assert exported(trained, kind, ExportOptions()).decode() == page
+        assert export(trained, kind, ExportOptions()).decode() == page
 
 
 @pytest.mark.parametrize(("bits", "most"), [(16, 1e-5), (8, 1e-3)])
@@ -154,7 +154,8 @@ def test_fewer_bits_make_it_smaller_and_score_the_same(
     coarse = replace(trained.model, parameters=unpacked(data, p, bits))
     texts = (well_trained / "names.txt").read_text().split()
     before, after = (
-        Scorer(model).score_texts(texts).nats_per_character for model in (trained.model, coarse)
+        NetworkScorer(model).score_texts(texts).nats_per_character
+        for model in (trained.model, coarse)
     )
     assert 0 < abs(before - after) < most
 

@@ -17,7 +17,7 @@ from charrnn.corpus.corpus import ended_codes
 from charrnn.display.figures import drawn, plot, plot_lengths
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
-from charrnn.scoring.texts import lengths
+from charrnn.scoring.texts import example_lengths
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.extras import without
@@ -151,7 +151,7 @@ def test_lengths_are_drawn_as_shares() -> None:
 def test_the_lengths_of_examples_do_not_depend_on_blocks(examples: list[str], size: int) -> None:
     codes = np.concatenate([np.zeros(0, np.uint32), *ended_codes(examples)])
     blocks = (codes[at : at + size] for at in range(0, len(codes), size))
-    assert lengths(blocks) == [len(example) for example in examples]
+    assert example_lengths(blocks) == [len(example) for example in examples]
 
 
 def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Program) -> None:

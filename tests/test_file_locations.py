@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.files import NOWHERE, found, place_of, reached_from, seen_from
+from charrnn.corpus.files import NOWHERE, absolute_place, locate, place_of, relative_place
 from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF
@@ -80,14 +80,14 @@ def test_what_has_no_place_has_none(program: Program) -> None:
     assert place_of("-") == place_of("dinosaurs") == NOWHERE
     program.write("dinosaurs", "a text of that name\n")
     assert place_of("dinosaurs") == str(program.folder.resolve() / "dinosaurs")
-    assert seen_from("m.npz", NOWHERE) == reached_from("m.npz", NOWHERE) == NOWHERE
-    assert found("dinosaurs", NOWHERE) == "dinosaurs"
-    assert found("dinosaurs", str(program / "gone")) == "dinosaurs"
+    assert relative_place("m.npz", NOWHERE) == absolute_place("m.npz", NOWHERE) == NOWHERE
+    assert locate("dinosaurs", NOWHERE) == "dinosaurs"
+    assert locate("dinosaurs", str(program / "gone")) == "dinosaurs"
 
 
 def test_the_way_there_leads_back(program: Program) -> None:
     place = place_of("texts/names.txt")
     for model in ("m.npz", "models/m.npz", program / "away" / "m.npz"):
-        way = seen_from(model, place)
+        way = relative_place(model, place)
         assert not Path(way).is_absolute()
-        assert reached_from(model, way) == place
+        assert absolute_place(model, way) == place

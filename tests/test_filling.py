@@ -18,8 +18,8 @@ from charrnn.filling.pattern import Automaton, Pattern
 from charrnn.filling.search import Fillings, NextSymbols, exact
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.scoring.pieces import scores
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.pieces import score_examples
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import FillConfig
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler, independent, markov, vocabulary_of
@@ -47,7 +47,7 @@ def spellings(text: str, characters: str) -> Iterator[str]:
 def posterior(model: LanguageModel, text: str) -> dict[str, float]:
     """The probability of each of them, by their scores."""
     every = list(spellings(text, model.vocabulary.characters))
-    nats = np.array([one.nats for one in scores(Scorer(model), ended_codes(every))])
+    nats = np.array([one.nats for one in score_examples(NetworkScorer(model), ended_codes(every))])
     weights = np.exp(nats.min() - nats)
     return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
 

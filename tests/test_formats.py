@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ import pytest
 
 import charrnn
 from charrnn.errors import DamagedModelError, NewerModelError
-from charrnn.model_file import checkpoint, reader
+from charrnn.model_file import checkpoint, fields, reader
+from charrnn.settings.training import Fitted
 from tests.faults import forging
 from tests.program import Program
 
@@ -84,13 +86,64 @@ def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -
     assert (config.counts, config.members) == (False, 1)
 
 
-def test_a_file_of_today_that_lacks_a_field_is_damaged(program: Program) -> None:
-    def forget(facts: dict[str, Any], _: object) -> None:
-        del facts["settings"]["cell"]
+def forge_today(change: Callable[[dict[str, Any]], None]) -> None:
+    """Write a file of today's format to today.npz, and change its facts."""
+    checkpoint.save("today.npz", checkpoint.load("format-1.npz"))
+    forging.forge(Path("today.npz"), lambda facts, _: change(facts))
+
+
+def test_a_field_that_is_missing_today_takes_its_default(program: Program) -> None:
+    def change(facts: dict[str, Any]) -> None:
+        for name in ("slim", "others", "counted"):
+            del facts[name]
+        del facts["settings"]["cell"], facts["corpus"]["places"], facts["run"]["minutes"]
+
+    before = charrnn.load("format-1.npz")
+    forge_today(change)
+    model = charrnn.load("today.npz")
+    assert model.config == before.config
+    assert model.sample(seed=1) == before.sample(seed=1)
+    assert checkpoint.load("today.npz").state.minutes == 0
+
+
+def test_a_new_setting_leaves_todays_files_readable(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Later(Fitted):
+        sharpness: float = 0.25
 
     checkpoint.save("today.npz", checkpoint.load("format-1.npz"))
-    forging.forge(Path("today.npz"), forget)
-    with pytest.raises(DamagedModelError, match="fields are not those"):
+    today = Path("today.npz").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(fields, "Fitted", Later)
+        run = checkpoint.load("today.npz")
+        assert isinstance(run.config, Later)
+        assert run.config.sharpness == 0.25
+        checkpoint.save("later.npz", run)
+        assert checkpoint.load("later.npz").config == run.config
+    with pytest.raises(NewerModelError, match="newer charrnn: the field sharpness is unknown"):
+        checkpoint.load("later.npz")
+    checkpoint.save("today.npz", checkpoint.load("today.npz"))
+    assert Path("today.npz").read_bytes() == today
+
+
+@pytest.mark.parametrize(
+    "place",
+    [("more",), ("settings", "more"), ("corpus", "more"), ("vocabulary", "more"), ("run", "more")],
+)
+def test_an_unknown_field_makes_a_file_newer_and_not_damaged(
+    program: Program, place: tuple[str, ...]
+) -> None:
+    forge_today(lambda facts: forging.put(facts, place, 1))
+    refused = program.run("info", "-m", "today.npz")
+    assert refused.status == 1
+    assert "today.npz was written by a newer charrnn: the field more is unknown" in refused.err
+
+
+def test_a_field_without_a_default_cannot_be_missing(program: Program) -> None:
+    forge_today(lambda facts: facts["settings"].pop("hidden"))
+    with pytest.raises(DamagedModelError, match="facts make no sense"):
         charrnn.load("today.npz")
 
 

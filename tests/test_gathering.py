@@ -11,16 +11,16 @@ import pytest
 
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.scoring import pieces
-from charrnn.scoring.pieces import Gatherer, Piece, Rows
+from charrnn.scoring.pieces import Gatherer, Rows, ScoredBlock
 from charrnn.vocabulary import END, UNKNOWN, codes_of
 
 
-def piece(text: str) -> Piece:
+def piece(text: str) -> ScoredBlock:
     """A piece in which each character costs its code point, X is unknown and ■ is END."""
     codes = codes_of(text)
     ids = np.where(codes == ord("X"), UNKNOWN, 2).astype(np.uint8)
     ids[codes == ord("■")] = END
-    return Piece(np.where(ids == END, END_CODE, codes), ids, codes / 10, None)
+    return ScoredBlock(np.where(ids == END, END_CODE, codes), ids, codes / 10, None)
 
 
 def gathered(*texts: str) -> list[Rows]:
@@ -46,7 +46,7 @@ def test_an_example_that_comes_in_many_pieces_is_whole(
 def test_a_line_of_many_megabytes_takes_a_few_times_its_size() -> None:
     size, parts = 1 << 20, 16
 
-    def pieces() -> Iterator[Piece]:
+    def pieces() -> Iterator[ScoredBlock]:
         for _ in range(parts):
             yield piece("a" * size)
         yield piece("■")

@@ -13,7 +13,7 @@ import charrnn
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.test_gradients import assert_gradient_is_right, masks, state, window
 
@@ -55,7 +55,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
     for length in range(4):
         for text in map("".join, product("abЖ", repeat=length)):
             ids = np.append(v.encode(text), END).astype(np.uint8)
-            nats, _ = Scorer(model).read(ids)
+            nats, _ = NetworkScorer(model).read(ids)
             ways = math.log(unseen) * text.count("Ж")
             total += math.exp(ways - nats.sum())
             if length == 3:  # what begins like this and does not end here
@@ -82,4 +82,4 @@ def test_a_run_that_was_stopped_ends_in_the_bytes_of_one_that_was_not(tmp_path: 
 def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
     model = LanguageModel(network(symbols=6), Vocabulary("abcd", 0.01))
     for sample in Sampler(model, SampleConfig(seed=1)).samples(range(100)):
-        assert Scorer(model).score_texts([sample.text]).nats == math.fsum(sample.nats)
+        assert NetworkScorer(model).score_texts([sample.text]).nats == math.fsum(sample.nats)

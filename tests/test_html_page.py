@@ -9,10 +9,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.segmentation import cut
+from charrnn.corpus.segmentation import cut, text_of
 from charrnn.scoring import heat_map
-from charrnn.scoring.heat_map import body, page, visible
-from charrnn.scoring.pieces import Floats, Piece, text_of
+from charrnn.scoring.heat_map import body, page
+from charrnn.scoring.pieces import Floats, ScoredBlock
+from charrnn.scoring.score import BITS
+from charrnn.text import visible_in_html
 from charrnn.vocabulary import Codes, Vocabulary
 
 NATS = np.array([0.1, 1.0, 1.8, 3.0, 4.0, 6.0, 9.0])  # one of each band
@@ -58,7 +60,7 @@ def read(html: str) -> Reading:
 
 def whole(text: str, title: str = "a text") -> str:
     codes = codes_in(text)
-    piece = Piece(codes, Vocabulary("ab").encode_codes(codes), nats_for(codes), None)
+    piece = ScoredBlock(codes, Vocabulary("ab").encode_codes(codes), nats_for(codes), None)
     return b"".join(page(title, [piece], lambda: {"bits": "2.5", "model": "<m>"})).decode()
 
 
@@ -66,7 +68,7 @@ def whole(text: str, title: str = "a text") -> str:
 def test_the_text_comes_out_as_it_is(text: str) -> None:
     codes = codes_in(text)
     found = read(body(codes, nats_for(codes)))
-    assert found.text == visible(text_of(codes))
+    assert found.text == visible_in_html(text_of(codes))
     assert set(found.tags) <= {"i", "s"}
 
 
@@ -75,7 +77,7 @@ def test_every_character_that_surprised_has_its_bits(text: str) -> None:
     codes = codes_in(text)
     nats = nats_for(codes)
     said = [float(bits) for title in read(body(codes, nats)).titles for bits in title.split()]
-    bits = [round(n, 1) for n in (nats * heat_map.BITS).tolist()]
+    bits = [round(n, 1) for n in (nats * BITS).tolist()]
     coloured = heat_map.bands_of_text(codes, nats) > 0
     assert said == [b for b, is_coloured in zip(bits, coloured, strict=True) if is_coloured]
 
@@ -95,7 +97,7 @@ def test_it_loads_nothing_and_knows_light_and_dark() -> None:
     assert "@import" not in html
     assert "<script" not in html
     assert "prefers-color-scheme: dark" in html
-    for name in heat_map.names():
+    for name in heat_map.band_names():
         assert f">{name.replace('<', '&lt;').replace('>', '&gt;')}</i>" in html
     for fact in ("<dt>bits</dt><dd>2.5</dd>", "<dd>&lt;m&gt;</dd>", "<title>a text</title>"):
         assert fact in html

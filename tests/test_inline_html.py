@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.display.notebook import model_card
 from charrnn.model import Model
-from charrnn.scoring.heat_map import LONGEST, heat_map, table
-from charrnn.scoring.score import Score
+from charrnn.scoring.heat_map import LONGEST, heat_map
+from charrnn.scoring.score import Score, table
 from tests.corpora import NAMES
 from tests.program import Program
 

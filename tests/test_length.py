@@ -21,8 +21,8 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import STEPS, DynamicScorer
-from charrnn.scoring.pieces import pieces
-from charrnn.scoring.scorer import LOOKED_AT, Scorer, likelier_lengths
+from charrnn.scoring.pieces import score_blocks
+from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.program import Program
 from tests.test_gradients import assert_gradient_is_right, counted, loss_of, masks, state, window
@@ -80,7 +80,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
     for length in range(4):
         for text in map("".join, product("abЖ", repeat=length)):
             ways = math.log(unseen) * text.count("Ж")
-            total += math.exp(ways - Scorer(one).score_texts([text]).nats)
+            total += math.exp(ways - NetworkScorer(one).score_texts([text]).nats)
     total += math.exp(head.log_at_least(one.parameters, np.array([4.0]))[0])
     assert total == pytest.approx(1, rel=1e-9)
 
@@ -88,7 +88,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
 def test_the_end_costs_what_the_length_costs() -> None:
     one = model()
     for text in ("", "a", "abcab"):
-        score = Scorer(one).score_texts([text])
+        score = NetworkScorer(one).score_texts([text])
         length = head.nats(one.parameters, np.array([len(text)]))[0]
         assert score.ending.nats == pytest.approx(length, abs=1e-10)
 
@@ -98,16 +98,16 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
     one, rng = model(), np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abcd?"), size)) for size in (0, 1, 3, 700, 2, 5)]
     codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
-    found = [piece.score() for piece in pieces(Scorer(one), codes, symbols)]
+    found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
     assert sum(one.nats for one in found) == sum(
-        Scorer(one, workers=2).score_texts([text]).nats for text in texts
+        NetworkScorer(one, workers=2).score_texts([text]).nats for text in texts
     )
 
 
 def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
     one = model()
     for sample in Sampler(one, SampleConfig(seed=1)).samples(range(200)):
-        assert Scorer(one).score_texts([sample.text]).nats == math.fsum(sample.nats)
+        assert NetworkScorer(one).score_texts([sample.text]).nats == math.fsum(sample.nats)
         assert sample.ended == "end"
 
 
@@ -133,7 +133,7 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
     prime, lengths = "ba", np.arange(2, 8)
     begin = [
         sum(
-            math.exp(-Scorer(one).score_texts([prime + "".join(rest)]).nats)
+            math.exp(-NetworkScorer(one).score_texts([prime + "".join(rest)]).nats)
             for rest in product("ab", repeat=int(tau) - 2)
         )
         / (1 - unknown_share(one, prime, int(tau)))
@@ -150,7 +150,9 @@ def unknown_share(one: LanguageModel, prime: str, tau: int) -> float:
     """How much of the texts of this length that begin so has an unknown character later on."""
     every = some = 0.0
     for rest in product("ab?", repeat=tau - len(prime)):
-        nats = Scorer(one).read(np.append(one.vocabulary.encode(prime + "".join(rest)), END))[0]
+        nats = NetworkScorer(one).read(
+            np.append(one.vocabulary.encode(prime + "".join(rest)), END)
+        )[0]
         chance = math.exp(-nats.sum() + one.vocabulary.unseen_nats * rest.count("?"))
         every += chance
         some += chance * ("?" in rest)
@@ -162,7 +164,7 @@ def test_a_prime_and_what_follows_cost_what_the_whole_costs(prime: str) -> None:
     one = model()
     before = nats_of_beginning(one, prime)
     for sample in Sampler(one, SampleConfig(seed=2), prime).samples(range(50)):
-        whole = Scorer(one).score_texts([prime + sample.text]).nats
+        whole = NetworkScorer(one).score_texts([prime + sample.text]).nats
         assert before + math.fsum(sample.nats) == pytest.approx(whole, rel=1e-9)
 
 
@@ -234,14 +236,14 @@ def test_it_learns_how_near_the_end_is() -> None:
 def test_dynamic_evaluation_that_learns_nothing_scores_as_usual() -> None:
     one = model()
     ids = np.array([2, 3, 4, 0, 0, 5, 2, 0] * 12, np.uint8)
-    exact = Scorer(one).read(ids)[0]
+    exact = NetworkScorer(one).read(ids)[0]
     np.testing.assert_allclose(DynamicScorer(one, 1e-12).read(ids)[0], exact, atol=1e-5)
 
 
 def test_the_rank_of_an_end_counts_likelier_lengths() -> None:
     one = model()
     costs = head.nats(one.parameters, np.arange(50))
-    _, ranks = Scorer(one, ranking=True).read(np.array([2, 3, 2, END, END], np.uint8))
+    _, ranks = NetworkScorer(one, ranking=True).read(np.array([2, 3, 2, END, END], np.uint8))
     assert ranks is not None
     assert ranks[3] == 1 + np.count_nonzero(costs < costs[3])
     assert ranks[4] == 1 + np.count_nonzero(costs < costs[0])
@@ -252,7 +254,7 @@ def test_an_end_has_its_rank_too_where_the_network_learns_while_it_reads() -> No
     ids = np.array([*[2, 3, 2, END] * 3, *[4] * 9, END, END, *[3] * 28, END] * 9, np.uint8)
     usual, slow = (
         scorer.read(ids)[1][ids == END]  # type: ignore[index]
-        for scorer in (Scorer(one, ranking=True), DynamicScorer(one, 1e-12, ranking=True))
+        for scorer in (NetworkScorer(one, ranking=True), DynamicScorer(one, 1e-12, ranking=True))
     )
     assert len(set(usual.tolist())) > 3
     np.testing.assert_array_equal(slow, usual)
@@ -283,7 +285,7 @@ def test_likelier_lengths_are_counted_as_far_as_there_are_any(seed: int, spread:
         p[name][...] = spread * rng.standard_normal(len(p[name]))
     p["tau.place"][...] += rng.uniform(0, 7)
     tau = np.array([0, 1, 30, 5000, 65_000])[: rng.integers(1, 6)]
-    every = np.sort(head.nats(p, np.arange(LOOKED_AT)))
+    every = np.sort(head.nats(p, np.arange(MOST_LENGTHS)))
     expected = every.searchsorted(head.nats(p, tau))
     np.testing.assert_array_equal(likelier_lengths(p, tau), expected)
 
@@ -308,7 +310,7 @@ def test_the_commands_take_it(program: Program) -> None:
             assert found["nats"] == pytest.approx(row["nats"], rel=1e-9)
             assert found["ending"]["nats"] == found["ending"]["nats_per_example"]
     program.run("eval", "--held-out").says()
-    assert "the end, per example" in program.run("eval", "names.txt").out
+    assert "end, per example" in program.run("eval", "names.txt").out
     program.run("eval", "names.txt", "--dynamic", "0.001").says()
     program.run("eval", "names.txt", "--per-example", "--sort", "input").says()
     program.run("embed", "names.txt", "-o", "names.npy").says()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from charrnn.corpus import segmentation
-from charrnn.corpus.segmentation import LOOK, FileCut, are_all, cut_as_decided, cut_of
+from charrnn.corpus.segmentation import LOOK, FileCut, choose_cut, common_cut, cut_file
 
 DATA = Path(__file__).parent.parent / "data"
 NAMES = (DATA / "given-names.txt").read_text("utf-8").split()
@@ -53,12 +53,12 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", LISTS.values(), ids=LISTS)
 def test_a_list_is_lines(text: str) -> None:
-    assert cut_of(text) == "lines"
+    assert choose_cut(text) == "lines"
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_many_short_paragraphs_are_examples(text: str) -> None:
-    assert cut_of(text) == "paragraphs"
+    assert choose_cut(text) == "paragraphs"
 
 
 @pytest.mark.parametrize("size", [1, 1000, LOOK - 1, LOOK, 10 * LOOK])
@@ -67,16 +67,16 @@ def test_the_same_characters_are_looked_at_in_whatever_blocks_they_come(
 ) -> None:
     looked_at = []
 
-    def cut_of(head: str) -> str:
+    def choose_cut(head: str) -> str:
         looked_at.append(head)
         return "lines"
 
-    monkeypatch.setattr(segmentation, "cut_of", cut_of)
+    monkeypatch.setattr(segmentation, "choose_cut", choose_cut)
     text = ("a line\n" * 4000 + WRAPPED * 4000)[: 4 * LOOK]
     first = LOOK - 9 if size == 1 else 0  # single characters around the last that is looked at
-    cuts = [0, *range(first, LOOK + 9, size), len(text)] if first else [*range(0, len(text), size)]
+    cuts = [0, *range(first, LOOK + 9, size)] if first else [*range(0, len(text), size)]
     blocks = (text[a:b] for a, b in itertools.pairwise([*cuts, len(text)]))
-    codes, found = cut_as_decided(blocks, "auto")
+    codes, found = cut_file(blocks, "auto")
     assert sum(map(len, codes))
     assert looked_at == [text[:LOOK]]
     assert found().are == "lines"
@@ -85,7 +85,7 @@ def test_the_same_characters_are_looked_at_in_whatever_blocks_they_come(
 
 def test_all_of_a_corpus_is_one_kind_or_mixed() -> None:
     lines, paragraphs, empty = FileCut("lines", 3), FileCut("paragraphs", 9), FileCut("lines")
-    assert are_all([lines, lines]) == "lines"
-    assert are_all([lines, paragraphs]) == "mixed"
-    assert are_all([empty, paragraphs]) == "paragraphs"
-    assert are_all([empty]) == "lines"
+    assert common_cut([lines, lines]) == "lines"
+    assert common_cut([lines, paragraphs]) == "mixed"
+    assert common_cut([empty, paragraphs]) == "paragraphs"
+    assert common_cut([empty]) == "lines"

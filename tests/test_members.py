@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.cli.train import run as autosave
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
 from charrnn.display.figures import curve_of
-from charrnn.model_file import checkpoint
+from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
 from charrnn.scoring.mixed import MixedScorer
@@ -70,17 +69,19 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
     assert all(state.epoch == 1 and state.best is not None for state in states)
     told = program.run("info", "--json").json
     assert told["best"]["step"] == max(state.step for state in states)
-    assert "after 1 epoch only with --epochs N" in " ".join(program.run("info").out.split())
+    assert "finished after 1 epoch: use a larger --epochs" in " ".join(
+        program.run("info").out.split()
+    )
     before = Path("model.npz").read_bytes()
-    assert "nothing left to do" in program.run("train", "--resume").err
+    assert "nothing was left to do" in program.run("train", "--resume").err
     assert Path("model.npz").read_bytes() == before
 
 
 def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(autosave, "OFTEN", 0)
-    monkeypatch.setattr(autosave, "COSTLY", 0)
+    monkeypatch.setattr(saver, "OFTEN", 0)
+    monkeypatch.setattr(saver, "COSTLY", 0)
     line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
     for seed in range(10):
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
@@ -106,7 +107,7 @@ def assert_told_of(program: Program, longest: TrainState, file: str = "model.npz
     assert (curve is None) == (not told["history"])
     words = " ".join(program.run("info", "-m", file).out.split())
     assert (
-        f"learned {longest.step:,} steps, {longest.epoch} epochs, {longest.characters:,}" in words
+        f"trained {longest.step:,} steps, {longest.epoch} epochs, {longest.characters:,}" in words
     )
     assert f"{longest.step:,} steps" in charrnn.load(file)._repr_html_()
 

@@ -15,9 +15,9 @@ from charrnn.network.rounding import OFTEN, UNIT, settles
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring import scorer as chunk_reading
-from charrnn.scoring.pieces import Gatherer, pieces
+from charrnn.scoring.pieces import Gatherer, score_blocks
 from charrnn.scoring.score import Score, tally
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Ids, codes_of
 from tests.speaking import babbler
 
@@ -43,7 +43,7 @@ def text(model: LanguageModel, count: int, ends: int) -> Ids:
 
 def symbol_after_symbol(model: LanguageModel, ids: Ids) -> list[float]:
     """What each costs where nothing is read side by side."""
-    scorer = Scorer(model)
+    scorer = NetworkScorer(model)
     return [float(scorer.read(ids[at : at + 1])[0][0]) for at in range(len(ids))]
 
 
@@ -57,9 +57,9 @@ def test_chunks_and_threads_change_no_bit(
     monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 1)
     model = network(gain, carry=carry)
     ids = text(model, 2500, ends)
-    whole, ranks = Scorer(model, ranking=True).read(ids)
+    whole, ranks = NetworkScorer(model, ranking=True).read(ids)
     for workers in (2, 3):
-        nats, same_ranks = Scorer(model, workers, ranking=True).read(ids)
+        nats, same_ranks = NetworkScorer(model, workers, ranking=True).read(ids)
         np.testing.assert_array_equal(nats, whole)
         np.testing.assert_array_equal(same_ranks, ranks)
     np.testing.assert_array_equal(symbol_after_symbol(model, ids[:300]), whole[:300])
@@ -70,8 +70,8 @@ def test_chunks_and_threads_change_no_bit(
 def test_pieces_cut_anywhere_change_no_bit(cuts: list[int], gain: float, carry: bool) -> None:
     model = network(gain, carry=carry)
     ids = text(model, 5000, 20)
-    whole = Scorer(model).read(ids)[0]
-    scorer = Scorer(model)
+    whole = NetworkScorer(model).read(ids)[0]
+    scorer = NetworkScorer(model)
     bounds = [0, *sorted(cuts), 5000]
     parts = [scorer.read(ids[start:stop])[0] for start, stop in pairwise(bounds)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
@@ -88,7 +88,7 @@ def test_what_is_drawn_costs_what_it_is_said_to_have_cost(gain: float) -> None:
     model.parameters["c"][END] -= 3  # so that texts are long
     drawn = list(Sampler(model, SampleConfig(seed=1, max_characters=300)).samples(range(40)))
     assert any(len(sample.text) > OFTEN for sample in drawn)
-    scorer = Scorer(model)
+    scorer = NetworkScorer(model)
     for sample in drawn:
         ids = np.append(model.vocabulary.encode(sample.text), END).astype(np.uint8)
         scorer.begin()
@@ -101,12 +101,12 @@ def test_what_is_drawn_costs_what_it_is_said_to_have_cost(gain: float) -> None:
 def test_the_sum_is_that_of_the_examples_and_of_the_characters() -> None:
     model = network(3.0)
     texts = ["abc" * n for n in (0, 1, 40, 100)] + ["h", "gfe" * 30]
-    scorer = Scorer(model)
+    scorer = NetworkScorer(model)
     codes = (np.append(codes_of(text), 0x110000).astype(np.uint32) for text in texts)
     gatherer, total = Gatherer(), Score()
     rows: list[float] = []
     characters: list[float] = []
-    for piece in pieces(scorer, codes, symbols=50):
+    for piece in score_blocks(scorer, codes, symbols=50):
         total += piece.score()
         characters += piece.nats.tolist()
         found = gatherer.add(piece)
@@ -131,9 +131,9 @@ def test_readers_who_began_differently_come_to_the_same_state() -> None:
 def test_settling_moves_no_score_by_more_than_rounding_does() -> None:
     model = network(0.7)
     ids = text(model, 6000, 0)
-    exact = Scorer(model).read(ids)[0]
+    exact = NetworkScorer(model).read(ids)[0]
     assert settles(OFTEN - 1)
     assert not settles(OFTEN)
-    fast = Scorer(model, fast=True).read(ids)[0]
+    fast = NetworkScorer(model, fast=True).read(ids)[0]
     assert exact.sum() == pytest.approx(fast.sum(), rel=1e-6)
     np.testing.assert_allclose(exact, fast, atol=2e-3)

@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 from charrnn.errors import MissingPackageError
-from charrnn.export import exported
+from charrnn.export import export
 from charrnn.model import Model
 from charrnn.network.parameters import Array, Integers
 from charrnn.settings.using import ExportOptions
@@ -22,7 +22,7 @@ Feeds = dict[str, np.ndarray[Any, Any]]
 
 
 def graph(model: Model) -> bytes:
-    return exported(model.trained, "onnx", ExportOptions())
+    return export(model.trained, "onnx", ExportOptions())
 
 
 class Runtime:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charrnn.corpus.segmentation import Cut, cut
-from charrnn.scoring.pieces import Counted, Origins
+from charrnn.corpus.segmentation import cut
+from charrnn.scoring.pieces import NumberedOrigins, Origins
+from charrnn.settings.corpus import Cut
 
 TEXT = "\n \nanna\nbob\n\n\nclara\n \u3000\ndora\nemil"
 LINES: dict[tuple[Cut, bool], list[int]] = {
@@ -23,7 +24,7 @@ def test_an_example_begins_on_its_line(how: tuple[Cut, bool], block: int) -> Non
     origins = Origins()
     for _ in range(2):  # files, one like the other
         texts = (TEXT[at : at + block] for at in range(0, len(TEXT), block))
-        list(cut(texts, *how, begins=origins.of_next_file()))
+        list(cut(texts, *how, lines=origins.of_next_file()))
     expected = LINES[how]
     files, lines = zip(*(origins.take(1) for _ in range(2 * len(expected))), strict=True)
     assert np.concatenate(lines).tolist() == expected * 2
@@ -33,10 +34,10 @@ def test_an_example_begins_on_its_line(how: tuple[Cut, bool], block: int) -> Non
 def test_a_blank_file_has_no_example() -> None:
     origins = Origins()
     for text in ("\n \n", "anna"):
-        list(cut([text], "files", begins=origins.of_next_file()))
+        list(cut([text], "files", lines=origins.of_next_file()))
     assert [numbers.tolist() for numbers in origins.take(1)] == [[1], [1]]
 
 
 def test_what_is_of_no_file_is_counted() -> None:
-    counted = Counted()
+    counted = NumberedOrigins()
     assert [counted.take(2)[1].tolist(), counted.take(1)[1].tolist()] == [[1, 2], [3]]

@@ -17,7 +17,7 @@ from charrnn.network.stepper import Stepper
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Vocabulary
 from tests.test_gradients import (
     LANES,
@@ -133,7 +133,7 @@ def test_what_is_drawn_alone_is_drawn_among_a_thousand_and_scored_the_same(force
     sampler = Sampler(model(forced=forced), SampleConfig(seed=1))
     for number in (0, 7, 999):
         assert list(sampler.samples([number])) == [drawn[number]]
-    scorer = Scorer(model(forced=forced), 2)
+    scorer = NetworkScorer(model(forced=forced), 2)
     for sample in drawn[:50]:
         ids = np.append(scorer.vocabulary.encode(sample.text), END).astype(np.uint8)
         scorer.begin()
@@ -143,8 +143,8 @@ def test_what_is_drawn_alone_is_drawn_among_a_thousand_and_scored_the_same(force
 @pytest.mark.parametrize("gain", [0.7, 3.0])
 def test_a_long_text_has_one_score(gain: float) -> None:
     ids = np.random.default_rng(1).integers(1, 10, 3000).astype(np.uint8)
-    whole = Scorer(model(gain=gain)).read(ids)[0]
-    scorer = Scorer(model(gain=gain))
+    whole = NetworkScorer(model(gain=gain)).read(ids)[0]
+    scorer = NetworkScorer(model(gain=gain))
     parts = [scorer.read(ids[at : at + 700])[0] for at in range(0, 3000, 700)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
@@ -172,7 +172,7 @@ def test_pasts_with_the_same_outputs_have_the_same_future_where_outputs_are_fed_
 
 
 def test_with_the_truth_fed_back_only_the_last_character_is_known() -> None:
-    scorer = Scorer(model(forced=True))
+    scorer = NetworkScorer(model(forced=True))
     encode = scorer.vocabulary.encode
     after = []
     for text in ("abcdefa", "hhhhhfa"):

@@ -18,7 +18,7 @@ FILES = sorted(
     if path.is_file() and "__pycache__" not in path.parts
 )
 PATHS = [path.as_posix() for path in (HOME / "README.md", HOME / "pyproject.toml", *FILES)]
-PAGES = [path for path in FILES if path.suffix == ".md"]  # README.md too, when its tables are new
+PAGES = [path for path in [HOME / "README.md", *FILES] if path.suffix == ".md"]
 ASSETS = [path for path in FILES if path.suffix in {".js", ".css", ".h", ".html"}]
 FOLDERS = {
     path.relative_to(root).parts[0]

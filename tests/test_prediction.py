@@ -20,8 +20,8 @@ from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring import mixed
 from charrnn.scoring import predictor as mixing
 from charrnn.scoring.mixed import MixedScorer
-from charrnn.scoring.predictor import Predictor, Use, together
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.predictor import Predictor, Use, combine
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.speaking import vocabulary_of
 
@@ -55,7 +55,7 @@ def predictor(networks: int = 1, head: str = "symbol", use: Use = "both") -> Pre
 
 def logits_after(asked: Predictor, ids: Ids) -> Array64:
     """What it says comes after END and these symbols, (K,)."""
-    steps = asked.steps(1)
+    steps = asked.stepper(1)
     state = steps.zeros(1)
     line = [END, *ids.tolist()]
     for index, symbol in enumerate(line[:-1]):
@@ -82,13 +82,15 @@ def test_what_it_says_is_half_of_each_by_hand(
     line = np.array(ids, np.uint8)
     each = [softmax(logits_after(Predictor((one,)), line)) for one in mix.networks]
     mean = np.mean(each, axis=0)
-    counted = softmax(logits_after(mix.using("counts"), line))
+    counted = softmax(logits_after(replace(mix, use="counts"), line))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mixing, "MOST_ROOTS", roots)
         both = softmax(logits_after(mix, line))
     wanted = np.sqrt(mean * counted) if roots else mean + counted
     np.testing.assert_allclose(both, wanted / wanted.sum(), rtol=1e-9)
-    np.testing.assert_allclose(softmax(logits_after(mix.using("network"), line)), mean, rtol=1e-9)
+    np.testing.assert_allclose(
+        softmax(logits_after(replace(mix, use="network"), line)), mean, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("head", ["symbol", "halt"])
@@ -130,9 +132,13 @@ def test_the_parts_are_what_each_says_alone() -> None:
     scorer = MixedScorer(mix)
     scorer.read(ids)
     assert list(scorer.parts) == ["network", "counts", "both"]
-    np.testing.assert_array_equal(scorer.parts["network"], Scorer(mix.networks[0]).read(ids)[0])
+    np.testing.assert_array_equal(
+        scorer.parts["network"], NetworkScorer(mix.networks[0]).read(ids)[0]
+    )
     for use in USES:
-        np.testing.assert_array_equal(scorer.parts[use], MixedScorer(mix.using(use)).read(ids)[0])
+        np.testing.assert_array_equal(
+            scorer.parts[use], MixedScorer(replace(mix, use=use)).read(ids)[0]
+        )
 
 
 @pytest.mark.parametrize("use", USES)
@@ -156,7 +162,7 @@ def test_the_order_of_models_changes_nothing() -> None:
     one, two, three = (Predictor((network(seed),)) for seed in range(3))
     ids = text(7, 200)
     costs = [
-        MixedScorer(together(order)).read(ids)[0].tolist()
+        MixedScorer(combine(order)).read(ids)[0].tolist()
         for order in itertools.permutations([one, two, three])
     ]
     assert all(cost == costs[0] for cost in costs)
@@ -166,37 +172,37 @@ def test_nor_does_it_where_one_of_them_has_counts() -> None:
     plain, ids = Predictor((network(3),)), text(7, 200)
     for use in USES:
         counting = predictor(use=use)
-        orders = (together([plain, counting]), together([counting, plain]))
+        orders = (combine([plain, counting]), combine([counting, plain]))
         assert [order.use for order in orders] == [use, use]
         one, other = (MixedScorer(order).read(ids)[0] for order in orders)
         np.testing.assert_array_equal(one, other)
-    assert together([plain, counting]).using("both").asks_counts
+    assert replace(combine([plain, counting]), use="both").uses_counts
 
 
 def test_a_model_with_itself_is_itself_but_for_rounding() -> None:
     one, ids = Predictor((network(1),)), text(8, 200)
-    twice = MixedScorer(together([one, one])).read(ids)[0]
-    np.testing.assert_allclose(twice, Scorer(one.networks[0]).read(ids)[0], atol=2 * UNIT)
+    twice = MixedScorer(combine([one, one])).read(ids)[0]
+    np.testing.assert_allclose(twice, NetworkScorer(one.networks[0]).read(ids)[0], atol=2 * UNIT)
 
 
 def test_counts_are_included_once() -> None:
     counted = predictor()
-    both = together([counted, counted])
+    both = combine([counted, counted])
     assert both.counts is counted.counts
     assert len(both.networks) == 2
 
 
 def test_models_of_other_vocabularies_are_not_mixed() -> None:
     other = network(2, vocabulary=vocabulary_of("xy"))
-    with pytest.raises(ModelFileError, match="not the same vocabulary"):
-        together([Predictor((network(1),)), Predictor((other,))])
+    with pytest.raises(ModelFileError, match="different vocabularies"):
+        combine([Predictor((network(1),)), Predictor((other,))])
 
 
 def test_what_has_no_chance_of_the_end_beside_those_of_characters_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mixing, "HEADS", ("symbol",))
-    assert Predictor((network(1, "halt"),)).alone is not None  # alone it need not be mixed
+    monkeypatch.setattr(mixing, "MIXABLE_HEADS", ("symbol",))
+    assert Predictor((network(1, "halt"),)).single_network is not None  # alone it need not be mixed
     with pytest.raises(SettingError, match="ends halt cannot be mixed"):
         predictor(head="halt")
     with pytest.raises(SettingError, match="ends halt cannot be mixed"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import unicodedata
 from pathlib import Path
 from typing import Literal
@@ -12,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus import files
-from charrnn.corpus.decoding import HEAP, Reading, blocks, joins_nothing
+from charrnn.corpus.decoding import HEAP, SAFE, blocks
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import Errors
+from charrnn.settings.corpus import Errors, Reading
 
 FORMS: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
 # what melts into what stands before it: accents, jamo, voicing marks, vowel signs
@@ -74,7 +75,7 @@ def test_no_character_at_which_text_is_cut_ever_melts_into_another() -> None:
         pair = unicodedata.decomposition(chr(code)).split()
         if len(pair) == 2 and not pair[0].startswith("<"):
             second.add(chr(int(pair[1], 16)))
-    for character in filter(joins_nothing, map(chr, range(0x110000))):
+    for character in re.findall(f"[{SAFE}]", "".join(map(chr, range(0x110000)))):
         for form in ("NFD", "NFKD"):
             first = unicodedata.normalize(form, character)[0]
             assert unicodedata.combining(first) == 0
@@ -152,7 +153,7 @@ def test_a_wide_text_that_is_cut_short_is_said(path: Path) -> None:
     assert what == "PATH is not UTF-16-LE: byte 6, in line 2, is 0x78"
 
 
-@pytest.mark.parametrize("encoding", ["klingon", "hex", "rot13", "", "a\0b", "undefined"])
+@pytest.mark.parametrize("encoding", ["klingon", "hex", "rot13", "", "a\0b", "undefined", "idna"])
 def test_what_is_no_encoding_is_refused(encoding: str) -> None:
     with pytest.raises(SettingError, match="is not an encoding"):
         Reading(encoding)
@@ -197,7 +198,7 @@ def test_no_more_marks_are_put_in_order_at_once_than_a_heap(
         return normalize(form, text)
 
     monkeypatch.setattr(unicodedata, "normalize", watched)
-    text = "e" + "\u0301\u0323" * 50_000
+    text = "e" + "\u0301\u0323" * 10_000
     assert len(read(path, text.encode(), 1 << 17, Reading(normalize="NFC"))) == len(text) - 1
     assert max(sizes) <= HEAP + 1
 

@@ -18,7 +18,7 @@ from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.plan import fitted
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
@@ -36,7 +36,7 @@ def losses() -> tuple[Floats, Floats]:
         pass
     assert state.best is not None
     best = Parameters(state.parameters.architecture, state.best.flat)
-    nats = Scorer(LanguageModel(best, found.vocabulary)).nats(found.held_out)
+    nats = NetworkScorer(LanguageModel(best, found.vocabulary)).nats(found.held_out)
     network = np.add.reduceat(nats, found.held_out.starts[:-1].astype(np.int64))
     strings = [found.vocabulary.decode(found.held_out.nth(i)) for i in range(len(found.held_out))]
     return network, np.array([reber.nats(string) for string in strings])

@@ -7,40 +7,40 @@ from typing import Any
 
 import pytest
 
-from charrnn.corpus.segmentation import Cut, cut
+from charrnn.corpus.segmentation import cut
+from charrnn.corpus.text_set import TextSet
 from charrnn.network.rounding import Array64
 from charrnn.sampling.constraints import (
     ATTEMPTS,
     IN_VAIN,
-    Known,
     doubling,
     growing_groups,
-    mark_of,
     redrawn,
 )
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
-from charrnn.scoring.predictor import Steps
+from charrnn.scoring.predictor import StepPredictor
+from charrnn.settings.corpus import Cut
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)
 COIN = {"a": 0.3, "b": 0.3, END: 0.4}
 
 
-def known(text: str, kind: Cut = "lines", block: int = 1000) -> Known:
-    return Known(cut((text[at : at + block] for at in range(0, len(text), block)), kind))
+def known(text: str, kind: Cut = "lines", block: int = 1000) -> TextSet:
+    return TextSet(cut((text[at : at + block] for at in range(0, len(text), block)), kind))
 
 
-def is_in(refused: Known | None, before: str = "") -> Callable[[Sample], bool]:
+def is_in(refused: TextSet | None, before: str = "") -> Callable[[Sample], bool]:
     return lambda sample: refused is not None and before + sample.text in refused
 
 
 def drawn(
-    sampler: Sampler, count: int, refused: Known | None = None, unique: bool = False
+    sampler: Sampler, count: int, refused: TextSet | None = None, unique: bool = False
 ) -> list[str | None]:
     def whole(sample: Sample) -> str:
         return sample.text
 
-    samples = redrawn(sampler, range(count), whole, is_in(refused), set() if unique else None)
+    samples = redrawn(sampler, range(count), whole, is_in(refused), TextSet() if unique else None)
     return [None if sample is None else sample.text for sample in samples]
 
 
@@ -89,7 +89,7 @@ def test_no_text_comes_twice() -> None:
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize("corpus", [None, known("a\nb\nab")])
 def test_a_redrawn_sample_does_not_depend_on_how_many_there_are(
-    unique: bool, corpus: Known | None
+    unique: bool, corpus: TextSet | None
 ) -> None:
     sampler = Sampler(independent(COIN), CONFIG)
     hundred = drawn(sampler, 100, corpus, unique)
@@ -105,7 +105,8 @@ def test_the_prime_counts_as_part_of_the_text() -> None:
 
     assert next(redrawn(sampler, range(1), whole, is_in(known("bc"), "a"))) is not None
     assert next(redrawn(sampler, range(1), whole, is_in(known("abc"), "a"))) is None
-    said = {mark_of("abc")}
+    said = TextSet()
+    said.add("abc")
     assert next(redrawn(sampler, range(1), whole, is_in(None), said)) is None
 
 
@@ -113,7 +114,7 @@ def test_the_prime_counts_as_part_of_the_text() -> None:
 def test_case_and_outer_spaces_may_be_ignored(block: int) -> None:
     text = "Anna \nÜBER straße\n\nbob"
     blocks = (text[at : at + block] for at in range(0, len(text), block))
-    names = Known(cut(blocks, "lines"), ignoring_case=True)
+    names = TextSet(cut(blocks, "lines"), ignoring_case=True)
     assert len(names) == 3
     assert all(name in names for name in ("anna", " ANNA", "über STRASSE", "Bob\t"))
     assert not any(name in names for name in ("an na", "", "uber strasse"))
@@ -130,7 +131,7 @@ def test_a_hopeless_case_is_given_up() -> None:
 class Counting:
     """What makes steps, and counts them."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: StepPredictor) -> None:
         self._steps, self.count = steps, 0
 
     def __getattr__(self, name: str) -> Any:

@@ -198,7 +198,7 @@ def test_the_file_is_synced_before_the_rename_and_the_folder_after_it(
 
 UNDER_A_LIMIT = """
 import resource, sys
-from charrnn.model_file import replacement
+from charrnn.model_file import saving
 from charrnn.model_file.saving import check_writable, replace
 from charrnn.errors import SaveError
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
@@ -325,13 +325,13 @@ def test_only_our_own_leftovers_of_this_very_file_are_swept(path: Path) -> None:
 
 STOPPED_WHILE_CLOSING = """
 import sys
-from charrnn.model_file import replacement
-class File(replacement.FileIO):
+from charrnn.model_file import saving
+class File(saving.FileIO):
     def close(self):
         raise KeyboardInterrupt
-replacement.FileIO = File
+saving.FileIO = File
 try:
-    replacement.replace(sys.argv[1], 8, (1 / 0 for _ in "x"))
+    saving.replace(sys.argv[1], 8, (1 / 0 for _ in "x"))
 except KeyboardInterrupt:
     sys.exit(0)
 """

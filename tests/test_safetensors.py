@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load
 
 from charrnn.errors import ExportError
-from charrnn.export import exported
+from charrnn.export import export
 from charrnn.model import Model
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
@@ -25,7 +25,7 @@ LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}
 
 
 def safetensors(model: Model) -> bytes:
-    return exported(model.trained, "safetensors", ExportOptions())
+    return export(model.trained, "safetensors", ExportOptions())
 
 
 def metadata(data: bytes) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_what_a_file_cannot_hold_is_refused_by_its_name(
     monkeypatch.setitem(HEADS, "fixed", "tests.toys:FIXED")
     model = model_of(cell=cell, ends=head, layers=1, hidden=3)
     with pytest.raises(ExportError, match=cell if cell == "leaky" else head) as refused:
-        exported(model.trained, kind, ExportOptions())
+        export(model.trained, kind, ExportOptions())
     assert refused.value.hint in (
         "It can hold tanh, gru or lstm.",
         "It can end them by symbol or halt.",

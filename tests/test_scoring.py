@@ -18,9 +18,9 @@ from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import UNIT
-from charrnn.scoring.pieces import Floats, Gatherer, pieces
+from charrnn.scoring.pieces import Floats, Gatherer, score_blocks
 from charrnn.scoring.score import Score, bytes_of
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
 
 ABC = Vocabulary("abc", novelty=0.01)
@@ -81,12 +81,12 @@ def test_an_example_costs_what_it_costs_alone(
 ) -> None:
     p = network(Architecture(5, 24, layers), seed)
     together = encode(texts)
-    nats = Scorer(LanguageModel(p, ABC, carry), workers).nats(together)
+    nats = NetworkScorer(LanguageModel(p, ABC, carry), workers).nats(together)
     settled = 1e-3 if carry else 0  # what is close to the middle may settle on either side
     expected = written_out(p, ABC, together.ids, carry)
     np.testing.assert_allclose(nats, expected, rtol=2e-6, atol=settled)
     if not carry:
-        alone = [Scorer(LanguageModel(p, ABC)).nats(encode([text])).sum() for text in texts]
+        alone = [NetworkScorer(LanguageModel(p, ABC)).nats(encode([text])).sum() for text in texts]
         np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)
 
 
@@ -97,8 +97,8 @@ def test_a_text_may_be_read_in_pieces_cut_anywhere(cuts: list[int], carry: bool,
     rng = np.random.default_rng(seed)
     ids = rng.integers(0, 5, 9000).astype(np.uint8)
     ids[rng.integers(0, 9000, 4000)] = 3  # so that examples are of very different lengths
-    whole, _ = Scorer(LanguageModel(p, ABC, carry)).read(ids)
-    scorer = Scorer(LanguageModel(p, ABC, carry))
+    whole, _ = NetworkScorer(LanguageModel(p, ABC, carry)).read(ids)
+    scorer = NetworkScorer(LanguageModel(p, ABC, carry))
     bounds = [0, *sorted(cuts), 9000]
     parts = [scorer.read(ids[start:stop])[0] for start, stop in pairwise(bounds)]
     np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-6, atol=1e-6)
@@ -119,14 +119,14 @@ def latch() -> Parameters:
 def test_what_a_network_remembers_for_ever_is_not_lost_where_stretches_meet(times: int) -> None:
     spelt = ("a" + "c" * 4000 + "b" + "c" * 9000) * times
     ids = encode([spelt]).ids
-    nats = Scorer(LanguageModel(latch(), ABC)).nats(encode([spelt]))
+    nats = NetworkScorer(LanguageModel(latch(), ABC)).nats(encode([spelt]))
     np.testing.assert_allclose(nats, written_out(latch(), ABC, ids), rtol=1e-5)
 
 
 def test_one_long_example_costs_the_same_whoever_reads_it() -> None:
     p = network(Architecture(5, 32, 2), gain=1.0)
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
-    nats = Scorer(LanguageModel(p, ABC)).nats(encode([spelt]))
+    nats = NetworkScorer(LanguageModel(p, ABC)).nats(encode([spelt]))
     expected = written_out(p, ABC, encode([spelt]).ids)
     assert nats.sum() == pytest.approx(expected.sum(), rel=1e-7)
     np.testing.assert_allclose(nats, expected, rtol=1e-4)
@@ -135,14 +135,14 @@ def test_one_long_example_costs_the_same_whoever_reads_it() -> None:
 def test_a_check_up_comes_close() -> None:
     p = network(Architecture(5, 32, 1))
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
-    scorer = Scorer(LanguageModel(p, ABC))
+    scorer = NetworkScorer(LanguageModel(p, ABC))
     close = scorer.nats_in_chunks(encode([spelt])).sum()
     assert close == pytest.approx(scorer.nats(encode([spelt])).sum(), rel=1e-5)
 
 
 def test_a_network_that_knows_nothing_is_unsure_among_all_symbols() -> None:
     p = Parameters.zeros(Architecture(5, 3, 1))
-    score = Scorer(LanguageModel(p, Vocabulary("abc"))).score(encode(["abba", "c"]))
+    score = NetworkScorer(LanguageModel(p, Vocabulary("abc"))).score(encode(["abba", "c"]))
     assert score.nats_per_character == pytest.approx(math.log(5), rel=1e-7)
     assert score.perplexity == pytest.approx(5)
 
@@ -166,7 +166,9 @@ def test_bigram_frequencies_score_their_own_entropy() -> None:
     firsts = Counter(first for first, _ in pairs.elements())
     entropy = -sum(n * math.log(n / firsts[pair[0]]) for pair, n in pairs.items())
     p = bigrams(corpus.train.ids, corpus.vocabulary.symbols)
-    score = Scorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(corpus.train)
+    score = NetworkScorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(
+        corpus.train
+    )
     assert score.characters + score.ends == pairs.total()
     assert score.nats == pytest.approx(entropy, rel=1e-6)
 
@@ -180,7 +182,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
     for length in range(4):
         for text in map("".join, product("abЖ", repeat=length)):
             ids = np.append(v.encode(text), END).astype(np.uint8)
-            nats, _ = Scorer(LanguageModel(p, v)).read(ids)
+            nats, _ = NetworkScorer(LanguageModel(p, v)).read(ids)
             ways = math.log(unseen) * text.count("Ж")
             total += math.exp(ways - nats.sum())
             if length == 3:  # what begins like this and does not end here
@@ -191,15 +193,17 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
 def test_room_for_the_unseen_costs_little_where_all_was_seen_twice() -> None:
     corpus = from_texts(["abab", "baba"] * 50, CorpusConfig(holdout=0.0))
     p = network(Architecture(corpus.vocabulary.symbols, 8, 1))
-    with_room = Scorer(LanguageModel(p, corpus.vocabulary)).score(corpus.train)
-    without = Scorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(corpus.train)
+    with_room = NetworkScorer(LanguageModel(p, corpus.vocabulary)).score(corpus.train)
+    without = NetworkScorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(
+        corpus.train
+    )
     assert 0 < with_room.nats_per_character - without.nats_per_character < 0.001
 
 
 def test_an_unseen_character_is_dear_and_never_impossible() -> None:
     for novelty in (0.0, 0.01):
         p = network(Architecture(5, 8, 1))
-        score = Scorer(LanguageModel(p, Vocabulary("abc", novelty))).score_texts(
+        score = NetworkScorer(LanguageModel(p, Vocabulary("abc", novelty))).score_texts(
             ["aЖb", "\ud800", "𝒳"]
         )
         assert score.unknown == 3
@@ -210,20 +214,21 @@ def test_an_unseen_character_is_dear_and_never_impossible() -> None:
 def test_the_likeliest_symbol_has_rank_1() -> None:
     p = network(Architecture(5, 8, 1))
     ids = encode(["abcabcaabbcd"]).ids
-    nats, ranks = Scorer(LanguageModel(p, ABC), ranking=True).read(ids)
+    nats, ranks = NetworkScorer(LanguageModel(p, ABC), ranking=True).read(ids)
     assert ranks is not None
     assert ranks[-2] == 5  # d, never seen, is behind END, a, b, c
     for t in np.flatnonzero(ids != UNKNOWN):
         others = [np.append(ids[:t], k).astype(np.uint8) for k in (END, 2, 3, 4)]
         likelier = [
-            Scorer(LanguageModel(p, ABC)).read(other)[0][-1] < nats[t] - 1e-5 for other in others
+            NetworkScorer(LanguageModel(p, ABC)).read(other)[0][-1] < nats[t] - 1e-5
+            for other in others
         ]
         assert ranks[t] == 1 + sum(likelier)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
 def test_every_figure_that_exists_is_a_number(texts: list[str]) -> None:
-    score = Scorer(LanguageModel(network(Architecture(5, 4, 1)), ABC)).score_texts(texts)
+    score = NetworkScorer(LanguageModel(network(Architecture(5, 4, 1)), ABC)).score_texts(texts)
     for mean in (score.overall, score.without_end, score.without_unknown):
         exists = mean.count > 0
         assert math.isfinite(mean.nats_per_character) == exists
@@ -242,7 +247,7 @@ def test_bytes_are_those_of_utf_8(text: str) -> None:
 
 def test_scores_add_up() -> None:
     p, texts = network(Architecture(5, 8, 1)), ["abc", "d", "", "caЖ"]
-    scorer = Scorer(LanguageModel(p, ABC))
+    scorer = NetworkScorer(LanguageModel(p, ABC))
     apart = sum((scorer.score_texts([text]) for text in texts), Score())
     together = scorer.score_texts(texts)
     assert together.nats == pytest.approx(apart.nats, rel=1e-9)
@@ -256,10 +261,10 @@ def test_scores_add_up() -> None:
 def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) -> None:
     lines = "".join(blocks).split("\n")
     lines = lines if lines[-1] else lines[:-1]
-    scorer = Scorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
+    scorer = NetworkScorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
     codes = list(cut(blocks, "lines", keep_blank=True))
     gatherer = Gatherer()
-    found = [gatherer.add(piece) for piece in pieces(scorer, codes, symbols)]
+    found = [gatherer.add(piece) for piece in score_blocks(scorer, codes, symbols)]
     rows = [batch for batch in found if batch is not None]
     assert [batch.text(i) for batch in rows for i in range(len(batch))] == lines
     nats = [float(n) for batch in rows for n in batch.nats]
@@ -269,14 +274,14 @@ def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) 
 
 
 def test_a_long_stream_of_rows_needs_no_more_memory_than_a_short_one() -> None:
-    scorer = Scorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
+    scorer = NetworkScorer(LanguageModel(network(Architecture(5, 8, 1)), ABC))
 
     def peak(count: int) -> int:
         blocks = (codes_of("abc\n" * 1000) for _ in range(count))
         codes = (np.where(block == NEWLINE, END_CODE, block) for block in blocks)
         gatherer = Gatherer()
         tracemalloc.start()
-        found = map(gatherer.add, pieces(scorer, codes, 4000))
+        found = map(gatherer.add, score_blocks(scorer, codes, 4000))
         assert sum(len(rows) for rows in found if rows is not None) == count * 1000
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -292,7 +297,7 @@ def test_what_several_processes_score_adds_up_to_what_as_many_threads_do() -> No
     ids = np.random.default_rng(0).integers(1, 30, 12_160).astype(np.uint8)
     ids[63::64] = END  # as many chunks as examples: more than a thread reads side by side
     text = Examples(ids, np.arange(0, len(ids) + 1, 64, dtype=np.uint32))
-    scorer = Scorer(model, 3, fast=True)
+    scorer = NetworkScorer(model, 3, fast=True)
     every = np.ones(len(ids), np.bool_)
     parts = [scorer.score_in_chunks(text, every, rank, 3) for rank in range(3)]
     assert sum(parts, Score()) == scorer.score_in_chunks(text, every)
@@ -304,7 +309,7 @@ def test_what_several_processes_score_adds_up_to_what_as_many_threads_do() -> No
 
 def test_symbols_that_do_not_count_are_read_all_the_same() -> None:
     ids = np.random.default_rng(0).integers(1, 5, 400).astype(np.uint8)
-    scorer = Scorer(LanguageModel(network(Architecture(5, 8, 1)), ABC), fast=True)
+    scorer = NetworkScorer(LanguageModel(network(Architecture(5, 8, 1)), ABC), fast=True)
     text, counted = Examples(ids, np.array([0, 400], np.uint32)), np.arange(400) >= 300
     found = scorer.score_in_chunks(text, counted)
     assert found.characters + found.ends == 100

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from charrnn.cli import app
-from charrnn.cli.options import group
+from charrnn.cli.console import Console
+from charrnn.cli.options import CommandOptions, group, quiet
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import NETWORK, File, OneOf, Real, Values, Whole, setting, settings_of
@@ -33,24 +34,24 @@ class More(TrainConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     learning: dict[str, Any] = group(More)
+    quiet: bool = quiet()
 
 
 ARRIVED: list[Options] = []
 
 
-def learn(options: Options) -> None:
-    """Learn more."""
+def learn(options: Options, _threads: int, _console: Console) -> None:
     ARRIVED.append(options)
 
 
 @pytest.fixture
 def here(program: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     module = ModuleType("tests.learning_more")
-    module.learn = learn  # type: ignore[attr-defined]
+    vars(module).update(Options=Options, HELP="Learn more.", EXAMPLES="", run=learn)
     monkeypatch.setitem(__import__("sys").modules, "tests.learning_more", module)
-    entry = app.Entry("tests.learning_more:learn", "Learn more.")
+    entry = app.Entry("tests.learning_more", "tests.learning_more", "Learn more.")
     monkeypatch.setitem(app.COMMANDS, "learn", entry)
     ARRIVED.clear()
     yield program

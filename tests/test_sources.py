@@ -167,7 +167,7 @@ def test_a_dangling_link_and_a_link_to_itself_are_said(tmp_path: Path) -> None:
         loop.symlink_to(loop)
     except OSError:
         pytest.skip("no links here")
-    assert what_is_said(link) == f"{link} is a link to nowhere, which is not there"
+    assert what_is_said(link) == f"{link} is a broken link to nowhere"
     assert what_is_said(loop) == f"{loop} is a link that leads to itself"
 
 
@@ -193,7 +193,7 @@ def test_a_named_pipe_that_nobody_writes_to_is_said(
     monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    assert what_is_said(path) == f"{path} is a pipe, and nobody writes to it"
+    assert what_is_said(path) == f"{path} is a pipe without a writer"
 
 
 @needs_fifo

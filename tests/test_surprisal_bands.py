@@ -38,7 +38,8 @@ def painter(monkeypatch: pytest.MonkeyPatch, **env: str) -> Painter:
 
 @given(st.lists(st.floats(0, 60), min_size=1))
 def test_more_bits_never_make_a_lower_band(nats: list[float]) -> None:
-    bands = heat_map.bands_of(np.sort(np.array(nats)))
+    letters = np.full(len(nats), ord("x"), np.uint32)
+    bands = heat_map.bands_of_text(letters, np.sort(np.array(nats)))
     assert (np.diff(bands) >= 0).all()
     assert bands.tolist() == [heat_map.band_of(n) for n in sorted(nats)]
     assert 0 <= bands.min() <= bands.max() < heat_map.BANDS
@@ -71,7 +72,7 @@ def test_a_bound_in_bits_begins_a_band() -> None:
     assert [heat_map.band_of(bits * math.log(2) + 1e-9) for bits in (0, *heat_map.BOUNDS)] == [
         *range(7)
     ]
-    assert heat_map.names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
+    assert heat_map.band_names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
 
 
 @pytest.mark.parametrize(
@@ -116,4 +117,4 @@ def test_no_colour_runs_over_the_end_of_a_line(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_legend_names_every_band(monkeypatch: pytest.MonkeyPatch) -> None:
     legend = ESCAPES.sub("", painter(monkeypatch, TERM="xterm").legend())
-    assert legend.split() == ["bits:", *heat_map.names()]
+    assert legend.split() == ["bits:", *heat_map.band_names()]

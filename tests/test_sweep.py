@@ -11,35 +11,33 @@ from types import SimpleNamespace
 import pytest
 
 import charrnn
-from charrnn import TrainConfig
+from charrnn import TrainConfig, json_lines
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
 from charrnn.settings.using import Seeds
 from charrnn.sweeping import grid, processes
-from charrnn.sweeping import grid as result
-from charrnn.sweeping import run as one_run
-from charrnn.sweeping import run as shared_data
+from charrnn.sweeping import run as sweep_run
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import (
     Grid,
     Result,
     Trial,
     best_of,
-    checked,
+    grid_of,
     in_words,
     name_of,
     standings,
 )
 from charrnn.sweeping.run import (
+    Advanced,
     Material,
-    Moved,
     Split,
     Splits,
     Task,
-    alike,
-    learned,
+    duplicates,
+    estimate_seconds,
+    make_run,
     planned,
-    seconds_of,
 )
 from tests.corpora import WORDS
 
@@ -49,7 +47,7 @@ SAFE = set(string.ascii_letters + string.digits + "=,-.")
 def made(name: str, seed: int, nats: float | None, **settings: object) -> Result:
     """The result of a run; one without a loss has diverged."""
     if nats is None:
-        return result.failed(Trial(name, settings, seed), "why", "diverged")
+        return grid.failed(Trial(name, settings, seed), "why", "diverged")
     return Result(name, settings, seed, 10, nats, f"{name}.npz", 1.5, "epochs")
 
 
@@ -105,7 +103,7 @@ def test_what_is_no_seeds(typed: str) -> None:
 
 def test_a_row_comes_back_as_it_was() -> None:
     for one in (made("a", 0, 1.25, hidden=3), made("b", 1, None, clock=True)):
-        assert result.from_json(json.loads(json.dumps(one.as_json()))) == one
+        assert grid.from_json(json.loads(json.dumps(one.as_json()))) == one
     row = made("a", 0, 1.25, hidden=3).as_json()
     first = ["schema", "name", "settings", "seed", "best", "model", "seconds"]
     assert list(row)[:7] == first
@@ -117,7 +115,7 @@ def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
     path = tmp_path / "messages"
     with path.open("wb") as file:
         for one in sent:
-            processes.write(file.fileno(), one)
+            json_lines.write(file.fileno(), one)
     with path.open("rb") as file:
         assert list(processes.read(file.fileno())) == sent
 
@@ -170,7 +168,7 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
     rows = tmp_path / "sweep.jsonl"
     for line in (b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'):
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
-        with pytest.raises(ResumeError, match="line 1 is no row"):
+        with pytest.raises(ResumeError, match="line 1 is not a row"):
             Folder(tmp_path).read_rows()
 
 
@@ -179,7 +177,7 @@ def test_a_run_that_failed_by_chance_is_made_again_and_one_that_diverged_is_not(
 ) -> None:
     there = Folder(tmp_path)
     there.add(made("a", 0, None, lr=1000.0))
-    there.add(result.failed(Trial("b", {}, 0), "the disk was full"))
+    there.add(grid.failed(Trial("b", {}, 0), "the disk was full"))
     again = Folder(tmp_path)
     again.read_rows()
     assert (again.is_done("a"), again.is_done("b"), again.is_done("c")) == (True, False, False)
@@ -196,7 +194,7 @@ def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
         calls.append(given)
         return corpora.load(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(shared_data, "load", load)
+    monkeypatch.setattr(sweep_run, "load", load)
     splits = Splits(Material((str(names),), names=("names.txt",)))
     assert splits.of(0) is splits.counted(0) is splits.of(0)
     assert splits.of(1).corpus.sources == ("names.txt",)
@@ -218,12 +216,12 @@ def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
                 raise error
             return super().counted(seed)
 
-    monkeypatch.setattr(one_run, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(sweep_run, "time", SimpleNamespace(monotonic=lambda: now))
     learning = {"hidden": 3, "layers": 1, "epochs": 1, "batch": 2, "bptt": 4}
     task = Task(Trial("a", {}, 0), learning, str(tmp_path / "a.npz"))
     steps = 0
-    for event in learned(task, Slow(Material(texts=tuple(WORDS)))):
-        if isinstance(event, Moved):
+    for event in make_run(task, Slow(Material(texts=tuple(WORDS)))):
+        if isinstance(event, Advanced):
             steps += 1
             now += 1.0
         else:
@@ -237,7 +235,7 @@ def test_a_corpus_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     before = Splits(Material((str(names),), names=("names.txt",))).of(0).corpus.fingerprint
     names.write_text("\n".join(WORDS[1:]))
     after = Material((str(names),), names=("names.txt",), fingerprint=before)
-    with pytest.raises(CorpusError, match=r"names.txt is no longer what the sweep began with"):
+    with pytest.raises(CorpusError, match=r"names.txt has changed since the sweep began"):
         Splits(after).of(0)
 
 
@@ -245,7 +243,7 @@ def test_settings_that_come_to_the_same_are_found() -> None:
     splits = Splits(Material(texts=tuple(WORDS)))
     some = Grid({"batch": (100, 1000), "hidden": (3, 5)}, (0,))
     plans = [planned(one, some, {"epochs": 1}, splits) for one in some.combinations]
-    assert [(in_words(a.settings), in_words(b.settings)) for a, b in alike(plans)] == [
+    assert [(in_words(a.settings), in_words(b.settings)) for a, b in duplicates(plans)] == [
         ("batch=100,hidden=3", "batch=1000,hidden=3"),
         ("batch=100,hidden=5", "batch=1000,hidden=5"),
     ]
@@ -253,8 +251,6 @@ def test_settings_that_come_to_the_same_are_found() -> None:
 
 @pytest.mark.usefixtures("millisecond_a_step")
 def test_few_networks_are_tried_to_tell_how_long_many_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    from charrnn.sweeping import run as forecast
-
     splits = Splits(Material(texts=tuple(WORDS)))
     some = Grid({"hidden": tuple(range(1, 31)), "lr": (0.1, 0.2)}, (0,))
     plans = [planned(one, some, {"epochs": 2}, splits).plan for one in some.combinations]
@@ -264,9 +260,9 @@ def test_few_networks_are_tried_to_tell_how_long_many_take(monkeypatch: pytest.M
         next(tried)
         return 1000.0
 
-    monkeypatch.setattr(forecast, "characters_per_second", speed)
-    found = seconds_of(plans, splits.of(0).corpus)
-    assert next(tried) <= forecast.TRIED
+    monkeypatch.setattr(sweep_run, "characters_per_second", speed)
+    found = estimate_seconds(plans, splits.of(0).corpus)
+    assert next(tried) <= sweep_run.TRIED
     assert len(found) == 60
     symbols = len(splits.of(0).corpus.train.ids)
     assert found[0] == pytest.approx(2 * symbols / 1000, rel=0.5)
@@ -278,14 +274,14 @@ def test_names_and_values_from_python_are_checked() -> None:
         ({"hiden": [1]}, "hiden cannot be tried"),
         ({"seed": [1]}, "seed cannot be tried"),
         ({"hidden": [0]}, "hidden cannot be 0"),
-        ({"hidden": [3, 3]}, "hidden 3 is there twice"),
+        ({"hidden": [3, 3]}, "hidden 3 is repeated"),
         ({"hidden": []}, "hidden has no value"),
     ):
         with pytest.raises(SettingError, match=what):
-            grid.checked(tried, [0])
+            grid_of(tried, [0])
     with pytest.raises(SettingError, match="seed cannot be -1"):
-        grid.checked({}, [-1])
-    assert name_of({"hidden": grid.checked({"hidden": [3]}, [0]).tried["hidden"][0]}) == "hidden=3"
+        grid_of({}, [-1])
+    assert name_of({"hidden": grid_of({"hidden": [3]}, [0]).tried["hidden"][0]}) == "hidden=3"
 
 
 def test_a_sweep_from_python_comes_to_the_models_of_its_runs_and_goes_on(tmp_path: Path) -> None:
@@ -311,11 +307,11 @@ def test_a_sweep_from_python_comes_to_the_models_of_its_runs_and_goes_on(tmp_pat
 
 def test_a_sweep_from_python_refuses_what_it_cannot_do_before_it_begins(tmp_path: Path) -> None:
     (tmp_path / "hidden=3,seed=0.npz").write_text("mine")
-    with pytest.raises(SaveError, match=r"hidden=3,seed=0.npz is there already"):
+    with pytest.raises(SaveError, match=r"hidden=3,seed=0.npz already exists"):
         next(charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path))
     with pytest.raises(SettingError, match="a str is one text"):
         charrnn.sweep("anna", {"hidden": [3]}, folder=tmp_path)
-    with pytest.raises(SettingError, match="hidden is tried, and given"):
+    with pytest.raises(SettingError, match="hidden is tried and also has"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, config=TrainConfig(hidden=5))
     with pytest.raises(SettingError, match="layers 2 does not go with"):
         charrnn.sweep(WORDS, {"layers": [1, 2], "cell": ["tanh", "output"]}, folder=tmp_path)
@@ -326,5 +322,5 @@ def test_a_sweep_from_python_refuses_what_it_cannot_do_before_it_begins(tmp_path
 
 def test_one_value_by_itself_is_no_list() -> None:
     for tried, seeds in (({"hidden": 4}, (0,)), ({"hidden": [4]}, 3), ({"cell": "gru"}, (0,))):
-        with pytest.raises(SettingError, match="is one value"):
-            checked(tried, seeds)
+        with pytest.raises(SettingError, match="is not a list"):
+            grid_of(tried, seeds)

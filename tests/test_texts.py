@@ -9,12 +9,11 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
-from charrnn.corpus.decoding import Reading
+from charrnn.corpus.segmentation import text_of
 from charrnn.errors import CorpusError
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.scoring import texts
-from charrnn.scoring.pieces import text_of
-from charrnn.settings.corpus import Errors
+from charrnn.settings.corpus import Errors, Reading
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]
@@ -25,7 +24,7 @@ def facts(found: Corpus, config: CorpusConfig) -> CorpusRecord:
 
 
 def held_out(found: Corpus, known: CorpusRecord) -> str:
-    again = texts.rebuilt(known, found.vocabulary)
+    again = texts.rebuild_corpus(known, found.vocabulary)
     return text_of(np.concatenate([*texts.held_out_codes(again, known)]))
 
 
@@ -79,26 +78,26 @@ def test_what_cannot_be_found_again_is_said(
     known = facts(found, config)
     path.write_text("\n".join([*WORDS, "zz"]))
     with pytest.raises(CorpusError, match=r"has changed since .* names\.txt"):
-        texts.rebuilt(known, found.vocabulary)
+        texts.rebuild_corpus(known, found.vocabulary)
     path.write_text("")
     with pytest.raises(CorpusError, match=r"has changed: names\.txt is empty"):
-        texts.rebuilt(known, found.vocabulary)
+        texts.rebuild_corpus(known, found.vocabulary)
     path.unlink()
     with pytest.raises(CorpusError, match=r"has moved: names\.txt is not there"):
-        texts.rebuilt(known, found.vocabulary)
+        texts.rebuild_corpus(known, found.vocabulary)
     path.write_text("\n".join(WORDS))
-    with pytest.raises(CorpusError, match="no longer cut"):
-        texts.rebuilt(known, Vocabulary("abc"))
+    with pytest.raises(CorpusError, match="no longer split"):
+        texts.rebuild_corpus(known, Vocabulary("abc"))
 
 
 def test_some_corpora_cannot_be_read_again() -> None:
     config = CorpusConfig()
     found = from_texts(WORDS, config)
-    with pytest.raises(CorpusError, match="no file holds"):
-        texts.rebuilt(facts(found, config), found.vocabulary)
+    with pytest.raises(CorpusError, match="from no file"):
+        texts.rebuild_corpus(facts(found, config), found.vocabulary)
     known = CorpusRecord(**{**vars(facts(found, config)), "sources": ("-",)})
-    with pytest.raises(CorpusError, match="standard input, which is gone"):
-        texts.rebuilt(known, found.vocabulary)
+    with pytest.raises(CorpusError, match="standard input, which was not kept"):
+        texts.rebuild_corpus(known, found.vocabulary)
 
 
 def test_nothing_held_out_is_nothing_to_score(tmp_path: Path) -> None:
@@ -145,7 +144,7 @@ def test_how_wrong_bytes_were_read_is_kept_where_they_were_not_refused(
     found = corpus.load([str(path)], config)
     known = facts(found, config)
     assert known.reading.errors == errors
-    assert texts.rebuilt(known, found.vocabulary).fingerprint == found.fingerprint
+    assert texts.rebuild_corpus(known, found.vocabulary).fingerprint == found.fingerprint
 
 
 def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
@@ -158,7 +157,7 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     found = corpus.load(files, config, [str(book), str(names)])
     known = facts(found, config)
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
-    monkeypatch.setattr("charrnn.corpus.segmentation.cut_of", lambda head: "lines")
+    monkeypatch.setattr("charrnn.corpus.segmentation.choose_cut", lambda head: "lines")
     assert held_out(found, known) == "It rained,\nЖ.\n" * 30 + "\n".join(WORDS) + "\n"
 
 
@@ -171,6 +170,6 @@ def test_a_model_that_says_paragraphs_keeps_them_whatever_would_be_found_today(
     config = CorpusConfig("paragraphs")
     found = corpus.load([str(path)], config)
     known = facts(found, config)
-    again = texts.rebuilt(known, found.vocabulary)
+    again = texts.rebuild_corpus(known, found.vocabulary)
     assert again.train.ids.tolist() == found.train.ids.tolist()
     assert again.examples_are == "paragraphs"

@@ -15,7 +15,7 @@ from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.network.parameters import LanguageModel, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import Vocabulary
 from tests.program import Program
 from tests.test_gradients import assert_gradient_is_right, state, window
@@ -95,5 +95,5 @@ def test_a_head_with_a_fixed_chance_ends_texts_as_often_as_it_says() -> None:
     drawn = list(Sampler(model, SampleConfig(seed=1)).samples(range(2000)))
     ended = sum(len(sample.nats) for sample in drawn)
     assert len(drawn) / ended == pytest.approx(CHANCE, abs=0.02)
-    nats, _ = Scorer(model).read(np.array([2, 3, 0], np.uint8))
+    nats, _ = NetworkScorer(model).read(np.array([2, 3, 0], np.uint8))
     assert nats[2] == pytest.approx(-math.log(CHANCE))

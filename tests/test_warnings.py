@@ -52,7 +52,7 @@ def test_repeats_are_what_comparing_all_with_all_finds(
 
 
 def test_of_very_many_examples_some_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MOST", 10)
+    monkeypatch.setattr(checks, "LOOKED_FOR", 10)
     corpus = from_texts(["ab"] * 1000)
     assert repeated(corpus.train, corpus.held_out) == (10, 10)
 
@@ -60,13 +60,12 @@ def test_of_very_many_examples_some_are_looked_for(monkeypatch: pytest.MonkeyPat
 def test_of_a_very_large_training_part_the_beginning_is_looked_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checks, "BLOCK", 3)
-    monkeypatch.setattr(checks, "ENOUGH", 6)
+    monkeypatch.setattr(checks, "LOOKED_THROUGH", 6)
     train, held_out = from_texts(["ab", "cd", "ef", "ab"], CorpusConfig(holdout=0)), "ef"
     vocabulary = train.vocabulary
     ids = np.append(vocabulary.encode(held_out), 0).astype(np.uint8)
     assert repeated(train.train, Examples(ids, np.array([0, 3], np.uint32))) == (0, 1)
-    monkeypatch.setattr(checks, "ENOUGH", 7)
+    monkeypatch.setattr(checks, "LOOKED_THROUGH", 7)
     assert repeated(train.train, Examples(ids, np.array([0, 3], np.uint32))) == (1, 1)
 
 

@@ -14,16 +14,14 @@ the same vector alone and among thousands.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, texts_in, whole_examples
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.stepper import Stepper
-from charrnn.scoring.pieces import text_of
 from charrnn.vocabulary import END, Codes, Ids
 
 Vectors = NDArray[np.float32]
@@ -41,20 +39,11 @@ class Embedded(NamedTuple):
 def embedded(model: LanguageModel, blocks: Iterable[Codes]) -> Iterator[Embedded]:
     """The examples of a text and their vectors, some together, as soon as their ENDs were read."""
     stepper = Stepper(model.parameters, LANES)
-    begun: list[Codes] = []  # of an example whose END is yet to come
-    for codes in blocks:
+    for codes in whole_examples(blocks):
         ends = np.flatnonzero(codes == END_CODE)
-        if not len(ends):
-            begun.append(codes)
-            continue
-        after = int(ends[-1]) + 1
-        whole = np.concatenate([*begun, codes[:after]])
-        begun = [codes[after:]]
-        bounds = [-1, *np.flatnonzero(whole == END_CODE).tolist()]
-        spelt = text_of(whole)
-        texts = [spelt[start + 1 : stop] for start, stop in pairwise(bounds)]
-        ids = model.vocabulary.encode_codes(whole)
-        yield Embedded(texts, vectors(stepper, ids, np.array(bounds)))
+        if len(ends):
+            ids = model.vocabulary.encode_codes(codes)
+            yield Embedded(texts_in(codes), vectors(stepper, ids, np.append(-1, ends)))
 
 
 def vectors(stepper: Stepper, ids: Ids, bounds: NDArray[np.intp]) -> Vectors:

@@ -26,17 +26,20 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault, show_version
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Raw, visible
+
+if TYPE_CHECKING:
+    from charrnn.cli.options import CommandOptions
 
 CLOSE = 0.75  # how alike a slip and what was meant are; all alike is 1
 
@@ -264,26 +267,36 @@ Context = Any  # Click's, which Typer does not let one name in every version
 
 
 class Entry(NamedTuple):
-    """Where a command is found, and what it does in one line: the first of its docstring."""
+    """The modules of a command, and the first line of its help.
 
-    where: str
+    The module of options defines Options, HELP and EXAMPLES, and is imported to read the command
+    line: it must not import numpy. The module of the work defines run(options, threads, console).
+    """
+
+    options: str
+    work: str
     line: str
 
 
+def _in_folder(name: str, line: str) -> Entry:
+    return Entry(f"charrnn.cli.{name}.options", f"charrnn.cli.{name}.run", line)
+
+
+def _in_file(name: str, line: str) -> Entry:
+    return Entry(f"charrnn.cli.{name}", f"charrnn.cli.{name}", line)
+
+
 COMMANDS = {
-    "train": Entry("charrnn.cli.train.options:train", "Train a network on a corpus."),
-    "sweep": Entry(
-        "charrnn.cli.sweep.options:sweep",
-        "Train with every combination of some settings, and compare.",
-    ),
-    "sample": Entry("charrnn.cli.sample.options:sample", "Draw new text from a model."),
-    "eval": Entry("charrnn.cli.eval.options:evaluate", "Measure how well a model predicts a text."),
-    "fill": Entry("charrnn.cli.fill:fill", "Fill in what is missing of a text."),
-    "embed": Entry("charrnn.cli.embed:embed", "Turn each text into one vector."),
-    "reach": Entry("charrnn.cli.reach:reach", "Show how far the gradient reaches back."),
-    "info": Entry("charrnn.cli.info:info", "Show what a model file holds."),
-    "export": Entry("charrnn.cli.export:export", "Write a model for somebody without charrnn."),
-    "slim": Entry("charrnn.cli.slim:slim", "Write a model without what only training needs."),
+    "train": _in_folder("train", "Train a network on a corpus."),
+    "sweep": _in_folder("sweep", "Train with every combination of some settings, and compare."),
+    "sample": _in_folder("sample", "Draw new text from a model."),
+    "eval": _in_folder("eval", "Measure how well a model predicts a text."),
+    "fill": _in_file("fill", "Fill in missing characters of a text."),
+    "embed": _in_file("embed", "Convert each text to a vector."),
+    "reach": _in_file("reach", "Measure how far back in time gradients reach."),
+    "info": _in_file("info", "Show the contents of a model file."),
+    "export": _in_file("export", "Export a model to HTML, JavaScript, C, PyTorch or ONNX."),
+    "slim": _in_file("slim", "Write a model without what only training needs."),
 }
 
 EXAMPLES = """
@@ -349,26 +362,42 @@ class Commands(TyperGroup):
 
 
 def load(name: str) -> Command:
-    """The command of that name, made from its function."""
+    """Return the command of that name, made from its options."""
     from charrnn.cli.options import with_options
 
-    module_name, _, function_name = COMMANDS[name].where.partition(":")
-    module = import_module(module_name)
+    module = import_module(COMMANDS[name].options)
     app = _typer()
     register = app.command(
-        name, cls=Command, epilog=getattr(module, "EXAMPLES", None), context_settings=_settings()
+        name,
+        cls=Command,
+        help=module.HELP,
+        epilog=module.EXAMPLES,
+        context_settings=_settings(),
     )
-    register(with_options(getattr(module, function_name)))
+    register(with_options(module.Options, partial(dispatch, name)))
     command = typer.main.get_command(app)
     assert isinstance(command, Command)
     return command
+
+
+def dispatch(name: str, options: CommandOptions) -> None:
+    """Do what every command repeats, then import the module that does the work, and run it."""
+    from charrnn.cli.options import prepare, with_piped_text
+
+    console = Console(options.quiet)
+    options = with_piped_text(options, console)
+    options.check()
+    threads = prepare(options.wanted_threads)  # before numpy is imported
+    import_module(COMMANDS[name].work).run(options, threads, console)
 
 
 def program() -> Commands:
     """The whole program, ready for a command line."""
     with_completion = _completion_is_asked_for()
     if with_completion:
-        options.mend()
+        from charrnn.cli.options import mend
+
+        mend()
     app = _typer(with_completion=with_completion)
     register = app.callback(cls=Commands, epilog=EXAMPLES, context_settings=_settings())
     register(_charrnn)

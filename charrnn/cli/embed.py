@@ -1,54 +1,71 @@
-"""``charrnn embed``: one vector for each text."""
+"""``charrnn embed``: write one vector for each text, as JSON or as a NumPy array."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli import options as standard_input
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, check_read_once, flag, group, like
-from charrnn.errors import SettingError
+from charrnn.cli.options import OUTPUT, CommandOptions, check_read_once, flag, group, like
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, File, setting
+from charrnn.text import encodable
 
+if TYPE_CHECKING:
+    from charrnn.analysis.embedding import Embedded, Vectors
+    from charrnn.cli.files import OutputFile
+
+HELP = """
+Convert each text to a vector.
+
+The vector is the state of the network's top layer after the whole text: the state from which it
+predicts the end, with a number for each unit. Texts with similar continuations have similar
+vectors. The vector of a text does not depend on the other texts. For several networks
+(train --members), the first is used.
+
+The output is one JSON object per example, with its text and vector. With -o it is an array
+(examples, units) of 32-bit numbers. Blank lines are skipped.
+"""
 EXAMPLES = """
 # a line of JSON for each name
 charrnn embed names.txt | head -n 2
 
-# an array for NumPy, a row for each
+# an array for NumPy, with a row for each name
 charrnn embed names.txt -o names.npy
 
-# one text alone
+# a single text
 echo Tyrannosaurus | charrnn embed | jq -c .vector
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of ``charrnn embed``."""
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
-        "What to read: files, or - for standard input, which is read as well where it is a pipe or"
-        " a file and no TEXT is named. Else it is what was held out in training.",
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+        " the held-out part of the training corpus.",
     )
-    held_out: bool = flag("Read what was held out in training, whatever is piped.", panel=CORPUS)
+    held_out: bool = flag(
+        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
+    )
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
     output: Path | None = setting(
         File("FILE.npy"),
-        "Write an array into this file, for numpy.load, and nothing to stdout.",
+        "Write an array for numpy.load into this file, and nothing to stdout.",
         panel=OUTPUT,
         names=("-o", "--output"),
     )
-    force: bool = flag("Replace that file if it is there.")
-    as_json: bool = flag("Write JSON, which is what it does without -o.", names=("--json",))
+    force: bool = flag("Replace the file of --output if it exists.")
+    as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
     quiet: bool = options.quiet()
 
     def check(self) -> None:
@@ -76,27 +93,59 @@ class Options:
 
     @property
     def model_as_a_source(self) -> str:
-        """The model as a file that must not be written over: no corpus of that name is meant."""
+        """Return the path of the model as a source: never the name of a corpus."""
         return os.path.join(os.curdir, self.model)
 
 
-def embed(options: Options) -> None:
-    """Turn each text into one vector.
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Write the vectors to stdout, or into the file of --output."""
+    from charrnn.analysis.embedding import embedded
+    from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
+    from charrnn.cli.terminal.tables import count
+    from charrnn.runs import load
 
-    The vector is the state of the network's top layer when it has read the whole text, the one
-    from which it predicts the end: as many numbers as a layer has units. Texts that would go on
-    alike are near each other. A text has the same vector alone and among thousands. Of several
-    networks (train --members), it is the first.
+    model = load(options.model)
+    file = None
+    if options.output is not None:
+        file = OutputFile(options.output, "--output", force=options.force)
+        learned_from = (name for name in model.corpus.files if name != "-")
+        file.check(options.model_as_a_source, *options.sources, *learned_from)
+    console.note_if_waiting(options.sources)
+    note_if_several(model, console)
+    codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
+    batches = embedded(model.language_model, codes)
+    rows = 0
+    if file is None:
+        rows = write_lines(batches, console)
+    else:
+        vectors = [batch.vectors for batch in batches]
+        rows = sum(map(len, vectors))
+    if not rows:
+        raise CorpusError("the text has no examples", "Name a text that is not empty.")
+    if file is not None:
+        write_array(file, vectors, rows)
+        console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
 
-    There is a line of JSON for each example, with its text and its vector; with -o there is an
-    array (examples, units) of 32-bit numbers instead. Blank lines are no examples.
-    """
-    console = Console(options.quiet)
-    if not options.sources and not options.held_out and standard_input.has_text(console):
-        options = replace(options, sources=("-",))
-    options.check()
-    thread_count.prepare(1)
 
-    from charrnn.cli.run_embed import run  # numpy comes with it, and must find the threads set
+def write_lines(batches: Iterator[Embedded], console: Console) -> int:
+    """Write a JSON object for each example; return their number."""
+    rows = 0
+    for batch in batches:
+        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
+            console.json("embed", {"text": encodable(text), "vector": vector})
+        rows += len(batch.texts)
+    return rows
 
-    run(options, console)
+
+def write_array(file: OutputFile, vectors: list[Vectors], rows: int) -> None:
+    """Write all vectors as one array, in the format of numpy.save."""
+    import io
+
+    from numpy.lib import format as npy
+
+    first = vectors[0]
+    header = io.BytesIO()
+    fields = npy.header_data_from_array_1_0(first) | {"shape": (rows, first.shape[1])}
+    npy.write_array_header_1_0(header, fields)
+    size = len(header.getvalue()) + sum(batch.nbytes for batch in vectors)
+    file.write(size, [header.getvalue(), *(batch.tobytes() for batch in vectors)])

@@ -32,7 +32,7 @@ from charrnn.errors import (
     SettingError,
 )
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import in_words, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import ExportOptions, FillConfig, SampleConfig
 from charrnn.text import Visible
@@ -104,6 +104,14 @@ def option_for(name: str, *, denied: bool = False) -> str:
             yes, _, no = one.options(name)[-1].partition("/")
             return no if denied and no else yes
     return name
+
+
+def typed(name: str, value: object) -> str:
+    """Return a setting and its value as they are typed: "--epochs 5", "--carry", "--reset"."""
+    if isinstance(value, bool):
+        option = option_for(name, denied=not value)
+        return option if value or option != option_for(name) else f"no {option}"
+    return in_words(option_for(name), value)
 
 
 @contextmanager

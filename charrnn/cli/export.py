@@ -1,77 +1,99 @@
-"""``charrnn export``: a model as a file for somebody who does not have charrnn."""
+"""``charrnn export``: convert a model to another format."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+import os
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.options import check_read_once, flag, group
+from charrnn.cli.options import CommandOptions, check_read_once, flag, group
 from charrnn.errors import SettingError
-from charrnn.export import KINDS, kind_of
+from charrnn.export import KINDS, export, kind_of
 from charrnn.settings.fields import File, OneOf, Text, setting
 from charrnn.settings.using import FILE, ExportOptions
 
+if TYPE_CHECKING:
+    from charrnn.model import Model
+
+HELP = """
+Export a model to HTML, JavaScript, C, PyTorch or ONNX.
+
+A web page (.html) is one file that works in any browser without a network connection. It draws
+new texts, colours any text by surprisal and shows the likeliest next characters. With 32 bits its
+texts equal those of charrnn sample with the same --seed. It contains neither the training texts
+nor the name of the corpus. A module (.mjs) is the same without the page. A header (.h) is C99
+that allocates no memory and draws the same texts.
+
+A .safetensors file loads into the RNN, GRU or LSTM of PyTorch. An .onnx file runs in any ONNX
+runtime. Both give the same probabilities, but not the same texts.
+"""
 EXAMPLES = """
-# one web page, for a friend without charrnn: it writes, reads, and asks no network
+# one web page, for a friend without charrnn
 charrnn export names.html
 charrnn export names.html --title Heroes --bits 8
 
-# which says nothing that stands in the corpus (it holds what tells that)
+# a page that never repeats a text of the corpus
 charrnn export names.html --novel names.txt
 
-# a module for a page of your own
+# a module for a web page of your own
 charrnn export names.mjs
 
 # one header for a program in C
 charrnn export names.h
 
-# for torch, and for whatever runs ONNX: pip install 'charrnn[onnx]'
+# for PyTorch, and for ONNX runtimes: pip install 'charrnn[onnx]'
 charrnn export names.safetensors
 charrnn export names.onnx
 """
 
+LARGE = 10_000_000  # bytes: a page that is slow to load
+NEXT_STEP = {
+    "html": "Open it in a browser.",
+    "js": 'Use it with: import model from "./{name}"; model.sample({{ seed: 1 }}).text',
+    "c": "The comment at its top shows how to use it.",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of ``charrnn export``."""
 
     out: Path = setting(
         File(),
-        f"The file to write. Its suffix says of what kind it is:"
+        f"The file to write. The suffix selects the format:"
         f" {', '.join(kind.suffix for kind in KINDS.values())}.",
         panel=FILE,
         default=MISSING,
         names=("FILE",),
     )
     to: str | None = setting(
-        OneOf(tuple(KINDS)), "Its kind, where the suffix says another.", panel=FILE
+        OneOf(tuple(KINDS)), "Format of the file.", panel=FILE, default_in_words="by the suffix"
     )
     about: dict[str, Any] = group(ExportOptions)
     novel: tuple[str, ...] = setting(
         Text("CORPUS"),
-        "A page draws again what stands in this corpus word for word; may be repeated. Whoever has"
-        " the page can find out whether a text is in there.",
+        "Make the page reject exact copies of the texts in this corpus. Repeatable. Anyone who has"
+        " the page can test whether a text is in the corpus.",
         panel=FILE,
         default=(),
         repeated=True,
     )
     model: Path = options.model()
-    force: bool = flag("Replace a file that is there.")
+    force: bool = flag("Replace FILE if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
     @property
     def kind(self) -> str:
-        """What the file is to be."""
+        """Return the format of the file."""
         return kind_of(self.out) if self.to is None else self.to
 
     @property
-    def said(self) -> ExportOptions:
-        """The same without the corpus, which is not read yet."""
+    def export_options(self) -> ExportOptions:
+        """Return the options of the export; ``novel`` names files that are not read yet."""
         return ExportOptions(
             **self.about, novel=self.novel, name=self.out.stem, model=self.model.name
         )
@@ -83,25 +105,45 @@ class Options:
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
-        self.said.check_for(self.kind, takes)
+        self.export_options.check_for(self.kind, takes)
         check_read_once(self.novel)
 
 
-def export(options: Options) -> None:
-    """Write a model for somebody without charrnn.
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Write the file and report its size."""
+    from charrnn.cli.files import OutputFile
+    from charrnn.cli.terminal.report import Fact, Report
+    from charrnn.runs import load
 
-    A page (.html) is one file that writes new texts, colours any text by surprise and shows what
-    may come next, in any browser, and loads nothing. With 32 bits its texts are those of charrnn
-    sample with the same --seed. Nothing in it names the corpus, and no texts are in it. A module
-    (.mjs) is the same without the page. A header (.h) is C99 that allocates nothing and draws the
-    same texts.
+    file = OutputFile(options.out, "", force=options.force)
+    model = load(options.model)
+    learned_from = (name for name in model.corpus.files if name != "-")
+    model_as_a_source = os.path.join(os.curdir, options.model)  # never the name of a corpus
+    file.check(model_as_a_source, *options.novel, *learned_from)
+    console.note_if_waiting(options.novel)
+    about = replace(options.export_options, novel=known_texts(options, model))
+    content = export(model.trained, options.kind, about)
+    size = len(content)
+    if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
+        console.note(f"the page is large ({size:,} bytes): --bits 8 makes it smaller")
+    file.write(size, [content])
+    report = Report(
+        [
+            Fact("file", str(options.out), "file", str(options.out)),
+            Fact("kind", options.kind),
+            Fact("bytes", size, "size", f"{size:,} bytes"),
+            Fact("from", str(options.model)),
+        ]
+    )
+    report.show("export", console, as_json=options.as_json)
+    if options.kind in NEXT_STEP and not options.as_json:
+        console.note(NEXT_STEP[options.kind].format(name=options.out.name))
 
-    A .safetensors file loads into the RNN, GRU or LSTM of torch, and an .onnx file runs wherever
-    there is a runtime for it: with the same probabilities, but not the same texts.
-    """
-    options.check()
-    thread_count.prepare(1)
 
-    from charrnn.cli.run_export import run  # numpy comes with it, and must find the threads set
+def known_texts(options: Options, model: Model) -> tuple[str, ...]:
+    """Return the texts that an exported page must not repeat (--novel)."""
+    from charrnn.corpus.segmentation import texts_in, whole_examples
+    from charrnn.scoring.texts import codes_in
 
-    run(options, Console(options.quiet))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    return tuple(text for block in whole_examples(codes) for text in texts_in(block))

@@ -154,7 +154,7 @@ def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
 
     record = model.corpus
     if not reads.sources:
-        return texts.held_out_codes(texts.rebuilt(record, model.vocabulary), record)
+        return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
     kind: Any = reads.examples or record.config.examples
     return texts.codes_in(reads.sources, kind, with_changes(model.reading, **reads.reading))
 

@@ -1,26 +1,41 @@
-"""``charrnn fill``: the characters that are missing in the middle of a text."""
+"""``charrnn fill``: fill in the missing characters of texts."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
-from charrnn.cli.options import check_read_once, group
-from charrnn.errors import SettingError
+from charrnn.cli.console import BOLD, CYAN, Console
+from charrnn.cli.options import CommandOptions, check_read_once, group
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import FILLING, Text, setting
 from charrnn.settings.using import FillConfig
+from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
+if TYPE_CHECKING:
+    from charrnn.filling.filler import Filled
+
+HELP = """
+Fill in missing characters of a text.
+
+In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
+the likeliest fillings with their probabilities: the share of each among all texts that match,
+including what follows the gaps and the end. Only characters of the vocabulary are filled in.
+
+The answer is exact if it can be: every likely beginning is tried, and less than a thousandth of
+the probability is left out. Otherwise the probabilities are estimated from random texts
+(--particles), and a likelier filling may be missed.
+"""
 EXAMPLES = """
-# which letters are missing? quotes keep the shell from taking * for files
+# which letters are missing? quotes keep the shell from expanding *
 charrnn fill "Tyr_nnosa_rus"
 charrnn fill "*raptor" -n 10
 
-# an underscore that belongs to the text
+# a text that contains an underscore
 charrnn fill "snake_c%se" --blank %
 
 # many at once, for another program
@@ -29,12 +44,12 @@ charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of ``charrnn fill``."""
 
     texts: tuple[str, ...] = setting(
         Text(),
-        "A text in which something is missing; - for standard input, a text a line.",
+        "A text with missing characters; - reads standard input, one text a line.",
         panel=FILLING,
         default=MISSING,
         names=("TEXT",),
@@ -60,21 +75,74 @@ class Options:
         check_read_once(self.texts)
 
 
-def fill(options: Options) -> None:
-    """Fill in what is missing of a text.
+def run(options: Options, threads: int, console: Console) -> None:
+    """Fill in the texts one after the other and show the fillings of each."""
+    from charrnn.cli.sample.run import note_prime
+    from charrnn.filling.filler import Filler
+    from charrnn.runs import load
 
-    In TEXT, _ is one missing character and * any number of them, up to --max-gap. Shown are the
-    likeliest fillings and their probabilities: that of the whole text, what comes after and the end
-    included, among all texts that the blanks could stand for. Only characters that the model knows
-    are put in.
+    config = FillConfig(**options.filling)
+    model = load(options.model)
+    console.note_if_waiting(options.texts)
+    filler = Filler(model.predictor(), config, threads)
+    reading = replace(model.reading, **options.reading)
+    number = 0
+    for number, text in enumerate(texts_of(options.texts, reading), 1):
+        given = "".join(sorted(set(text) - {config.blank, config.gap}, key=text.index))
+        note_prime(given, model.vocabulary, console)
+        filled = filler.fill(text)
+        if options.as_json:
+            console.json("fill", as_json(filled))
+        else:
+            show(filled, number, config, console)
+    if not number:
+        raise CorpusError("standard input has no text", "Write one text a line.")
 
-    Where it can be, the answer is exact: all beginnings that matter are gone through, and less
-    than a thousandth of the probability is left out. Else the probabilities are estimated with
-    texts that are drawn, particles, and there may be likelier fillings that none of them has found.
-    """
-    options.check()
-    useful = thread_count.prepare(options.workers)
 
-    from charrnn.cli.run_fill import run  # numpy comes with it, and must find the threads set
+def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
+    """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
+    from charrnn.cli.sample.run import as_read
+    from charrnn.corpus.decoding import blocks
 
-    run(options, useful, Console(options.quiet))
+    for text in typed:
+        if text != "-":
+            yield as_read(text, reading)
+            continue
+        rest = ""
+        for block in blocks("-", reading):
+            *whole, rest = (rest + block).split("\n")
+            yield from (line.removesuffix("\r") for line in whole)
+        if rest:
+            yield rest
+
+
+def as_json(filled: Filled) -> dict[str, object]:
+    """Return the fillings of a text for JSON."""
+    fillings = [
+        {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
+    ]
+    return {
+        "text": encodable(filled.text),
+        "fillings": fillings,
+        "method": filled.method,
+        "left_out": filled.left_out,
+    }
+
+
+def show(filled: Filled, number: int, config: FillConfig, console: Console) -> None:
+    """Write the fillings with their probabilities, likeliest first."""
+    output = console.out
+    if number > 1:
+        output.write(Visible("\n"))
+    if output.is_terminal:
+        output.write_lines([output.paint(visible_line(filled.text), CYAN)])
+    for place, filling in enumerate(filled.fillings):
+        figure = Visible(f"{filling.probability:<8.2g}")
+        if output.is_terminal:
+            text = visible_line(filling.text)
+            text = output.paint(text, BOLD) if place == 0 else text
+            output.write_lines([joined([figure, text])])
+        else:
+            output.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
+    if filled.method == "particles":
+        console.note(f"too many fillings to try all: estimated with {config.particles:,} texts")

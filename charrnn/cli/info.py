@@ -1,20 +1,46 @@
-"""``charrnn info``: what a model file holds."""
+"""``charrnn info``: show everything that a model file holds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.files import FigureFile
-from charrnn.cli.options import OUTPUT, flag
-from charrnn.errors import SettingError
-from charrnn.settings.fields import File, setting
+from charrnn.cli.errors import option_for
+from charrnn.cli.options import OUTPUT, CommandOptions, flag
+from charrnn.cli.terminal.curve import learning_curve
+from charrnn.cli.terminal.report import Fact, Report
+from charrnn.cli.terminal.tables import (
+    TOGETHER,
+    bytes_in_words,
+    count,
+    epochs_in_words,
+    of_bits,
+    of_held_out,
+)
+from charrnn.corpus.files import path_of
+from charrnn.errors import CorpusError, SettingError
+from charrnn.settings.fields import File, setting, settings_of
+from charrnn.settings.training import Fitted
 
+if TYPE_CHECKING:
+    from charrnn.model import Model
+
+HELP = """
+Show the contents of a model file.
+
+It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
+each check-up. It also checks whether the training can be resumed: that takes the unchanged corpus.
+A corpus of more than 64 MB is only looked for, not compared.
+"""
 EXAMPLES = """
-# what is in it, how well did it learn, and can it go on?
+# what does the file contain, how well did it learn, can it be resumed?
 charrnn info
 
 # the loss at every check-up
@@ -25,22 +51,27 @@ charrnn info --plot curve.svg
 charrnn info --plot curves.pdf --beside lstm.npz
 """
 
+MOST_ENTRIES = 60  # characters and ranges of a vocabulary that are shown
+SHORTEST_RANGE = 3  # neighbours that are shown as a range
+NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
+COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the training
+
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of ``charrnn info``."""
 
     model: Path = options.model()
-    plot: Path | None = options.plot("Draw the learning curve into this file as well.")
+    plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
         File(),
-        "A model whose curve is drawn beside it; several times for several.",
+        "Also plot the learning curve of this model. Repeatable.",
         panel=OUTPUT,
         default=(),
         names=("--beside",),
         repeated=True,
     )
-    force: bool = flag("Replace the file of --plot if it is there.")
+    force: bool = flag("Replace the file of --plot if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
@@ -53,20 +84,226 @@ class Options:
                 )
 
 
-def info(options: Options) -> None:
-    """Show what a model file holds.
+@dataclass(frozen=True)
+class Resume:
+    """Whether the training can be resumed, and why or why not."""
 
-    Its network, its vocabulary, what it learned from and how, how the loss fell from check-up to
-    check-up, and whether the run can go on: that takes the corpus, unchanged. One of more than
-    64 MB is only looked for, not compared.
-    """
-    options.check()
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    thread_count.prepare(1)
+    is_possible: bool
+    why: str
 
-    from charrnn.cli import run_info  # numpy comes with it, and must find the threads set
 
-    console = Console(options.quiet)
-    if file is not None:
-        run_info.plot((options.model, *options.beside), file, console)
-    run_info.show(options.model, console, as_json=options.as_json)
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Show what the model file holds, and plot the learning curves with --plot."""
+    from charrnn.cli.files import FigureFile, names_of
+    from charrnn.display import figures
+    from charrnn.runs import load
+
+    if options.plot is not None:
+        models = (options.model, *options.beside)
+        file = FigureFile(options.plot, force=options.force)
+        file.check(*(os.path.join(os.curdir, path) for path in models))
+        loaded = dict(zip(names_of(models), map(load, models), strict=True))
+        file.write(partial(figures.plot, loaded), console)
+    model = load(options.model)
+    curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
+    report = report_on(options.model, model)
+    report.show("info", console, as_json=options.as_json, below=curve)
+
+
+def report_on(path: Path, model: Model) -> Report:
+    """Return everything that the file of a model holds."""
+    from charrnn.cli.train.summary import corpus_json, settings_json
+
+    config, corpus, run = model.config, model.corpus, model.trained.longest.run
+    vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
+    size = path.stat().st_size
+    parameters = config.members * model.parameters.flat.size
+    networks = f"{config.members} of " if config.members > 1 else ""
+    layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
+    learned = f"{count(run['step'], 'step')}, {epochs_in_words(run['epoch'])}"
+    resume = resume_of(model)
+    return Report(
+        [
+            Fact("model", str(path), "model", f"{path}, {bytes_in_words(size)}"),
+            Fact("bytes", size),
+            Fact(label="network", text=layers),
+            Fact("parameters", parameters, text=f"{parameters:,} parameters"),
+            Fact("hidden", config.hidden),
+            Fact("layers", config.layers),
+            Fact(label="counts", text=counts_in_words(model)),
+            Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
+            Fact(
+                "vocabulary",
+                list(vocabulary.characters),
+                text=characters_in_words(vocabulary.characters),
+            ),
+            Fact("novelty", vocabulary.novelty),
+            *corpus_facts(model),
+            Fact("settings", settings_json(config), "settings", settings_in_words(model)),
+            Fact("corpus", corpus_json(corpus, symbols)),
+            Fact("holds_corpus", model.trained.counted is not None),
+            Fact(
+                "steps",
+                run["step"],
+                "trained",
+                f"{learned}, {run['characters']:,} characters",
+            ),
+            Fact("epochs", run["epoch"]),
+            Fact("characters_seen", run["characters"]),
+            *best_facts(model),
+            Fact("history", model.trained.longest.history),
+            Fact(
+                "resume",
+                asdict(resume),
+                "resume",
+                f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}",
+            ),
+        ]
+    )
+
+
+def corpus_facts(model: Model) -> Iterator[Fact]:
+    """Yield the corpus and the held-out part in words."""
+    corpus, are = model.corpus, model.corpus.examples_are
+    yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
+    if corpus.known:
+        yield Fact(text=f"training began with a model of {len(corpus.known):,} characters")
+    examples = count(corpus.examples, "example", are=are)
+    yield Fact(text=f"{examples}, {corpus.characters:,} characters")
+    files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
+    held_out = count(corpus.held_out_examples, "example", are=are)
+    text = f"{held_out}, {corpus.held_out_characters:,} characters{files}"
+    yield Fact(label="held out", text=text)
+
+
+def counts_in_words(model: Model) -> str:
+    """Return how much of the corpus the file holds for its counts, if it has counts."""
+    from charrnn.counts.ngrams import packed_size
+
+    counted = model.trained.counted
+    if counted is None:
+        return ""
+    whole = model.corpus.characters + model.corpus.examples
+    part = "all" if len(counted) >= whole else f"{len(counted) / whole:.0%}"
+    size = bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
+    return f"the file contains {part} of the training text (--counts): {size}"
+
+
+def settings_in_words(model: Model) -> str:
+    """Return the settings of the training as command-line options."""
+    from charrnn.plan import FOREVER
+
+    options = []
+    for name, value in asdict(model.config).items():
+        option = option_for(name)
+        is_off = value is None or (not value and value == settings_of(Fitted)[name].default)
+        is_endless = name == "epochs" and value >= FOREVER
+        if name not in ("hidden", "layers", "workers") and not is_off and not is_endless:
+            options.append(option if value is True else f"{option}{TOGETHER}{value}")
+    return " ".join(options)
+
+
+def best_facts(model: Model) -> Iterator[Fact]:
+    """Yield the best check-up, if anything was held out, and the baselines beside it."""
+    from charrnn.cli.train.summary import in_order
+    from charrnn.display.figures import best_of
+    from charrnn.scoring.score import Mean
+    from charrnn.training.loop import most_looked_at
+
+    best, baselines = model.trained.best, model.corpus.baselines
+    if best is None or not model.corpus.held_out_characters:
+        yield Fact("best")
+        yield Fact("baselines", in_order(baselines))
+        return
+    step, mean = best[0], Mean(best[1], 1)
+    yield Fact(
+        "best",
+        {"step": step, **mean.per_character(), "perplexity": mean.perplexity},
+        "best",
+        of_held_out(mean.nats_per_character, step, model.config.members),
+    )
+    held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
+    if held_out > most_looked_at(model.config):
+        yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
+    text = ""
+    if baselines:
+        name = best_of(baselines)
+        text = f"{name}, the best baseline: {of_bits(baselines[name])}"
+    yield Fact("baselines", in_order(baselines), text=text)
+
+
+def resume_of(model: Model) -> Resume:
+    """Return whether the training can be resumed: that takes the unchanged corpus."""
+    from charrnn.scoring import texts
+
+    if model.trained.slim:
+        return Resume(False, "the file is slim and holds no training state")
+    try:
+        texts.check_files_exist(model.corpus)
+        if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:
+            found = "the corpus is there; it was not compared"
+        else:
+            texts.rebuild_corpus(model.corpus, model.vocabulary)
+            found = "the corpus is there, unchanged"
+    except CorpusError as error:
+        return Resume(False, error.what)
+    return Resume(True, found + limit_reached(model))
+
+
+def limit_reached(model: Model) -> str:
+    """Return which limit ended the training and has to be raised, if one did."""
+    config, ended = model.config, model.trained.ended
+    match ended:
+        case "epochs":
+            reached = count(config.epochs, "epoch")
+        case "minutes":
+            reached = count(config.minutes or 0.0, "minute")
+        case "patience":
+            reached = f"{count(config.patience or 0, 'check-up')} without a better one"
+        case _:
+            return ""
+    return f"; finished after {reached}: use a larger --{ended}"
+
+
+def characters_in_words(characters: str) -> str:
+    """Return a vocabulary, in code-point order, as a line of characters and ranges."""
+    entries: list[str] = []
+    left = len(characters)
+    for first, last, size in ranges(characters):
+        if len(entries) == MOST_ENTRIES:
+            return f"{'  '.join(entries)}  and {left:,} more"
+        entries.append(named(first) if size == 1 else f"{named(first)}-{named(last)}")
+        left -= size
+    return "  ".join(entries)
+
+
+def ranges(characters: str) -> Iterator[tuple[str, str, int]]:
+    """Yield first, last and size of ranges of letters or digits, and of single characters."""
+    start = 0
+    while start < len(characters):
+        stop = start + 1
+        while stop < len(characters) and _follow(characters[stop - 1], characters[stop]):
+            stop += 1
+        if stop - start < SHORTEST_RANGE:
+            stop = start + 1
+        yield characters[start], characters[stop - 1], stop - start
+        start = stop
+
+
+def _follow(first: str, second: str) -> bool:
+    """Return True if these are neighbouring letters of one case, or neighbouring digits."""
+    kinds = unicodedata.category(first), unicodedata.category(second)
+    return ord(second) == ord(first) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
+
+
+def named(character: str) -> str:
+    """Return the character if it is visible, else its name."""
+    kind = unicodedata.category(character)
+    if character in NAMES:
+        return NAMES[character]
+    if kind[0] in "LNPS":
+        return character
+    if kind[0] == "M":
+        return f"\u25cc{character}"  # on a dotted circle in place of a letter
+    name = unicodedata.name(character, "").lower().replace(" ", "-")
+    return name or f"U+{ord(character):04X}"

@@ -42,11 +42,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
-from functools import wraps
 from inspect import Parameter, Signature
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -97,6 +96,12 @@ def has_text(console: Console) -> bool:
         return False
     console.note("standard input is empty: what was held out in training is read")
     return False
+
+
+def with_piped_text(options: Any, console: Console) -> Any:
+    """Return the options with "-" as their text, if none is named but one is piped in."""
+    wants_text = getattr(options, "held_out", None) is False and not options.sources
+    return replace(options, sources=("-",)) if wants_text and has_text(console) else options
 
 
 ZSH = """
@@ -157,6 +162,21 @@ class Trying(Text):
     metavar: str = "NAME=VALUE,VALUE"
 
 
+class CommandOptions:
+    """The options of a command: a base of dataclasses with a field for each."""
+
+    quiet: bool
+
+    @property
+    def wanted_threads(self) -> int | None:
+        """Return what --threads says; 1 for a command without that option."""
+        threads: int | None = getattr(self, "workers", 1)
+        return threads
+
+    def check(self) -> None:
+        """Raise SettingError if the options contradict each other."""
+
+
 class Option(NamedTuple):
     """A setting that is typed, and where its value goes."""
 
@@ -165,14 +185,12 @@ class Option(NamedTuple):
     group: str  # the field whose value it becomes a part of, if there is one
 
 
-def with_options(command: Callable[[Any], None]) -> Callable[..., None]:
-    """The command as Typer takes it: a parameter for each field of its options, a dataclass."""
-    kind = get_type_hints(command)["options"]
+def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
+    """Return a function for Typer, with a parameter for each option, that acts on the options."""
     found = list(_options_of(kind))
 
-    @wraps(command)
     def called(**typed: Any) -> None:
-        command(_made(kind, found, typed))
+        act(_made(kind, found, typed))
 
     parameters = [_parameter(one) for one in found]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

@@ -1,23 +1,56 @@
-"""``charrnn reach``: how far back through time the gradient of a trained network reaches."""
+"""``charrnn reach``: measure how far gradients reach back, for one or several models.
+
+People get a table with a column for each model, a picture of the norms, and advice:
+
+1e-1 |***
+     |   ****
+     | ..    ***
+1e-6 |   ....   **
+     +----------------
+      0             40 steps back
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from charrnn.cli import options
-from charrnn.cli import options as standard_input
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
-from charrnn.cli.files import FigureFile
-from charrnn.cli.options import check_read_once, flag, group, like
-from charrnn.errors import SettingError
+from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
+from charrnn.cli.options import CommandOptions, check_read_once, flag, group, like
+from charrnn.cli.terminal.curve import Canvas, Line
+from charrnn.cli.terminal.report import Fact, Report
+from charrnn.cli.terminal.tables import Column, Table, entries
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS
+from charrnn.text import Visible, visible_line
 
+if TYPE_CHECKING:
+    from charrnn.analysis.reach import Reach
+    from charrnn.cli.files import Reads
+    from charrnn.model import Model
+    from charrnn.vocabulary import Ids
+
+HELP = """
+Measure how far back in time gradients reach.
+
+The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
+shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
+k, its decay per step and the spectral radius of the recurrent weights. It also shows the part
+that --bptt cuts off. The cosine compares the truncated gradient with the whole one, for horizons
+of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks (train --members),
+the first is used.
+
+With --json there is one object a line for each model.
+"""
 EXAMPLES = """
-# is --bptt as long as it has to be?
+# is --bptt long enough?
 charrnn reach
 
 # does an LSTM reach further?
@@ -29,22 +62,33 @@ charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
 charrnn reach --json | jq -r '.norms[]'
 """
 
+LABELS: Final = 22  # columns of the row labels
+COLUMN: Final = 16  # columns of the figures of a model
+HEIGHT: Final = 8  # lines of the picture
+AXIS: Final = 7  # columns left of the picture
+LEAST: Final = 1e-12  # smaller norms are drawn as this one
+STYLES: Final = ((GREEN, "*", 0), (YELLOW, ".", 1), (BLUE, "o", 2), (RED, "+", 3))
+GOOD_COSINE: Final = 0.99  # the truncated gradient points where the whole one does
+MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
+
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of ``charrnn reach``."""
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
-        "What to read: files, or - for standard input, which is read as well where it is a pipe or"
-        " a file and no TEXT is named. Else it is what was held out in training.",
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+        " the held-out part of the training corpus.",
     )
-    held_out: bool = flag("Read what was held out in training, whatever is piped.", panel=CORPUS)
+    held_out: bool = flag(
+        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
+    )
     examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     models: tuple[Path, ...] = options.models()
-    plot: Path | None = options.plot("Draw the norms into this file as well.")
-    force: bool = flag("Replace the file of --plot if it is there.")
+    plot: Path | None = options.plot("Plot the norms into this file.")
+    force: bool = flag("Replace the file of --plot if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
@@ -70,25 +114,197 @@ class Options:
             )
 
 
-def reach(options: Options) -> None:
-    """Show how far the gradient reaches back.
+class Measured(NamedTuple):
+    """The reach of one model, with its report."""
 
-    The loss at a step depends on the state k steps before: less and less, if gradients vanish, and
-    more and more, if they explode. Shown are the mean norm of that gradient against k, by what it
-    is multiplied with each step, and beside it the spectral radius of the recurrent weights; what
-    --bptt cuts off; and how well the gradient that is left points where the whole one does, its
-    cosine, for horizons of 1, 2, 4, ... steps, up to 200 or to the beginning of the example. Of
-    several networks (train --members), it is the first.
+    model: str
+    reach: Reach
+    report: Report
+    advice: str
 
-    With --json there is an object a line for each model.
-    """
-    console = Console(options.quiet)
-    if not options.sources and not options.held_out and standard_input.has_text(console):
-        options = replace(options, sources=("-",))
-    options.check()
+
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Measure all models, draw the figure and show the results."""
+    from charrnn.cli.files import FigureFile, Reads, names_of
+    from charrnn.display.figures import plot_reach
+
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    thread_count.prepare(1)
+    reads = Reads(options.sources, options.examples, options.reading)
+    console.note_if_waiting(options.sources)
+    if file is not None:
+        file.check(*options.sources, *(os.path.join(os.curdir, path) for path in options.models))
+    models = [measure(path, reads, console) for path in options.models]
+    if file is not None:
+        reaches = [one.reach for one in models]
+        named = dict(zip(names_of(options.models), reaches, strict=True))
+        file.write(partial(plot_reach, named), console)
+    if not options.as_json:
+        console.out.write_lines(in_words(models, console.out))
+        return
+    for one in models:
+        one.report.show("reach", console, as_json=True)
 
-    from charrnn.cli.run_reach import run  # numpy comes with it, and must find the threads set
 
-    run(options, file, console)
+def measure(path: Path, reads: Reads, console: Console) -> Measured:
+    """Return how far the gradients of this model reach on the text."""
+    from charrnn.analysis.reach import reach_of
+    from charrnn.cli.files import note_if_several
+    from charrnn.runs import load
+
+    model = load(path)
+    note_if_several(model, console)
+    ids = ids_of(model, reads)
+    if not len(ids):
+        raise CorpusError("the text has no examples", "Name a text that is not empty.")
+    bptt = model.config.bptt
+    reach = reach_of(model.language_model, ids, (bptt,))
+    size = model.parameters.architecture
+    network = f"{size.layers} x {size.hidden} {size.cell_name}"
+    advised, cut_off = advice(reach, bptt), reach.cut_off_share(bptt)
+    decay, radius = reach.decay_per_step, reach.spectral_radius
+    report = Report(
+        [
+            Fact("model", str(path)),
+            Fact(label="network", text=network),
+            Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
+            Fact("norms", reach.norms),
+            Fact("losses", reach.losses),
+            Fact("decay_per_step", decay, "decay per step", shown(decay)),
+            Fact("spectral_radius", radius, "spectral radius of W", shown(radius)),
+            Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
+            Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
+            Fact("advice", advised),
+        ]
+    )
+    return Measured(str(path), reach, report, advised)
+
+
+def ids_of(model: Model, reads: Reads) -> Ids:
+    """Return the text as symbols."""
+    import numpy as np
+
+    from charrnn.cli.files import codes_for
+    from charrnn.corpus.segmentation import END_CODE
+    from charrnn.vocabulary import END
+
+    blocks = [np.zeros(0, model.vocabulary.dtype)]
+    for codes in codes_for(model, reads):
+        ids = model.vocabulary.encode_codes(codes)
+        ids[codes == END_CODE] = END
+        blocks.append(ids)
+    return np.concatenate(blocks)
+
+
+def advice(reach: Reach, bptt: int) -> str:
+    """Return what to do about --bptt.
+
+    On average a window of N steps carries a loss only N/2 steps back, so the advised value is
+    twice the horizon that is needed.
+    """
+    needed = min(steps for steps, cosine in reach.cosine.items() if cosine >= GOOD_COSINE)
+    advised = min(2 * needed, max(reach.cosine))
+    if reach.explodes:
+        return (
+            "gradients do not shrink on their way back, so every --bptt cuts off a large part:"
+            " keep --clip, or try --cell gru"
+        )
+    steps = "1 step is" if needed == 1 else f"{needed} steps are"
+    why = f"{steps} enough for a cosine of {GOOD_COSINE}"
+    if bptt < needed:
+        return f"try --bptt {advised}: {why}, and {bptt} reach {reach.cosine[bptt]:.2f}"
+    if bptt > MUCH_LONGER * advised:
+        return f"--bptt {advised} would be enough: {why}"
+    return f"--bptt {bptt} is long enough: {why}"
+
+
+def in_words(models: Sequence[Measured], output: Output) -> Iterator[Visible]:
+    """Yield the tables, with as many models in each as fit, the picture and the advice."""
+    names = short_names([one.model for one in models])
+    column = max(COLUMN, 2 + max(map(len, names)))
+    beside = max(1, (output.width - LABELS) // column)
+    for first in range(0, len(models), beside):
+        some = slice(first, first + beside)
+        yield from table_of(models[some], names[some], column, output)
+    yield from picture(models, names, output)
+    for name, one in zip(names, models, strict=True):
+        text = f"{name}: {one.advice}" if len(models) > 1 else one.advice
+        yield from entries([("advice", text)], output)
+
+
+def table_of(
+    models: Sequence[Measured], names: Sequence[str], width: int, output: Output
+) -> Iterator[Visible]:
+    """Yield a table with a column for each of these models."""
+    columns = [Column(name, width) for name in names]
+    table = Table([Column("", LABELS, is_left=True), *columns], output.width, output)
+    reaches = [one.reach for one in models]
+    norms = [dict(enumerate(reach.norms)) for reach in reaches]
+
+    def row(label: str, cells: Sequence[str]) -> Visible:
+        return table.row({"": label, **dict(zip(names, cells, strict=True))})
+
+    def rows(title: str, first: int, values: Sequence[Mapping[int, float]]) -> Iterator[Visible]:
+        yield Visible("")
+        yield output.paint(Visible(title), CYAN)
+        for steps in doubling(max(map(max, values)), first):
+            yield row(f"{steps:>5}", [shown(of[steps]) if steps in of else "" for of in values])
+
+    yield table.head()
+    for facts in zip(*(one.report for one in models), strict=True):
+        if facts[0].text:
+            yield row(facts[0].label, [fact.text for fact in facts])
+    yield from rows("norm, steps back", 0, norms)
+    yield from rows("cosine, horizon", 1, [reach.cosine for reach in reaches])
+    yield Visible("")
+
+
+def doubling(last: int, first: int) -> list[int]:
+    """Return first, 1, 2, 4, ... and last."""
+    powers = [1 << power for power in range(last.bit_length())]
+    return sorted({first, *powers, last})
+
+
+def shown(value: float | None) -> str:
+    """Return a number of any size with three digits; "-" for none."""
+    return "-" if value is None else f"{value:#.3g}".rstrip(".")
+
+
+def short_names(models: Sequence[str]) -> list[str]:
+    """Return the ends of the names, all different."""
+    names: list[str] = []
+    for model in models:
+        whole = visible_line(model)
+        name = str(whole) if len(whole) <= LABELS else f"..{whole[2 - LABELS :]}"
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    return names
+
+
+def picture(models: Sequence[Measured], names: Sequence[str], output: Output) -> Iterator[Visible]:
+    """Yield a plot of the norms, in powers of ten, against the steps back."""
+    wide, plain = output.width - AXIS - 2, output.is_plain
+    farthest = max(len(one.reach.norms) for one in models) - 1
+    norms = [norm for one in models for norm in one.reach.norms if norm > LEAST]
+    if farthest < 2 or wide < 10 or not norms:
+        return
+    high, low = math.ceil(math.log10(max(norms))), math.floor(math.log10(min(norms)))
+    low = min(low, high - 1)
+    canvas = Canvas(wide, HEIGHT, plain=plain)
+    legend = []
+    for number, (name, one) in enumerate(zip(names, models, strict=True)):
+        line = Line(name, *STYLES[number % len(STYLES)])
+        logs = [math.log10(max(norm, LEAST)) for norm in one.reach.norms]
+        points = [(k / farthest, (high - log) / (high - low)) for k, log in enumerate(logs)]
+        canvas.draw(points, line)
+        sample = Visible(line.mark * 2 if plain else "⠤⠤" if not line.dash else "⠄⠄")
+        legend.append(f"{output.paint(sample, line.style)} {name}")
+    bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
+    labels = {0: f"1e{high}", HEIGHT - 1: f"1e{low}"}
+    yield output.paint(Visible("norm"), BOLD)
+    for row, line_of_dots in enumerate(canvas.lines(output.paint)):
+        yield Visible(f"{labels.get(row, ''):>{AXIS - 1}} {bar}{line_of_dots}")
+    yield Visible(" " * AXIS + corner + floor * wide)
+    yield Visible(f"{'':{AXIS}} 0{f'{farthest} steps back':>{wide - 1}}")
+    if len(models) > 1:
+        for entry in legend:
+            yield Visible(" " * (AXIS + 1) + entry)
+    yield Visible("")

@@ -7,13 +7,22 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from charrnn.cli import options
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import OUTPUT, flag
+from charrnn.cli.options import OUTPUT, CommandOptions, flag
 from charrnn.errors import ModelExistsError, SettingError
 from charrnn.settings.fields import File, setting
 
+HELP = """
+Write a model without what only training needs.
+
+It draws and scores the same, and cannot be gone on with: the state of the run and the loss at
+each check-up are left out. Only eval --dynamic differs a little: it begins without what
+training knew of gradients. Of the corpus it names files, and no folders. It has about a quarter
+of the size.
+
+A model of train --counts needs the text that it learned from to draw and score the same, and
+who is given the file has that text; --without-counts leaves it out.
+"""
 EXAMPLES = """
 # a small file of the model in model.npz, to send to a friend
 charrnn slim names.npz
@@ -27,7 +36,7 @@ charrnn sample -m names.npz -n 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     out: Path = setting(File(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",))
@@ -51,21 +60,10 @@ class Options:
             )
 
 
-def slim(options: Options) -> None:
-    """Write a model without what only training needs.
-
-    It draws and scores the same, and cannot be gone on with: the state of the run and the loss at
-    each check-up are left out. Only eval --dynamic differs a little: it begins without what
-    training knew of gradients. Of the corpus it names files, and no folders. It has about a quarter
-    of the size.
-
-    A model of train --counts needs the text that it learned from to draw and score the same, and
-    who is given the file has that text; --without-counts leaves it out.
-    """
-    options.check()
-    thread_count.prepare(1)
-
-    from charrnn.runs import load  # numpy comes with it, and must find the threads set
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Write the small file."""
+    from charrnn.cli.files import OutputFile
+    from charrnn.runs import load
 
     model = load(options.model)
     model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
@@ -74,7 +72,6 @@ def slim(options: Options) -> None:
     before = options.model.stat().st_size
     slim = model.slim(without_counts=options.without_counts)
     slim.save(options.out)
-    console = Console(options.quiet)
     if slim.trained.counted is not None:
         console.note(f"{options.out} holds the text that it learned from (--without-counts)")
     if options.without_counts and model.trained.counted is None:
@@ -89,7 +86,7 @@ def show(options: Options, before: int, console: Console) -> None:
         sizes = {"bytes": size, "bytes_before": before}
         console.json("slim", {"model": str(options.out), "from": str(options.model), **sizes})
         return
-    from charrnn.cli.terminal.tables import entries  # which help can do without
+    from charrnn.cli.terminal.tables import entries
 
     words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
     lines = entries([("model", str(options.out)), ("size", words)], console.out)

@@ -1,11 +1,8 @@
-"""Texts drawn by workers: to each some numbers, and the texts come back in their order.
+"""Jobs that workers share: drawing samples by their numbers, and scoring pieces of a text.
 
-A sample is known by its number, so it is the same whoever draws it and beside which others.
-
-A text scored by workers: to each a piece of it, and the sums come back, or every symbol's cost.
-
-A score is the same to the last bit, whoever computes it and in whatever pieces. So the results are
-those of one process, and only the order has to be kept."""
+A sample depends only on its number, and a score is exact to the last bit. So any division of the
+work gives the results of one process, and only the order has to be kept.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.cluster.pool import Cluster
-from charrnn.cluster.worker import check_wanted, prepared
+from charrnn.cluster.worker import cached, check_wanted
 from charrnn.model import Model
 from charrnn.sampling.constraints import IN_VAIN, Wishes, redrawn
 from charrnn.sampling.sampler import Ending, Piece, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import Floats, Ranks, Reader, pieces, summed
-from charrnn.scoring.pieces import Piece as ScoredPiece
-from charrnn.scoring.predictor import Predictor, together
+from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
+from charrnn.scoring.predictor import Predictor, combine
 from charrnn.scoring.score import Score
 from charrnn.vocabulary import Codes, Ids
 
-FIRST: Final = 16  # samples of the first pieces, so that somebody sees them soon
-MOST_TEXTS: Final = 1 << 14
-ENOUGH: Final = 1.0  # seconds of work: a piece that took as long is large enough
-LARGE: Final = 1 << 20  # characters, likewise
+# Samples a piece: few at first, so that the first texts appear soon.
+FIRST_PIECE: Final = 16
+LARGEST_PIECE: Final = 1 << 14
+LONG_ENOUGH: Final = 1.0  # seconds; a piece that took so long does not grow
+LARGE_ENOUGH: Final = 1 << 20  # characters, likewise
+
+# Symbols between two checks whether a score is still wanted.
+CHECK_WORK: Final = 1 << 33  # multiply-adds
+CHECK_FEWEST: Final = 1 << 12
+CHECK_MOST: Final = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class SamplingJob:
-    """Who draws, and how: goes to each worker once."""
+    """The models and settings of sampling; sent to each worker once."""
 
     models: tuple[Model, ...]  # slim
     config: SampleConfig  # with a seed
@@ -48,14 +50,13 @@ class SamplingJob:
     wishes: Wishes | None = None
     key: str = field(default_factory=lambda: uuid4().hex)
 
-    def sampler(self) -> WatchedSampler:
-        """The models, made ready to draw."""
-        predictor = together([model.predictor(self.use) for model in self.models])
-        return WatchedSampler(predictor, self.config, self.prime)
+    def sampler(self) -> CancellableSampler:
+        predictor = combine([model.predictor(self.use) for model in self.models])
+        return CancellableSampler(predictor, self.config, self.prime)
 
 
-class WatchedSampler(Sampler):
-    """One that looks at every step whether anybody still wants what it draws."""
+class CancellableSampler(Sampler):
+    """A sampler that stops when its result is no longer wanted."""
 
     def pieces(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Piece]:
         for piece in super().pieces(numbers, attempt):
@@ -64,119 +65,113 @@ class WatchedSampler(Sampler):
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Samples on their way, packed."""
+class PackedSamples:
+    """Samples packed for the way from a worker to the client."""
 
     numbers: list[int]
-    texts: list[str | None]  # None: it was given up
+    texts: list[str | None]  # None: the sampler gave up on this number
     endings: list[str]
-    counts: list[int]  # of the nats of each
+    lengths: list[int]  # how many of the nats belong to each sample
     nats: NDArray[np.float64]
-    seconds: float  # that it took to draw them
+    seconds: float  # time to draw them
 
     @property
     def is_enough(self) -> bool:
-        """Whether a piece need not be larger."""
-        return self.seconds >= ENOUGH or len(self.nats) >= LARGE
+        """Whether larger pieces would not pay."""
+        return self.seconds >= LONG_ENOUGH or len(self.nats) >= LARGE_ENOUGH
 
     def samples(self) -> Iterator[Sample | None]:
-        """They themselves."""
         nats, at = self.nats.tolist(), 0
-        for row in zip(self.numbers, self.texts, self.endings, self.counts, strict=True):
-            number, text, ended, count = row
+        for row in zip(self.numbers, self.texts, self.endings, self.lengths, strict=True):
+            number, text, ending, length = row
             if text is None:
                 yield None
                 continue
-            yield Sample(number, text, nats[at : at + count], cast(Ending, ended))
-            at += count
+            yield Sample(number, text, nats[at : at + length], cast(Ending, ending))
+            at += length
 
 
-def draw(numbers: range, job: SamplingJob) -> Drawn:
-    """The samples of these numbers, or those up to where it is hopeless: the work of a worker."""
+def draw(numbers: range, job: SamplingJob) -> PackedSamples:
+    """Draw the samples of these numbers on a worker; stop early after too many failures."""
     began = time.monotonic()
-    sampler = prepared(job.key, job.sampler)
-    found: list[Sample | None]
+    sampler = cached(job.key, job.sampler)
+    samples: list[Sample | None]
     if job.wishes is None:
-        found = list(sampler.samples(numbers))
+        samples = list(sampler.samples(numbers))
     else:
-        found = list(redrawn(sampler, numbers, job.wishes.whole, job.wishes.refuses))
-    there = [one for one in found if one is not None]
-    return Drawn(
-        list(numbers[: len(found)]),
-        [None if one is None else one.text for one in found],
-        ["" if one is None else one.ended for one in found],
-        [0 if one is None else len(one.nats) for one in found],
-        np.concatenate([np.zeros(0), *(np.array(one.nats) for one in there)]),
+        samples = list(redrawn(sampler, numbers, job.wishes.whole, job.wishes.refuses))
+    return PackedSamples(
+        list(numbers[: len(samples)]),
+        [sample.text if sample else None for sample in samples],
+        [sample.ended if sample else "" for sample in samples],
+        [len(sample.nats) if sample else 0 for sample in samples],
+        np.concatenate([np.zeros(0), *(np.array(sample.nats) for sample in samples if sample)]),
         time.monotonic() - began,
     )
 
 
 def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
-    """The samples of these numbers in their order; None for one that was given up, and nothing
-    after IN_VAIN of those in a row.
+    """Yield the samples of these numbers in order, None for each failure; stop after IN_VAIN
+    failures in a row.
     """
-    size, in_vain = FIRST, 0
+    size, failures = FIRST_PIECE, 0
 
     def pieces() -> Iterable[range]:
         at = 0
         while at < len(numbers):
             piece = numbers[at : at + size]
             at += len(piece)
-            yield piece  # the size may grow meanwhile
+            yield piece  # the size may grow before the next one
 
     def name(piece: range) -> str:
-        return f"drawing the samples {piece[0]:,} to {piece[-1]:,}"
+        return f"drawing samples {piece[0]:,} to {piece[-1]:,}"
 
-    for found in cluster.ordered(draw, pieces(), cluster.share(job), name):
-        if not found.is_enough:
-            size = min(4 * size, MOST_TEXTS)
-        for sample in found.samples():
+    for packed in cluster.ordered(draw, pieces(), cluster.share(job), name):
+        if not packed.is_enough:
+            size = min(4 * size, LARGEST_PIECE)
+        for sample in packed.samples():
             yield sample
-            in_vain = 0 if sample is not None else in_vain + 1
-            if in_vain == IN_VAIN:
+            failures = 0 if sample is not None else failures + 1
+            if failures == IN_VAIN:
                 return
-
-
-WORK: Final = 1 << 33  # products between two looks at whether the result is still wanted
-FEWEST: Final = 1 << 12  # symbols between them
-MOST: Final = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class ScoringJob:
-    """Who reads, and what is to be known of it: goes to each worker once."""
+    """The models and figures of a scoring run; sent to each worker once."""
 
     models: tuple[Model, ...]  # slim
     use: str | None = None
-    mixed: bool = False  # whether the mean of them all reads, too, and first
+    mixed: bool = False  # score with the mean of all models first
     fast: bool = False
     ranking: bool = False
-    detailed: bool = False  # what each symbol costs, and not the sums alone
+    detailed: bool = False  # return the cost of each symbol instead of sums
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def predictors(self) -> list[Predictor]:
-        """Those that read."""
         each = [model.predictor(self.use) for model in self.models]
-        return [together(each), *each] if self.mixed else each
+        return [combine(each), *each] if self.mixed else each
 
-    def readers(self) -> list[Reader]:
-        """They, ready to read."""
-        return [scorer_of(one, ranking=self.ranking, fast=self.fast) for one in self.predictors()]
+    def readers(self) -> list[Scorer]:
+        return [
+            scorer_of(predictor, ranking=self.ranking, fast=self.fast)
+            for predictor in self.predictors()
+        ]
 
     @property
-    def look(self) -> int:
-        """How many symbols are read between two looks."""
+    def block(self) -> int:
+        """The number of symbols between two checks whether the score is still wanted."""
         size = sum(
-            one.parameters.architecture.parameter_count
+            network.parameters.architecture.parameter_count
             for model in self.models
-            for one in (model.language_model, *model.trained.others)
+            for network in (model.language_model, *model.trained.others)
         )
-        return max(FEWEST, min(MOST, WORK // size))
+        return max(CHECK_FEWEST, min(CHECK_MOST, CHECK_WORK // size))
 
 
 @dataclass(frozen=True, eq=False)
 class TextPiece:
-    """Some whole examples, and what they are called."""
+    """Whole examples of a text, and a name for messages."""
 
     codes: Codes
     name: str
@@ -187,7 +182,7 @@ class TextPiece:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What each symbol of a piece cost."""
+    """The cost of each symbol of a piece."""
 
     ids: Ids
     nats: Floats
@@ -196,31 +191,31 @@ class Costs:
 
 
 def score_piece(piece: TextPiece, job: ScoringJob) -> list[Costs | dict[str, Score]]:
-    """What each reader makes of a piece: the work of a worker."""
-    readers = prepared(job.key, job.readers)
-    return [read(reader, piece.codes, job) for reader in readers]
+    """Score a piece with each reader, on a worker."""
+    readers = cached(job.key, job.readers)
+    return [score_with(reader, piece.codes, job) for reader in readers]
 
 
-def read(reader: Reader, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
-    """What one of them makes of it."""
-    found = list(pieces(reader, looked_at(codes, job.look), 1))
+def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
+    """Score code points with one reader; return costs or sums, as the job says."""
+    blocks = list(score_blocks(reader, wanted_blocks(codes, job.block), 1))
+    parts = blocks[0].parts
     if job.detailed:
+        ranks = [block.ranks for block in blocks if block.ranks is not None]
         return Costs(
-            np.concatenate([one.ids for one in found]),
-            np.concatenate([one.nats for one in found]),
-            np.concatenate([one.ranks for one in found if one.ranks is not None])
-            if job.ranking
-            else None,
-            {name: np.concatenate([one.parts[name] for one in found]) for name in found[0].parts},
+            np.concatenate([block.ids for block in blocks]),
+            np.concatenate([block.nats for block in blocks]),
+            np.concatenate(ranks) if job.ranking else None,
+            {name: np.concatenate([block.parts[name] for block in blocks]) for name in parts},
         )
-    sums = {"": sum((one.score() for one in found), Score())}
-    for name in found[0].parts:
-        sums[name] = sum((one.of(name).score() for one in found), Score())
+    sums = {"": sum((block.score() for block in blocks), Score())}
+    for name in parts:
+        sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
     return sums
 
 
-def looked_at(codes: Codes, size: int) -> Iterator[Codes]:
-    """The same in blocks, as long as anybody wants it."""
+def wanted_blocks(codes: Codes, size: int) -> Iterator[Codes]:
+    """Yield code points in blocks; check before each that the result is still wanted."""
     for at in range(0, len(codes), size):
         check_wanted()
         yield codes[at : at + size]
@@ -228,20 +223,20 @@ def looked_at(codes: Codes, size: int) -> Iterator[Codes]:
 
 def scored(
     cluster: Cluster, job: ScoringJob, text: Iterable[TextPiece]
-) -> Iterator[Sequence[ScoredPiece]]:
-    """The pieces of a text in their order, each as every reader of the job has it."""
+) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield the pieces of a text in order, each as scored by every reader of the job."""
     sent: deque[Codes] = deque()
 
-    def kept() -> Iterator[TextPiece]:
+    def remember() -> Iterator[TextPiece]:
         for piece in text:
             sent.append(piece.codes)
             yield piece
 
-    for found in cluster.ordered(score_piece, kept(), cluster.share(job)):
+    for results in cluster.ordered(score_piece, remember(), cluster.share(job)):
         codes = sent.popleft()
         yield [
-            ScoredPiece(codes, one.ids, one.nats, one.ranks, one.parts)
-            if isinstance(one, Costs)
-            else summed(codes, one)
-            for one in found
+            ScoredBlock(codes, result.ids, result.nats, result.ranks, result.parts)
+            if isinstance(result, Costs)
+            else SummedBlock(codes, result)
+            for result in results
         ]

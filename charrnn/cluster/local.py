@@ -1,7 +1,7 @@
-"""A scheduler and workers on this machine, in a process of their own that ends with ours.
+"""A Dask scheduler and workers on this machine, in a child process.
 
-It writes the address of the scheduler on a line, and goes on until its standard input is closed: by
-whoever started it, or by the system, should that one die. Nobody beyond this machine can reach it.
+The child writes the scheduler's address on a line and runs until its standard input closes, which
+also happens if the parent dies. It listens on the loopback address only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 
 from charrnn.errors import ClusterError
 
-ONE_THREAD: Final = {  # the matrix library, under all of its names
+ONE_THREAD: Final = {  # for each BLAS library
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -27,15 +27,12 @@ ONE_THREAD: Final = {  # the matrix library, under all of its names
     "VECLIB_MAXIMUM_THREADS": "1",
 }
 LOOPBACK: Final = "127.0.0.1"
-ANY_PORT: Final = (
-    f"{LOOPBACK}:0"  # the page of Dask's dashboard is opened even where nobody wants it
-)
-LOST_AFTER: Final = "60s"  # a worker that says nothing for so long is replaced
-AT_MOST: Final = 5.0  # seconds for the end
+ANY_PORT: Final = f"{LOOPBACK}:0"  # for Dask's dashboard, which cannot be switched off
+LOST_AFTER: Final = "60s"  # Dask replaces a worker that is silent for so long
+SHUTDOWN: Final = 5.0  # seconds
 
-
-# What we import, it imports; and it is no main module, which Python would import once more.
-HERE: Final = """
+# Run with -c and the parent's sys.path, so that the child imports the same files.
+CHILD: Final = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[2])
 from charrnn.cluster.local import serve
@@ -45,23 +42,25 @@ serve(int(sys.argv[1]))
 
 @contextmanager
 def local_cluster(workers: int) -> Iterator[str]:
-    """The address of a scheduler with so many workers on this machine, of a thread each. They are
-    restarted if they die, and end with this.
+    """Yield the address of a scheduler with single-threaded workers on this machine. Workers that
+    die are restarted; all end with the context.
     """
-    line = [sys.executable, "-c", HERE, str(workers), json.dumps(sys.path)]
+    line = [sys.executable, "-c", CHILD, str(workers), json.dumps(sys.path)]
     process = subprocess.Popen(
         line,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=os.environ | ONE_THREAD,
-        start_new_session=True,  # Ctrl-C is for whoever gave out the work, who ends the others
+        start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
     )
     try:
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         if not address:
-            raise ClusterError("the workers did not start", "Is there memory for so many of them?")
+            raise ClusterError(
+                f"{workers} workers did not start", "There may be too little memory: try fewer."
+            )
         yield address
     finally:
         with process:
@@ -69,13 +68,13 @@ def local_cluster(workers: int) -> Iterator[str]:
             with suppress(OSError):
                 process.stdin.close()
             try:
-                process.wait(AT_MOST)
+                process.wait(SHUTDOWN)
             except subprocess.TimeoutExpired:
                 process.kill()
 
 
 def serve(workers: int) -> None:
-    """Hold a cluster of so many workers, of a thread each, until standard input ends."""
+    """Run a cluster of single-threaded workers until standard input ends."""
     import dask
     from distributed import LocalCluster
 
@@ -97,5 +96,5 @@ def serve(workers: int) -> None:
             sys.stdout.write(f"{cluster.scheduler_address}\n")
             sys.stdout.flush()
             sys.stdin.buffer.read()
-            threading.Timer(AT_MOST, os._exit, [1]).start()
-    os._exit(0)  # the timer needs no waiting for
+            threading.Timer(SHUTDOWN, os._exit, [1]).start()
+    os._exit(0)  # without waiting for the timer

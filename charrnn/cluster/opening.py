@@ -1,16 +1,12 @@
-"""Workers of this machine, or those of a scheduler somewhere, ready for work.
+"""Open a cluster: workers of this machine, or those of a Dask scheduler elsewhere.
 
     with open_cluster(workers=4) as cluster:
         for result in cluster.ordered(function, pieces):
             ...
 
-Whoever can reach the port of a scheduler or of a worker can run code there: ours listen on
-127.0.0.1 alone; elsewhere TLS is set up by Dask's own settings.
-
-Who answers at an address, before anything is believed.
-
-Dask's own client waits for ever for the greeting of something that is no scheduler, and fails in a
-dozen ways where versions or certificates differ. So somebody knocks first, and has no patience."""
+Anybody who can reach the port of a scheduler or a worker can run code there. Local workers listen
+on 127.0.0.1 only; elsewhere, TLS is set up with Dask's own settings.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +26,12 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-PATIENCE: Final = 3.0  # seconds
+TIMEOUT: Final = 3.0  # seconds for a scheduler to answer
 SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx")
 
 
 def address_of(scheduler: str) -> str:
-    """The address of a scheduler, or what stands in the file that it wrote."""
+    """Return the address of a scheduler, given as an address or as the file it wrote."""
     if "://" in scheduler:
         return scheduler
     host, _, port = scheduler.rpartition(":")
@@ -46,20 +42,21 @@ def address_of(scheduler: str) -> str:
             address = json.load(file)["address"]
     except OSError as error:
         raise SettingError(
-            f"{scheduler or 'nothing'} is neither the address of a scheduler nor its file:"
-            f" {error.strerror}",
-            "An address looks like tcp://HOST:PORT; a file is what the scheduler wrote.",
+            f"cannot read the scheduler file {scheduler!r}: {error.strerror}",
+            "Give an address such as tcp://HOST:PORT, or the file that the scheduler wrote.",
         ) from None
     except (ValueError, KeyError, TypeError):
         raise SettingError(
-            f"{scheduler} is not the file of a scheduler",
-            "Name the one that it wrote, or its address.",
+            f"{scheduler} is not a scheduler file",
+            "Give the file that the scheduler wrote, or its address.",
         ) from None
     return str(address)
 
 
 def check(address: str) -> None:
-    """SettingError unless a scheduler of our version of Dask answers there, and soon."""
+    """Raise SettingError unless a scheduler of this version of Dask answers in time. Dask's own
+    client would wait for ever for a server that is not a scheduler.
+    """
     from importlib.metadata import version
 
     from distributed.comm.core import CommClosedError
@@ -67,60 +64,59 @@ def check(address: str) -> None:
     mine = version("distributed")
 
     if address.partition("://")[0] not in SCHEMES:
-        raise SettingError(f"{address} is not an address", "It looks like tcp://HOST:PORT.")
+        raise SettingError(f"{address} is not an address", "Give one such as tcp://HOST:PORT.")
     try:
-        found = asyncio.run(asyncio.wait_for(_asked(address), PATIENCE))
+        kind, theirs = asyncio.run(asyncio.wait_for(_identity(address), TIMEOUT))
     except CommClosedError:
         raise SettingError(
-            f"{address} hangs up on us, as a scheduler does that wants TLS",
-            f"Does it? Then its address begins with tls://. {CERTIFICATES}",
+            f"{address} closed the connection, as a scheduler that needs TLS does",
+            f"For TLS, begin the address with tls://. {CERTIFICATES}",
         ) from None
     except TimeoutError:
         raise SettingError(
             f"no scheduler of Dask answers at {address}",
-            "Look whether it is one, and can be reached from here.",
+            "Check that it runs and can be reached from this machine.",
         ) from None
     except OSError as error:
         raise _unreachable(address, error) from None
-    except Exception as error:  # what is no scheduler may answer anything
+    except Exception as error:  # any server may answer anything
         raise _unlike(address, error) from None
-    kind, its = found
     if kind != "Scheduler":
         raise SettingError(
-            f"{address} is no scheduler of Dask, but a {kind}",
-            "Name the address that dask scheduler tells.",
+            f"{address} is a {kind} of Dask, not a scheduler",
+            "Give the address that dask scheduler prints.",
         )
-    if its != mine:
+    if theirs != mine:
         raise SettingError(
-            f"the scheduler at {address} has Dask {its}, and here is {mine}",
-            f"Install the same on all machines: pip install 'distributed=={its}'",
+            f"the scheduler at {address} has Dask {theirs}, this machine {mine}",
+            f"Install the same version on all machines: pip install 'distributed=={theirs}'",
         )
 
 
 CERTIFICATES: Final = (
-    "Name the certificates to Dask: DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and"
+    "Set the certificates in DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and"
     " __CLIENT__KEY."
 )
 
 
-async def _asked(address: str) -> tuple[str, str]:
-    """What answers there, and its version of Dask."""
+async def _identity(address: str) -> tuple[str, str]:
+    """Return the kind of server at an address, and its version of Dask."""
     from distributed.comm.core import connect
     from distributed.core import send_recv
     from distributed.security import Security
 
-    how = Security().get_connection_args("client")
-    comm = await connect(address, timeout=0.8 * PATIENCE, **how)
+    options = Security().get_connection_args("client")
+    comm = await connect(address, timeout=0.8 * TIMEOUT, **options)
     try:
-        who: Any = await send_recv(comm, op="identity")
+        identity: Any = await send_recv(comm, op="identity")
         versions: Any = await send_recv(comm, op="versions")
     finally:
         comm.abort()
-    return str(who["type"]), str(versions["packages"]["distributed"])
+    return str(identity["type"]), str(versions["packages"]["distributed"])
 
 
 def _unreachable(address: str, error: OSError) -> SettingError:
-    """What to say where nobody could be spoken to."""
+    """Return the error for a failed connection."""
     import ssl
 
     cause: BaseException = error
@@ -130,21 +126,21 @@ def _unreachable(address: str, error: OSError) -> SettingError:
         return SettingError(f"no TLS with {address}: {cause}", CERTIFICATES)
     return SettingError(
         f"no scheduler of Dask answers at {address}: {cause}",
-        "Start one with dask scheduler, or name another.",
+        "Start one with dask scheduler, or give another address.",
     )
 
 
 def _unlike(address: str, error: Exception) -> SettingError:
-    """What to say of an answer that makes no sense."""
+    """Return the error for an answer that no scheduler gives."""
     if address.startswith(("tls", "wss")) and "ssl" in str(error).lower():
-        return SettingError(f"there are no certificates to speak TLS with {address}", CERTIFICATES)
+        return SettingError(f"no certificates for TLS with {address}", CERTIFICATES)
     return SettingError(
-        f"what answers at {address} is no scheduler of Dask",
-        "Name the address that dask scheduler tells.",
+        f"the server at {address} is not a Dask scheduler",
+        "Give the address that dask scheduler prints.",
     )
 
 
-TALKATIVE: Final = ("distributed", "tornado", "asyncio")  # loggers; what matters we say ourselves
+LOGGERS: Final = ("distributed", "tornado", "asyncio")
 
 
 @contextmanager
@@ -153,34 +149,36 @@ def open_cluster(
     scheduler: str | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Cluster]:
-    """A cluster to give work to: so many ``workers`` on this machine, processes of one thread; or
-    those of a ``scheduler``, by its address or the file that it wrote.
+    """Open a cluster of ``workers`` single-threaded processes on this machine, or of the workers of
+    a ``scheduler``, given by its address or the file it wrote.
 
-    It has been made sure that all workers have the charrnn and the numpy of this process, and one
-    thread for matrices. SettingError where the scheduler is none that could be used, ClusterError
-    where a worker is not, MissingPackageError without Dask. Where there are no workers yet, that is
-    told by ``say`` after a while, and some are waited for.
+    All workers have the charrnn and numpy of this process and one BLAS thread; else ClusterError.
+    Raise SettingError if the scheduler cannot be used, and MissingPackageError without Dask.
+    While a scheduler has no workers, wait for one and tell ``say``.
     """
     if (workers is None) == (scheduler is None):
-        raise TypeError("a cluster has so many workers, or a scheduler")
+        raise TypeError("give either workers or scheduler")
     try:
         import distributed  # noqa: F401
     except ImportError:
         raise MissingPackageError("Dask", "cluster") from None
-    with _silence(), local_cluster(workers) if workers else _elsewhere(scheduler or "") as address:
+    with (
+        _silent_loggers(),
+        local_cluster(workers) if workers else _elsewhere(scheduler or "") as address,
+    ):
         client = _client(address)
         try:
             cluster = Cluster(client, address, say)
             cluster.begin()
             yield cluster
         finally:
-            with suppress(Exception):  # whatever it is that is lost by now, nobody needs it
+            with suppress(Exception):  # the results are in; a failed goodbye does no harm
                 client.close(timeout=1)
 
 
 @contextmanager
 def _elsewhere(scheduler: str) -> Iterator[str]:
-    """The address of a scheduler that is one."""
+    """Yield the address of a scheduler that answers."""
     address = address_of(scheduler)
     check(address)
     yield address
@@ -191,18 +189,18 @@ def _client(address: str) -> Client:
 
     try:
         return Client(address, timeout="5s", set_as_default=False)
-    except Exception as error:  # of which there are many, and all say the same
+    except Exception as error:  # Dask raises many kinds
         raise SettingError(
             f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-            "Look whether it runs, and has the same version of Dask.",
+            "Check that it runs and has the same version of Dask.",
         ) from error
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """Dask tells of every worker that comes and goes; what matters comes as an exception."""
-    names = [name for name in logging.root.manager.loggerDict if name.startswith(TALKATIVE)]
-    before = {name: logging.getLogger(name).disabled for name in {*names, *TALKATIVE}}
+def _silent_loggers() -> Iterator[None]:
+    """Silence Dask's logs of workers that come and go; real problems raise exceptions."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith(LOGGERS)]
+    before = {name: logging.getLogger(name).disabled for name in {*names, *LOGGERS}}
     for name in before:
         logging.getLogger(name).disabled = True
     try:

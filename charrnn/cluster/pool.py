@@ -1,4 +1,4 @@
-"""Pieces of work in, their results out: in order, or as they come."""
+"""A pool of Dask workers: send pieces of work, receive results in order or as they complete."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
-from charrnn.cluster import worker as task
-from charrnn.cluster import worker as worker_check
+from charrnn.cluster import worker
 from charrnn.errors import CharrnnError, ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-AHEAD: Final = 3  # pieces for each thread that are given out before the oldest has come back
-OFTEN: Final = 0.2  # seconds between two looks at what was told meanwhile
-AGAIN: Final = 2.0  # seconds after which workers are counted again
-QUIET: Final = 10.0  # seconds without a worker after which that is said
+AHEAD: Final = 3  # pieces per thread that are sent before the oldest result is back
+POLL: Final = 0.2  # seconds between two checks for messages
+RECOUNT: Final = 2.0  # seconds after which workers are counted again
+QUIET: Final = 10.0  # seconds without a worker before the user is told
 
 Message = Mapping[str, Any]
 
 
 class Outcome(NamedTuple):
-    """What became of an item: a result, or what was wrong with it."""
+    """The result of an item, or its error."""
 
     item: Any
     result: Any
@@ -39,91 +38,89 @@ class Outcome(NamedTuple):
 
 
 class DeadlyPieceError(ClusterError):
-    """A piece whose workers died; or one that was to be the next where another killed them."""
+    """A piece whose workers died, or a piece queued behind it."""
 
 
 class Cluster:
-    """Workers, and how to give them work. Pieces of work are lost with a worker that dies, and go
-    to another one by themselves; what kills several workers is given up.
+    """Workers that run pieces of work. If a worker dies, Dask sends its pieces to another worker;
+    a piece that kills several workers is an error.
     """
 
     def __init__(self, client: Client, address: str, say: Callable[[str], None]) -> None:
         self._client = client
         self._address = address
         self._say = say
-        self._mine = replace(worker_check.here(), threads=1)
+        self._environment = replace(worker.environment(), threads=1)
         self._topic = f"charrnn-{uuid4().hex}"
-        self._told: SimpleQueue[Message] = SimpleQueue()
+        self._messages: SimpleQueue[Message] = SimpleQueue()
         self._listener: Callable[[Message], None] | None = None
-        self._counted = (0, float("-inf"))  # threads, and when
+        self._counted = (0, float("-inf"))  # threads, and the time of the count
         self._silent_since: float | None = None
-        self._shared: list[Future[Any]] = []  # what nobody holds any more is forgotten
+        self._shared: list[Future[Any]] = []  # Dask forgets a value without references
         self.is_lost = False  # the scheduler is gone
 
     def begin(self) -> None:
-        """Wait for a worker, and see that all there are by then are like us."""
+        """Wait for a worker, and check that all workers compute what this process computes."""
         while not self._count():
-            self._look_around()
-            time.sleep(OFTEN)
-        found = self._spoken(lambda: self._client.run(worker_check.here, on_error="return"))
-        for worker, its in found.items():
-            if isinstance(its, worker_check.Likeness):
-                self._mine.check(its, worker)
-            else:
+            self._check_for_workers()
+            time.sleep(POLL)
+        answers = self._call(lambda: self._client.run(worker.environment, on_error="return"))
+        for name, environment in answers.items():
+            if not isinstance(environment, worker.Environment):
                 raise ClusterError(
-                    f"worker {worker} cannot import this charrnn: {its}", worker_check.THE_SAME
+                    f"worker {name} cannot import this charrnn: {environment}", worker.SAME_INSTALL
                 )
+            self._environment.check(environment, name)
 
     @property
     def threads(self) -> int:
-        """How many pieces are worked on at once, by the workers that there are now."""
-        if time.monotonic() - self._counted[1] > AGAIN:
+        """The number of pieces that the workers can run at once."""
+        if time.monotonic() - self._counted[1] > RECOUNT:
             self._count()
         return self._counted[0]
 
-    def share(self, value: object) -> Shared:
-        """A value that many pieces need: it travels to each worker once, when it is needed."""
+    def share(self, value: object) -> Future[Any]:
+        """Send a value that many pieces need; it travels to each worker once."""
         packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        future = self._submit(pickle.loads, packed)  # a result, for that can be made again
+        future = self._submit(pickle.loads, packed)  # a result, because Dask can recompute it
         self._shared.append(future)
-        return Shared(future)
+        return future
 
     def everywhere(self, function: Callable[[], Any]) -> list[Any]:
-        """What the function, of a module of ours, comes to on each of the workers."""
-        return list(self._spoken(lambda: self._client.run(function)).values())
+        """Run a function of a charrnn module on every worker and return the results."""
+        return list(self._call(lambda: self._client.run(function)).values())
 
-    def listen(self, heard: Callable[[Message], None]) -> None:
-        """Let all that tasks ``report`` be heard, by the thread that waits for results, while it
-        waits.
+    def listen(self, listener: Callable[[Message], None]) -> None:
+        """Pass each message that a task reports to a listener, while this process waits for
+        results.
         """
-        self._listener = heard
-        self._client.subscribe_topic(self._topic, lambda event: self._told.put(event[1]))
+        self._listener = listener
+        self._client.subscribe_topic(self._topic, lambda event: self._messages.put(event[1]))
 
     def ordered(
         self,
         function: Callable[..., Any],
         pieces: Iterable[Any],
-        shared: Shared | None = None,
+        shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
     ) -> Iterator[Any]:
-        """What the function makes of each piece, in their order, ``function(piece)`` or
-        ``function(piece, shared value)``. It has to stand in a module of ours.
+        """Yield ``function(piece)`` or ``function(piece, shared value)`` for each piece, in order.
+        The function must be defined in a charrnn module.
 
-        Few are out at a time, so that nothing piles up however many there are. Where the pieces
-        themselves come to an error, all results before it come first. ``name`` says what a piece is
-        called in a message.
+        Few pieces are sent ahead, so memory stays bounded. If ``pieces`` raises an error, all
+        results before it come first. ``name`` describes a piece in messages.
         """
-        out: deque[tuple[Any, Future[Any]]] = deque()
-        suspects: deque[Any] = deque()  # one of them kills workers, and the others are beside it
+        pending: deque[tuple[Any, Future[Any]]] = deque()
+        suspects: deque[Any] = deque()  # one of these pieces kills workers
         source, failure = iter(pieces), None
         is_over = is_alone = False
         try:
             while True:
-                is_alone = is_alone if out else bool(suspects)
-                if is_alone and not out:
+                is_alone = is_alone if pending else bool(suspects)
+                if is_alone and not pending:
                     piece = suspects.popleft()
-                    out.append((piece, self._give(function, piece, shared)))
-                while not (is_over or is_alone) and len(out) < AHEAD * max(1, self.threads):
+                    pending.append((piece, self._send(function, piece, shared)))
+                while not (is_over or is_alone) and len(pending) < AHEAD * max(1, self.threads):
                     try:
                         piece = next(source)
                     except StopIteration:
@@ -131,24 +128,24 @@ class Cluster:
                     except Exception as error:
                         is_over, failure = True, error
                     else:
-                        out.append((piece, self._give(function, piece, shared)))
-                if not out:
+                        pending.append((piece, self._send(function, piece, shared)))
+                if not pending:
                     break
-                piece, future = out[0]
+                piece, future = pending[0]
                 if not self._wait_for([future]):
                     continue
                 try:
                     result = self._result(piece, future, name)
                 except DeadlyPieceError:
-                    if len(out) == 1:
+                    if len(pending) == 1:
                         raise
-                    suspects.extend(piece for piece, _ in out)
-                    self._forget(out)
+                    suspects.extend(piece for piece, _ in pending)
+                    release(pending)
                     continue
-                out.popleft()[1].release()
+                pending.popleft()[1].release()
                 yield result
         finally:
-            self._forget(out)
+            release(pending)
         if failure is not None:
             raise failure
 
@@ -156,77 +153,76 @@ class Cluster:
         self,
         function: Callable[..., Any],
         items: Iterable[Any],
-        shared: Shared | None = None,
+        shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
     ) -> Iterator[Outcome]:
-        """What the function makes of each item, as soon as it is there; or what was wrong with it,
-        so that one that fails does not take the others along. None waits at a worker behind
-        another, lest it be taken for what killed that.
+        """Yield the outcome of each item as soon as it is ready; one failure does not stop the
+        others. No item queues behind another, so the item that kills a worker is known.
         """
-        out: dict[Future[Any], Any] = {}
+        pending: dict[Future[Any], Any] = {}
         source = iter(items)
         is_over = False
         try:
             while True:
-                while not is_over and len(out) < max(1, self.threads):
+                while not is_over and len(pending) < max(1, self.threads):
                     try:
                         item = next(source)
                     except StopIteration:
                         is_over = True
                     else:
-                        out[self._give(function, item, shared)] = item
-                if not out:
+                        pending[self._send(function, item, shared)] = item
+                if not pending:
                     return
-                for future in self._wait_for([*out]):
-                    item = out[future]
+                for future in self._wait_for([*pending]):
+                    item = pending[future]
                     try:
                         outcome = Outcome(item, self._result(item, future, name), None)
                     except CharrnnError as error:
                         if self.is_lost:
                             raise
                         outcome = Outcome(item, None, error)
-                    del out[future]
+                    del pending[future]
                     future.release()
                     yield outcome
         finally:
-            for future in out:
+            for future in pending:
                 future.release()
 
-    def _forget(self, out: deque[tuple[Any, Future[Any]]]) -> None:
-        """Wait for none of these any more."""
-        while out:
-            out.popleft()[1].release()
-
-    def _give(self, function: Callable[..., Any], piece: Any, shared: Shared | None) -> Future[Any]:
-        value = None if shared is None else shared.future
-        packed = pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)  # lest Dask look for futures in it
+    def _send(
+        self, function: Callable[..., Any], piece: Any, shared: Future[Any] | None
+    ) -> Future[Any]:
+        packed = pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)  # else Dask searches it for futures
         key = f"{function.__name__}-{uuid4().hex}"
-        return self._submit(task.run, function, packed, value, self._mine, self._topic, key=key)
+        arguments = (function, packed, shared, self._environment, self._topic)
+        return self._submit(worker.run, *arguments, key=key)
 
-    def _submit(self, function: Callable[..., Any], *args: Any, **how: Any) -> Future[Any]:
+    def _submit(self, function: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it is large
-            send = partial(self._client.submit, function, *args, pure=False, **how)
-            future: Future[Any] = self._spoken(send)
+            warnings.simplefilter("ignore")  # Dask warns of large arguments
+            future: Future[Any] = self._call(
+                partial(self._client.submit, function, *args, pure=False, **options)
+            )
             return future
 
     def _result(self, piece: Any, future: Future[Any], name: Callable[[Any], str]) -> Any:
-        """The result of a piece that is done."""
+        """Return the result of a finished piece, or raise its error."""
         from distributed import KilledWorker
 
         try:
-            result = self._spoken(future.result)
+            result = self._call(future.result)
         except KilledWorker as error:
             raise DeadlyPieceError(
                 f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other",
-                "Perhaps it takes more memory than a worker has.",
+                "It may need more memory than a worker has.",
             ) from None
-        if isinstance(result, task.Failed):
+        if isinstance(result, worker.Failed):
             raise result.error
         return result
 
     def _wait_for(self, futures: list[Future[Any]]) -> list[Future[Any]]:
-        """Those that are done by the time that one of them is; none, if more workers came first."""
+        """Wait until at least one future is done and return those; return none if new workers
+        joined first.
+        """
         from distributed import wait
 
         threads = self.threads
@@ -237,49 +233,51 @@ class Cluster:
         while not done():
             try:
                 with self._client.as_current():
-                    self._spoken(partial(wait, futures, OFTEN, "FIRST_COMPLETED"))
+                    self._call(partial(wait, futures, POLL, "FIRST_COMPLETED"))
             except TimeoutError:
-                self._look_around()
+                self._check_for_workers()
                 if self.threads > threads:
                     break
-        self._hear()
+        self._deliver_messages()
         return done()
 
-    def _look_around(self) -> None:
-        """Hear what tasks tell, and say so where there is nobody to do the work."""
-        self._hear()
+    def _check_for_workers(self) -> None:
+        """Deliver messages, and say so after a while without workers."""
+        self._deliver_messages()
         if self.threads:
             self._silent_since = None
             return
         now = time.monotonic()
         self._silent_since = self._silent_since or now
         if now - self._silent_since >= QUIET:
-            self._say(f"no workers yet at {self._address}: waiting for one")
+            self._say(f"{self._address} has no workers yet: waiting for one")
             self._silent_since = float("inf")
 
-    def _hear(self) -> None:
+    def _deliver_messages(self) -> None:
         while self._listener is not None:
             try:
-                self._listener(self._told.get_nowait())
+                self._listener(self._messages.get_nowait())
             except Empty:
                 return
 
     def _count(self) -> int:
-        """Count the workers."""
-        found = self._spoken(self._client.nthreads)
-        self._counted = sum(found.values()), time.monotonic()
-        return len(found)
+        """Count threads and workers; return the number of workers."""
+        threads = self._call(self._client.nthreads)
+        self._counted = sum(threads.values()), time.monotonic()
+        return len(threads)
 
-    def _spoken(self, call: Callable[[], Any]) -> Any:
-        """What a call to the scheduler comes to; ClusterError where there is none any more."""
+    def _call(self, function: Callable[[], Any]) -> Any:
+        """Call the scheduler; raise ClusterError if it is gone."""
         if self.is_lost:
             raise self._lost()
         try:
-            return call()
+            return function()
         except (CancelledError, AsyncCancelledError):
             raise self._lost() from None
-        except OSError:  # a task may have one of its own
-            if str(self._client.status) != "running":
+        except OSError as error:  # may come from a task instead
+            from distributed.comm.core import CommClosedError
+
+            if isinstance(error, CommClosedError) or str(self._client.status) != "running":
                 raise self._lost() from None
             raise
 
@@ -287,11 +285,11 @@ class Cluster:
         self.is_lost = True
         return ClusterError(
             f"the scheduler at {self._address} is gone",
-            "What was written is right as far as it goes. Start the scheduler, then this again.",
+            "Results written so far are valid. Restart the scheduler, then this command.",
         )
 
 
-class Shared(NamedTuple):
-    """A value that is at the workers."""
-
-    future: Any
+def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
+    """Release all futures, so that Dask cancels their tasks."""
+    while pending:
+        pending.popleft()[1].release()

@@ -1,18 +1,13 @@
-"""What runs on a worker. It looks now and then whether anybody still wants it, and may tell how far
-it is:
+"""Code that runs on a worker: check that it computes the same, run a piece, cache, report.
 
     def work(piece):
         for step in ...:
-            task.check_wanted()
-            task.report({"step": step})
+            check_wanted()
+            report({"step": step})
 
-A worker cannot stop a thread: who is cancelled, or has lost its client, has to notice. Outside of
-a cluster both do nothing, so that the same function works anywhere.
-
-What a worker makes ready once and uses for many pieces: in each of its threads one of its own,
-for what draws and reads has buffers that two cannot share.
-
-What has to be the same on all machines, so that their results are those of one."""
+A worker cannot stop a thread, so a task checks regularly whether its client still wants the result.
+Outside of a cluster, ``check_wanted`` and ``report`` do nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,121 +31,115 @@ from charrnn.system import loaded
 if TYPE_CHECKING:
     from distributed import Worker
 
+SAME_INSTALL: Final = "Install the same versions on all machines."
+POLL: Final = 0.2  # seconds between two checks whether the result is wanted
+DEPTH: Final = 20  # calls of a traceback that are sent
+WANTED: Final = ("executing", "long-running", "resumed")  # Dask's states of a wanted task
 
 Made = TypeVar("Made")
 
-_cache_here = threading.local()
-
-
-def prepared(key: str, make: Callable[[], Made]) -> Made:
-    """What was made under this key in this thread, if it was the last; else it is made."""
-    if getattr(_cache_here, "key", None) != key:
-        _cache_here.key, _cache_here.made = (
-            None,
-            None,
-        )  # two of them may be more than there is memory for
-        _cache_here.made = make()
-        _cache_here.key = key
-    made: Made = _cache_here.made
-    return made
-
-
-THE_SAME = "Install the same on all machines."
+_cache = threading.local()  # key and value of the last ``cached`` call in this thread
+_thread = threading.local()  # the task of this thread
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """What a process computes with."""
+class Environment:
+    """The versions and threads that decide the last bit of a result."""
 
-    charrnn: str  # a hash of its source: two checkouts may have one version
+    charrnn: str  # a hash of the source, because two checkouts can share a version
     numpy: str
-    threads: int  # of the matrix library; 1 where that cannot be asked
+    threads: int  # of the BLAS library; 1 if unknown
 
-    def check(self, other: Likeness, worker: str) -> None:
-        """ClusterError where the other, of a worker, would come to other results."""
+    def check(self, other: Environment, name: str) -> None:
+        """Raise ClusterError if a worker's environment would give different results."""
         if self.charrnn != other.charrnn:
-            raise ClusterError(f"worker {worker} has another charrnn than there is here", THE_SAME)
+            raise ClusterError(
+                f"worker {name} has a different charrnn than this machine", SAME_INSTALL
+            )
         if self.numpy != other.numpy:
             raise ClusterError(
-                f"worker {worker} has numpy {other.numpy}, and here is {self.numpy}", THE_SAME
+                f"worker {name} has numpy {other.numpy}, this machine {self.numpy}", SAME_INSTALL
             )
         if other.threads > 1:
             raise ClusterError(
-                f"worker {worker} multiplies matrices with {other.threads} threads,"
-                " whose sums are rounded otherwise",
-                "Start it with OMP_NUM_THREADS=1, as dask worker does by itself if it has a nanny.",
+                f"worker {name} multiplies matrices with {other.threads} threads, which changes"
+                " the rounding",
+                "Start it with OMP_NUM_THREADS=1 (dask worker sets this itself with a nanny).",
             )
 
 
-def here() -> Likeness:
-    """That of this process."""
+def environment() -> Environment:
+    """Return the environment of this process."""
     library = loaded()
-    threads = 1 if library is None else library.get()
-    return Likeness(_code(), np.__version__, threads)
+    return Environment(_source_hash(), np.__version__, 1 if library is None else library.get())
 
 
 @cache
-def _code() -> str:
+def _source_hash() -> str:
     home = Path(__file__).parent.parent
-    found = blake2b(digest_size=8)
+    digest = blake2b(digest_size=8)
     for file in sorted(home.rglob("*.py")):
-        found.update(file.relative_to(home).as_posix().encode() + b"\0")
-        found.update(file.read_bytes().replace(b"\r\n", b"\n"))
-    return found.hexdigest()
+        digest.update(file.relative_to(home).as_posix().encode() + b"\0")
+        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()
 
 
-OFTEN: Final = 0.2  # seconds between two looks
-DEPTH: Final = 20  # calls of a traceback that are sent
-WANTED: Final = ("executing", "long-running", "resumed")  # states of a task of Dask
+def cached(key: str, make: Callable[[], Made]) -> Made:
+    """Return the value that this thread made last under this key; make it if the key is new.
+    Threads do not share values, because samplers and scorers have buffers.
+    """
+    if getattr(_cache, "key", None) != key:
+        _cache.key = _cache.value = None  # free the old value first: two may not fit in memory
+        _cache.value = make()
+        _cache.key = key
+    value: Made = _cache.value
+    return value
 
-_here = threading.local()  # the task that runs in this thread
 
-
-class Unwanted(Exception):  # noqa: N818  nothing is wrong
-    """Nobody waits for this task any more."""
+class Unwanted(Exception):  # noqa: N818  not an error
+    """Stops a task whose result is no longer wanted."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """An error on its way as a result: some that Dask cannot send leave the client waiting."""
+    """An error as a result, because the client hangs on errors that Dask cannot send."""
 
     packed: bytes
 
     @classmethod
-    def of(cls, error: Exception, worker: str) -> Failed:
-        """That of a task that ran on this worker; a bug comes with where it was."""
+    def of(cls, error: Exception, address: str) -> Failed:
+        """Pack the error of a task; a bug keeps its traceback as a note."""
         if not isinstance(error, CharrnnError):
-            error.add_note(f"on worker {worker}:\n{traceback.format_exc(-DEPTH)}")
+            error.add_note(f"on worker {address}:\n{traceback.format_exc(-DEPTH)}")
         error.__traceback__ = error.__cause__ = error.__context__ = None
         try:
             packed = pickle.dumps(error)
             pickle.loads(packed)
-        except Exception:
+        except Exception:  # an error class of any library may fail to pickle
             packed = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
         return cls(packed)
 
     @property
     def error(self) -> Exception:
-        """The error."""
         error: Exception = pickle.loads(self.packed)
         return error
 
 
-class Running:
-    """A task at work on this worker."""
+class Task:
+    """The task that runs in this thread of a worker."""
 
     def __init__(self, worker: Worker, topic: str) -> None:
         self.worker = worker
         self.topic = topic
         self._key = worker.get_current_task()
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
 
-    def check(self) -> None:
-        """Unwanted where nobody waits for it; it looks no more often than is of use."""
+    def check_wanted(self) -> None:
+        """Raise Unwanted if the client no longer waits for the result."""
         now = time.monotonic()
-        if now - self._looked < OFTEN:
+        if now - self._checked < POLL:
             return
-        self._looked = now
+        self._checked = now
         state = self.worker.state.tasks.get(self._key)
         if state is None or state.state not in WANTED:
             raise Unwanted
@@ -160,15 +149,15 @@ def run(
     function: Callable[..., Any],
     packed: bytes,
     shared: Any,
-    client: Likeness,
+    client: Environment,
     topic: str,
 ) -> Any:
-    """What ``function`` makes of a pickled piece, on a worker that is like the client."""
+    """Run a function on a pickled piece, on a worker whose environment equals the client's."""
     from distributed import get_worker
 
     worker, piece = get_worker(), pickle.loads(packed)
-    client.check(here(), worker.address)
-    _here.task = Running(worker, topic)
+    client.check(environment(), worker.address)
+    _thread.task = Task(worker, topic)
     try:
         return function(piece) if shared is None else function(piece, shared)
     except Unwanted:
@@ -176,27 +165,25 @@ def run(
     except Exception as error:
         return Failed.of(error, worker.address)
     finally:
-        del _here.task
+        del _thread.task
 
 
 def check_wanted() -> None:
-    """End this task, by an exception, where nobody waits for it any more."""
-    running: Running | None = getattr(_here, "task", None)
-    if running is not None:
-        running.check()
+    """Stop this task with an exception if its result is no longer wanted."""
+    task: Task | None = getattr(_thread, "task", None)
+    if task is not None:
+        task.check_wanted()
 
 
 def report(message: Mapping[str, Any]) -> None:
-    """Tell the client something: names and plain values."""
-    running: Running | None = getattr(_here, "task", None)
-    if running is not None:
-        running.worker.log_event(running.topic, dict(message))
+    """Send a message of names and plain values to the client."""
+    task: Task | None = getattr(_thread, "task", None)
+    if task is not None:
+        task.worker.log_event(task.topic, dict(message))
 
 
 def own_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for the files of this task, for a while. Should the worker be killed, Dask clears it
-    away with the worker's own.
-    """
-    running: Running | None = getattr(_here, "task", None)
-    parent = None if running is None else running.worker.local_directory
+    """Return a temporary folder for this task. Dask removes it if the worker is killed."""
+    task: Task | None = getattr(_thread, "task", None)
+    parent = None if task is None else task.worker.local_directory
     return tempfile.TemporaryDirectory(prefix="charrnn-", dir=parent)

@@ -1,115 +1,74 @@
-"""What is doubtful about a corpus: figures that may not mean what they seem to.
-
-Examples told apart by 64 bits each: how many of those held out also stand among the others.
-
-    mark = sum over t of letter[x(t)] weight[t]   modulo 2^64
-
-Letters and weights are random numbers that are the same each time. Among a million examples, one
-is found that is not there by a chance of less than one in a hundred million."""
+"""Checks of a corpus: is too much held out, too little left to learn from, or anything in both?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from itertools import islice
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.vocabulary import END
 
-Marks = NDArray[np.uint64]
-
-MOST: Final = 1 << 16  # held-out examples that are looked for: few enough to be found fast
-FIRST_BITS: Final = np.uint64(44)  # what is left of 64 beside 20
-BLOCK: Final = 1 << 15  # symbols worked on at a time
-ENOUGH: Final = 1 << 24  # symbols of the training part
-PLACES: Final = 1 << 16  # that have a weight of their own
-
-
-def repeated(train: Examples, held_out: Examples) -> tuple[int, int]:
-    """How many held-out examples also stand in the training part, letter for letter; of how many.
-
-    Where there are more than MOST, some are looked for, evenly spread. Of a training part of more
-    than ENOUGH symbols, its beginning is looked through: nobody waits long for a warning.
-    """
-    if not len(held_out):
-        return 0, 0
-    symbols = 1 + int(max(train.ids.max(), held_out.ids.max()))
-    every = -(-len(held_out) // MOST)
-    wanted = np.concatenate([*_marks(held_out, symbols, len(held_out.ids))])[::every]
-    distinct, which = np.unique(wanted, return_inverse=True)
-    is_there = np.zeros(len(distinct), np.bool_)
-    may_be = np.zeros(1 << 20, np.bool_)  # by their first bits, which is a faster look
-    may_be[distinct >> FIRST_BITS] = True
-    for marks in _marks(train, symbols, ENOUGH):
-        marks = marks[may_be[marks >> FIRST_BITS]]
-        at = np.searchsorted(distinct, marks).clip(max=len(distinct) - 1)
-        is_there[at[distinct[at] == marks]] = True
-    return int(np.count_nonzero(is_there[which])), len(wanted)
-
-
-def _marks(examples: Examples, symbols: int, enough: int) -> Iterator[Marks]:
-    """The mark of each example, in their order, as long as they begin among so many symbols."""
-    letters, weights = _random(symbols, 1), _random(PLACES, 2)
-    starts, begun = examples.starts, np.zeros(1, np.uint64)
-    for at in range(0, min(len(examples.ids), enough), BLOCK):
-        ids = examples.ids[at : at + BLOCK]
-        # The type is named: an int would have NumPy copy all starts, each time.
-        first, last = np.searchsorted(
-            starts, np.array([at, at + len(ids)], starts.dtype), side="right"
-        )
-        edges = starts[first - 1 : last].astype(np.int64)
-        if edges[-1] == at + len(ids):  # the next one begins beyond this block
-            edges = edges[:-1]
-        inside = edges.clip(at) - at
-        places = np.arange(at, at + len(ids)) - edges.repeat(np.diff(inside, append=len(ids)))
-        terms = letters.take(ids, mode="clip") * weights.take(places, mode="wrap")
-        sums = np.add.reduceat(terms, inside)
-        sums[:1] += begun
-        whole = len(sums) - (ids[-1] != END)
-        begun = sums[whole:] if whole < len(sums) else np.zeros(1, np.uint64)
-        yield sums[:whole]
-
-
-@cache
-def _random(count: int, use: int) -> Marks:
-    return np.random.default_rng(use).integers(0, 1 << 64, count, np.uint64) | np.uint64(1)
-
-
-MUCH: Final = Fraction(1, 3)  # of the characters
-FEWEST: Final = 2  # examples: from one alone nobody learns how examples end
+MOST_HELD_OUT: Final = Fraction(1, 3)  # of the characters
+FEWEST_EXAMPLES: Final = 2  # one alone does not show how examples end
+LOOKED_FOR: Final = 1 << 16  # held-out examples
+LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
+BLOCK: Final = 1 << 10  # examples compared at a time
 
 
 @dataclass(frozen=True)
 class Warned:
-    """A doubt, and the two numbers that it rests on."""
+    """A warning, and the two numbers behind it."""
 
     kind: Literal["much held out", "few examples", "repeated"]
     count: int  # characters held out; examples learned from; held-out examples that are known
-    of: int  # all characters; all examples; held-out examples that were looked at
+    of: int  # all characters; all examples; held-out examples that were looked for
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
-    """What should be told before anybody believes a figure. It takes a look at every example.
+    """Return the reasons to doubt figures that are measured on this corpus.
 
-    Files to validate with take nothing away, however large they are; and a file as a whole is one
-    example only because somebody wished it.
+    Validation files take nothing away from training, so their size is not a reason. A whole file is
+    a single example only on request.
     """
     train, held_out = corpus.train, corpus.held_out
-    known, looked_at = repeated(train, held_out)
     characters = train.characters + held_out.characters
-    found = [
-        Warned("much held out", held_out.characters, characters),
-        Warned("few examples", len(train), len(train) + len(held_out)),
-        Warned("repeated", known, looked_at),
-    ]
-    is_so = (
-        not corpus.valid and held_out.characters > MUCH * characters,
-        len(train) < FEWEST and corpus.examples_are != "files",
-        known > 0,
-    )
-    return [one for one, so in zip(found, is_so, strict=True) if so]
+    found = []
+    if not corpus.valid and held_out.characters > MOST_HELD_OUT * characters:
+        found.append(Warned("much held out", held_out.characters, characters))
+    if len(train) < FEWEST_EXAMPLES and corpus.examples_are != "files":
+        found.append(Warned("few examples", len(train), len(train) + len(held_out)))
+    known, looked_for = repeated(train, held_out)
+    if known:
+        found.append(Warned("repeated", known, looked_for))
+    return found
+
+
+def repeated(train: Examples, held_out: Examples) -> tuple[int, int]:
+    """Count the held-out examples that also are training examples; and those that were looked for.
+
+    At most LOOKED_FOR of them are looked for, evenly spread, and only among the first
+    LOOKED_THROUGH symbols of the training part: a warning must not delay the start.
+    """
+    every = -(-len(held_out) // LOOKED_FOR) or 1
+    wanted = list(islice(_texts(held_out, len(held_out)), 0, None, every))
+    longest = max(map(len, wanted), default=0)
+    first = int(np.searchsorted(train.starts, train.starts.dtype.type(LOOKED_THROUGH)))
+    known = set(wanted).intersection(_texts(train, min(first, len(train)), longest))
+    return sum(text in known for text in wanted), len(wanted)
+
+
+def _texts(examples: Examples, count: int, longest: int | None = None) -> Iterator[str]:
+    """Yield the first ``count`` examples, a character for each id; not those that are too long."""
+    for at in range(0, count, BLOCK):
+        starts = examples.starts[at : min(at + BLOCK, count) + 1]
+        lengths = np.diff(starts)
+        ids = examples.ids[starts[0] : starts[-1]]
+        if longest is not None and lengths.max() > longest + 1:  # END counted
+            ids = ids[(lengths <= longest + 1).repeat(lengths)]
+        text = ids.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        yield from text.split(chr(END))[:-1]

@@ -22,11 +22,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import name_of
-from charrnn.corpus.segmentation import END_CODE, FileCut, Kind, are_all, cut_as_decided
+from charrnn.corpus.segmentation import END_CODE, FileCut, common_cut, cut_file
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, codes_of, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]
@@ -138,7 +138,7 @@ def draft_of(
     draft = Draft()
     cuts = []
     for text, kind in zip(texts, kinds, strict=True):
-        codes, found = cut_as_decided(text, kind)
+        codes, found = cut_file(text, kind)
         for block in codes:
             draft.add(block)
         cuts.append(found())
@@ -361,7 +361,7 @@ def load(
         _texts(sources, config.reading, digest.update), config.kinds(len(sources))
     )
     _check_not_empty(draft, sources)
-    are = are_all(cuts)
+    are = common_cut(cuts)
     share = 0.0 if valid else config.holdout
     vocabulary, train, held_out = _settle(draft, share, config)
     if valid:

@@ -1,12 +1,9 @@
-"""A name to blocks of bytes: files, pipes and standard input, unpacked where they are packed.
+"""Names to blocks of bytes: files, pipes and standard input, decompressed where they are packed.
 
-Where the files of a corpus are, beside their names as they were typed.
-
-While a run is in memory that is an absolute path; in a model file it is relative to the folder of
-that file. So a model is used from any folder, it may move together with its corpus, and a file that
-is given away names nobody's home.
-
-The corpora that come with the program, by name."""
+A corpus that comes with the program is opened by its bare name. A model file also keeps where the
+files of its corpus are, relative to its own folder, so that model and corpus can move together and
+the model names nobody's home.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +23,26 @@ from typing import Final, Protocol
 
 from charrnn.errors import CorpusError
 
-NAMES = ("dinosaurs", "given-names", "reber", "verses")
-
+NAMES = ("dinosaurs", "given-names", "reber", "verses")  # corpora that come with the program
 _HERE = Path(__file__).parent
 FOLDERS = (_HERE.parent / "data", _HERE.parent.parent / "data")  # installed; in a checkout
 
+BLOCK: Final = 1 << 17  # bytes: what is computed from one block stays in the cache
+PATIENCE_SECONDS: Final = 5.0  # a named pipe that stays silent for longer has no writer
+INHERITED: Final = ("/dev/fd/", "/dev/stdin", "/proc/")  # pipes of the shell: <(command)
+PACKED: Final = {
+    "gzip": (".gz", re.compile(rb"\x1f\x8b\x08")),
+    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00")),
+    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")),
+}
+COPY_AGAIN: Final = "Copy or download it again."
+
 
 def path_of(source: str) -> str:
-    """The file that is meant: a corpus of ours, unless there is a file of that name."""
+    """Return the path of a corpus that comes with the program; any other name stays as it is.
+
+    A file of that name in the current folder comes first.
+    """
     if source in NAMES and not os.path.lexists(source):
         for folder in FOLDERS:
             file = folder / f"{source}.txt"
@@ -42,28 +51,18 @@ def path_of(source: str) -> str:
     return source
 
 
-BLOCK: Final = 1 << 17  # bytes: small enough that what is made of one stays in the cache
-PATIENCE_SECONDS: Final = 5.0  # how long a named pipe may stay silent before we believe it dead
-INHERITED: Final = ("/dev/fd/", "/dev/stdin", "/proc/")  # pipes of the shell: <(command)
-PACKED: Final = {
-    "gzip": (".gz", re.compile(rb"\x1f\x8b\x08")),
-    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00")),
-    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")),
-}
-
-
 def name_of(source: str) -> str:
-    """What to call a source in a message."""
+    """Return the name of a source for messages."""
     return "standard input" if source == "-" else source
 
 
 def is_stream(name: str) -> bool:
-    """Whether it is gone once it was read: standard input, or a pipe that the shell has made."""
+    """Return whether the source can be read only once: standard input, or a pipe of the shell."""
     return name == "-" or name.startswith(INHERITED)
 
 
 def byte_blocks(source: str) -> Iterator[bytes]:
-    """The bytes of a file, or of standard input for "-", unpacked, a block at a time."""
+    """Yield the bytes of a file, or of standard input for "-", decompressed, block by block."""
     name = name_of(source)
     with _open(source) as stream:
         try:
@@ -74,8 +73,7 @@ def byte_blocks(source: str) -> Iterator[bytes]:
                 yield block
         except EOFError:
             raise CorpusError(
-                f"{name} is cut short: its {packing} data has no end",
-                "Copy or download it again.",
+                f"{name} is cut short: its {packing} data has no end", COPY_AGAIN
             ) from None
         except (OSError, zlib.error, _lzma_error()) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -83,20 +81,20 @@ def byte_blocks(source: str) -> Iterator[bytes]:
             is_sum = "incorrect data check" in str(error)
             wrong = "does not match its checksum" if is_sum else "cannot be unpacked"
             raise CorpusError(
-                f"{name} is damaged: its {packing} data {wrong}", "Copy or download it again."
+                f"{name} is damaged: its {packing} data {wrong}", COPY_AGAIN
             ) from None
 
 
 def check_source(source: str) -> None:
-    """Raise CorpusError where nothing can be read by that name; nothing is opened."""
+    """Raise CorpusError if the source cannot be read, without opening it."""
     if source != "-":
         _mode(source)
 
 
 def _mode(source: str) -> int:
-    """What kind of file it is, as its status says."""
+    """Return the file mode."""
     if not source:
-        raise CorpusError("a name is empty", "Look whether a variable of the shell was never set.")
+        raise CorpusError("a name is empty", "Check that the variable in the shell is set.")
     source = path_of(source)
     try:
         mode = os.stat(source).st_mode
@@ -105,7 +103,7 @@ def _mode(source: str) -> int:
     if stat.S_ISDIR(mode):
         raise CorpusError(f"{source} is a folder", "Name the files in it: FOLDER/*.txt")
     if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
-        raise _not_a_text(source)
+        raise _device(source)
     return mode
 
 
@@ -122,7 +120,7 @@ def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
         raise _unreadable(source, error) from None
     if stat.S_ISCHR(mode) and not stream.isatty():  # /dev/zero never ends
         stream.close()
-        raise _not_a_text(source)
+        raise _device(source)
     return stream
 
 
@@ -131,20 +129,20 @@ def _standard_input() -> io.BufferedReader:
         raise CorpusError("standard input is closed", "Name a file, or pipe a text in.")
     stream = sys.stdin.buffer
     if isinstance(stream, io.BufferedReader):
-        with suppress(AttributeError, OSError):  # not on every system, nor for every stream
+        with suppress(AttributeError, OSError):  # not supported by every system and stream
             os.set_blocking(stream.fileno(), True)  # or "nothing yet" would look like the end
         return stream
-    return io.BufferedReader(io.BytesIO(stream.read()))  # somebody's stand-in, already in memory
+    return io.BufferedReader(io.BytesIO(stream.read()))  # a replacement, already in memory
 
 
 def _open_named_pipe(path: str) -> io.BufferedReader:
-    """A pipe that gives something. Opened plainly, one without a writer would block for ever."""
+    """Open a pipe that has a writer; a plain open would wait for one forever."""
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
             raise CorpusError(
-                f"{path} is a pipe, and nobody writes to it",
-                "Start what writes to it first, or pipe that into charrnn and name the corpus -",
+                f"{path} is a pipe without a writer",
+                "Start the writer first, or pipe it into charrnn and name the corpus -",
             )
         os.set_blocking(pipe, True)
         return os.fdopen(pipe, "rb")
@@ -154,7 +152,7 @@ def _open_named_pipe(path: str) -> io.BufferedReader:
 
 
 def _packing(source: str, head: bytes) -> str | None:
-    """How the bytes are packed, if they are. The content decides, not the name."""
+    """Return how the bytes are packed, if they are. The content decides, not the name."""
     for packing, (_, magic) in PACKED.items():
         if magic.match(head):
             return packing
@@ -168,7 +166,7 @@ def _packing(source: str, head: bytes) -> str | None:
 
 
 class Unpacker(Protocol):
-    """What zlib, bz2 and lzma have in common: it ends where what it unpacks ends."""
+    """The interface that zlib, bz2 and lzma share; it stops at the end of its stream."""
 
     @property
     def eof(self) -> bool: ...
@@ -178,10 +176,10 @@ class Unpacker(Protocol):
 
 
 def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Unpacker]) -> Iterator[bytes]:
-    """What the parts of a packed file hold, one after the other; EOFError where one has no end.
+    """Yield the content of all streams in a packed file; EOFError if one is cut short.
 
-    Between them and after the last there may be NULs, as xz and tape drives put there; all else
-    that is no further part is damage, and raises what the unpacker raises.
+    xz and tape drives pad streams with NULs. Anything else between them is damage, and raises the
+    error of the unpacker.
     """
     data = stream.read1(BLOCK)
     while data:
@@ -199,8 +197,7 @@ def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Unpacker]) -> It
 
 
 def _unpacker(packing: str) -> Callable[[], Unpacker]:
-    """Makes what unpacks a part of such a file."""
-    try:  # some builds of Python lack one or the other
+    try:  # some builds of Python lack a module
         if packing == "gzip":
             return lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         if packing == "xz":
@@ -221,18 +218,15 @@ def _lzma_error() -> type[Exception]:
     return lzma.LZMAError if lzma else zlib.error
 
 
-def _not_a_text(path: str) -> CorpusError:
+def _device(path: str) -> CorpusError:
     return CorpusError(f"{path} is a device, not a text", "Name a file, or - for standard input.")
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
-    """What stands in the way, said so that one can do something about it."""
+    """Return the error that says why the file cannot be read."""
     if isinstance(error, FileNotFoundError):
         if os.path.islink(name):
-            target = os.readlink(name)
-            return CorpusError(
-                f"{name} is a link to {target}, which is not there", "Mend the link."
-            )
+            return CorpusError(f"{name} is a broken link to {os.readlink(name)}", "Mend the link.")
         near = get_close_matches(name, NAMES)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         return CorpusError(
@@ -246,44 +240,41 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
     return CorpusError(f"{name} cannot be read: {reason}", "Check the name, and the disk it is on.")
 
 
-NOWHERE = ""  # standard input, what comes with the program, and what older files do not tell
+NOWHERE = ""  # the place of standard input, of our own corpora, and of files in old models
 
 
 def place_of(name: str) -> str:
-    """Where the file of that name is, seen from here."""
-    if name == "-" or path_of(name) != name:
-        return NOWHERE
-    with suppress(OSError):  # the folder that we are in may be gone
-        folder, base = os.path.split(os.path.abspath(name))
-        return os.path.join(os.path.realpath(folder), base)
+    """Return the absolute path of a file, links in its folder resolved."""
+    if name != "-" and path_of(name) == name:
+        with suppress(OSError):  # the current folder may be gone
+            folder, base = os.path.split(os.path.abspath(name))
+            return os.path.join(os.path.realpath(folder), base)
     return NOWHERE
 
 
-def found(name: str, place: str) -> str:
-    """The file to read: the one that it was, else whatever has its name here."""
+def locate(name: str, place: str) -> str:
+    """Return the path to read: the recorded place if a file is still there, else the name."""
     if not place or not os.path.exists(place):
         return name
     with suppress(OSError, ValueError):
         if os.path.samefile(name, place):
-            return name  # which is how a user knows it
+            return name  # the user knows it by this name
     return place
 
 
-def seen_from(model: str | os.PathLike[str], place: str) -> str:
-    """The way from a model file to that place; nowhere, if there is none."""
-    if not place:
-        return NOWHERE
-    with suppress(OSError, ValueError):  # another drive
-        return os.path.relpath(place, _folder(model)).replace(os.sep, "/")
+def relative_place(model: str | os.PathLike[str], place: str) -> str:
+    """Return the place relative to the folder of the model file."""
+    if place:
+        with suppress(OSError, ValueError):  # another drive
+            return os.path.relpath(place, _folder(model)).replace(os.sep, "/")
     return NOWHERE
 
 
-def reached_from(model: str | os.PathLike[str], way: str) -> str:
-    """Where that way leads."""
-    if not way:
-        return NOWHERE
-    with suppress(OSError):
-        return os.path.normpath(os.path.join(_folder(model), way))
+def absolute_place(model: str | os.PathLike[str], relative: str) -> str:
+    """Return the place that is recorded relative to the folder of the model file."""
+    if relative:
+        with suppress(OSError):
+            return os.path.normpath(os.path.join(_folder(model), relative))
     return NOWHERE
 
 

@@ -1,27 +1,25 @@
-"""Text to examples: code points in, the same code points out, with an END after each example.
+"""Text to examples: code points in, the same code points out, with END_CODE after each example.
 
     lines        ab⏎⏎cd⏎ef    ->  ab■cd■ef■
     paragraphs   ab⏎cd⏎⏎⏎ef⏎  ->  ab⏎cd■ef■
     files        ab⏎cd⏎       ->  ab⏎cd⏎■
 
-Blank lines come to nothing; they separate paragraphs. It happens block by block, and nothing is
-kept but what the next block decides about: spaces that may turn out to be a blank line.
+Blank lines are dropped; they separate paragraphs. Text comes in blocks, and only spaces that may
+turn out to be a blank line are held back between blocks.
 
-What the examples of a file are where nobody says: its lines, or its paragraphs.
+With ``auto``, the examples of a file are its lines, unless its first LOOK characters show all of
+this:
 
-A blank line alone is no paragraph structure: a list has a title, or a gap somewhere. So examples
-are lines, unless the first LOOK characters of the file show all of this:
+    many        it has at least FEWEST paragraphs
+    short       a paragraph has at most LONGEST lines on average; more is a chapter or a group
+    multi-line  at least one paragraph in SOME has more than one line; else it is a list with gaps
+    no list     it is not a list in groups. In such a list all lines of a group begin with the same
+                letter, another one than in the group before; or lines are a word or two, and the
+                groups do not end in a full stop or another mark
 
-    many      there are at least FEWEST paragraphs
-    short     they have at most LONGEST lines each, on average: more is a chapter, or a group
-    whole     at least one in SOME has more than one line: else it is a list with wide gaps
-    no list   it is not a list in groups, which is one whose groups begin each line with the same
-              letter, another one than the group before; or one whose lines are a word or two, and
-              whose groups do not end in a full stop or another mark
-
-It is asked for each file on its own, and sees the same characters however they arrive: in a corpus
-and in a stream, at once or letter by letter, the answer is the same. A stream gives its first line
-once there are LOOK characters, or no more; who wants it sooner says what the examples are."""
+Each file is judged on its own, by the same characters in whatever blocks they arrive. So a stream
+yields its first example after LOOK characters or its end; name the kind to get it sooner.
+"""
 
 from __future__ import annotations
 
@@ -34,112 +32,139 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.settings.corpus import Cut as Cut
-from charrnn.settings.corpus import Kind as Kind
+from charrnn.settings.corpus import Cut, Kind
 from charrnn.vocabulary import Codes, codes_of
 
-END_CODE: Final = np.uint32(0x110000)  # the first number that is no code point
+END_CODE: Final = np.uint32(0x110000)  # the first number that is not a code point
 NEWLINE: Final = np.uint32(ord("\n"))
-# by code point, what str.isspace says; the last of all is U+3000, and what follows is none
+# str.isspace by code point. U+3000 is the last space; the entry after it stands for all others.
 SPACES: Final = np.array([chr(code).isspace() for code in range(0x3002)])
+
+LOOK: Final = 1 << 16  # characters
+FEWEST: Final = 10  # paragraphs: a tenth held out is one
+LONGEST: Final = 16  # lines: a sonnet and a bit
+SOME: Final = 10
+WORDS: Final = 2  # in a line of a list, at most
+ENDING_IN_A_MARK: Final = 0.25  # of the groups of a list, at most
+KEEPING_A_LETTER: Final = 0.75  # of the groups of an alphabetical list, at least
+
+
+@dataclass(frozen=True)
+class FileCut:
+    """The kind of examples in a file; and under ``auto`` the counts behind the choice."""
+
+    are: Cut
+    lines: int = 0  # not blank
+    blank_lines: int = 0
+    paragraphs: int = 0
+
+
+class LineNumbers:
+    """A count of the lines of a text; reports the line numbers on which its examples begin."""
+
+    def __init__(self, report: Callable[[NDArray[np.int64]], None] | None = None) -> None:
+        self._report = report
+        self._line = 1  # in which the next block begins
+        self.lines = self.blank_lines = self.paragraphs = 0
+
+    def watch(self, blocks: Iterable[Codes], kind: Cut, keep_blank: bool) -> Iterator[Codes]:
+        """Pass on the blocks of a text whose blank lines are empty, and count their lines."""
+        before = np.ones(2, np.bool_)  # whether the last two were newlines: so a text begins
+        for codes in blocks:
+            newline = np.concatenate((before, codes == NEWLINE))
+            starts, ends = newline[1:-1], newline[2:]
+            visible = starts & ~ends
+            paragraphs = visible & newline[:-2]
+            self.lines += int(np.count_nonzero(visible))
+            self.blank_lines += int(np.count_nonzero(starts & ends))
+            self.paragraphs += int(np.count_nonzero(paragraphs))
+            begins = starts if keep_blank else paragraphs if kind == "paragraphs" else visible
+            if kind == "files":  # its blocks begin with the one example
+                begins = np.zeros(len(codes), np.bool_)
+                begins[0] = before.all() and self._line == 1
+            self._tell(begins, np.flatnonzero(ends))
+            before = newline[-2:]
+            yield codes
+
+    def _tell(self, begins: NDArray[np.bool_], ends: NDArray[np.intp]) -> None:
+        if self._report is not None and begins.any():
+            self._report(self._line + np.searchsorted(ends, np.flatnonzero(begins)))
+        self._line += len(ends)
+
+
+def cut_file(
+    texts: Iterable[str], kind: Kind, keep_blank: bool = False, lines: LineNumbers | None = None
+) -> tuple[Iterator[Codes], Callable[[], FileCut]]:
+    """Cut the text of one file; return its blocks, and how it was cut for after the last one."""
+    if kind != "auto":
+        return cut(texts, kind, keep_blank, lines), lambda: FileCut(kind)
+    head, texts = _look(texts)
+    are, count = choose_cut(head), lines or LineNumbers()
+    return cut(texts, are, keep_blank, count), lambda: FileCut(
+        are, count.lines, count.blank_lines, count.paragraphs
+    )
 
 
 def cut(
-    texts: Iterable[str],
-    kind: Cut,
-    keep_blank: bool = False,
-    count: LineCount | None = None,
-    begins: LineNumbers | None = None,
+    texts: Iterable[str], kind: Cut, keep_blank: bool = False, lines: LineNumbers | None = None
 ) -> Iterator[Codes]:
-    """The code points of one text that comes in blocks, END_CODE after each example.
+    """Yield the code points of a text that comes in blocks, END_CODE after each example.
 
-    With keep_blank, every line is an example, also one that is empty; else they can be counted.
-    Who wants to know on which line each of them begins is told by then.
+    With ``keep_blank``, every line is an example, even an empty one.
     """
     blocks: Iterator[Codes] = (codes_of(text) for text in texts if text)
     if kind == "files":
         blocks = _from_first_visible(blocks)
-        return blocks if begins is None else begins.of_all(blocks)
-    if kind == "lines" and keep_blank:
-        blocks = blocks if begins is None else begins.of_lines(blocks)
-        return _end_lines(blocks, keep_blank)
-    blocks = _blank_lines_emptied(blocks)
-    if count is not None:
-        blocks = count.passed(blocks)
-    if begins is not None:
-        blocks = begins.of_visible(blocks, kind)
+    elif kind == "paragraphs" or not keep_blank:
+        blocks = _empty_blank_lines(blocks)
+    if lines is not None:
+        blocks = lines.watch(blocks, kind, keep_blank)
+    if kind == "files":
+        return blocks
     return _end_at_gaps(blocks) if kind == "paragraphs" else _end_lines(blocks, keep_blank)
 
 
-class LineCount:
-    """How many lines there are, how many that are blank, and how many paragraphs."""
-
-    def __init__(self) -> None:
-        self.lines = self.blank_lines = self.paragraphs = 0
-
-    def passed(self, blocks: Iterable[Codes]) -> Iterator[Codes]:
-        """The blocks, in which a blank line is an empty one, each counted."""
-        before = np.ones(2, np.bool_)  # whether the last two were newlines: so a text begins
-        for codes in blocks:
-            newline = np.concatenate((before, codes == NEWLINE))
-            starts, is_blank = newline[1:-1], newline[2:]
-            begins = starts & ~is_blank
-            self.lines += int(np.count_nonzero(begins))
-            self.blank_lines += int(np.count_nonzero(starts & is_blank))
-            self.paragraphs += int(np.count_nonzero(begins & newline[:-2]))
-            before = newline[-2:]
-            yield codes
-
-
-class LineNumbers:
-    """Tells on which line of a text each example begins, in their order."""
-
-    def __init__(self, tell: Callable[[NDArray[np.int64]], None]) -> None:
-        self._tell = tell
-        self._line = 1  # in which the next block begins
-
-    def of_all(self, blocks: Iterable[Codes]) -> Iterator[Codes]:
-        """The blocks of a text that is one example."""
-        for i, codes in enumerate(blocks):
-            if not i:
-                self._tell(np.ones(1, np.int64))
-            yield codes
-
-    def of_lines(self, blocks: Iterable[Codes]) -> Iterator[Codes]:
-        """The blocks of a text of which each line is one."""
-        starts = True
-        for codes in blocks:
-            newline = codes == NEWLINE
-            self._note(np.concatenate(([starts], newline[:-1])), newline)
-            starts = bool(newline[-1])
-            yield codes
-
-    def of_visible(self, blocks: Iterable[Codes], kind: Cut) -> Iterator[Codes]:
-        """The blocks of a text, blank lines emptied, whose other lines or paragraphs are."""
-        before = np.ones(2, np.bool_)
-        for codes in blocks:
-            newline = np.concatenate((before, codes == NEWLINE))
-            begins = newline[1:-1] & ~newline[2:]
-            if kind == "paragraphs":
-                begins &= newline[:-2]
-            self._note(begins, newline[2:])
-            before = newline[-2:]
-            yield codes
-
-    def _note(self, begins: NDArray[np.bool_], newline: NDArray[np.bool_]) -> None:
-        ends = np.flatnonzero(newline)
-        if begins.any():
-            self._tell(self._line + np.searchsorted(ends, np.flatnonzero(begins)))
-        self._line += len(ends)
+def common_cut(cuts: Sequence[FileCut]) -> str:
+    """Return the kind of all examples; "mixed" where files differ. Empty files do not count."""
+    kinds = {each.are for each in cuts if each.lines} or {each.are for each in cuts}
+    return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
 def is_space(codes: Codes) -> NDArray[np.bool_]:
-    """Which code points are white space, newlines among them."""
+    """Return which code points are white space, newlines included."""
     return SPACES.take(codes, mode="clip")
 
 
+def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
+    """Join the blocks of a stream so that each ends in END_CODE; a rest without one comes last."""
+    begun: list[Codes] = []
+    for codes in blocks:
+        ends = np.flatnonzero(codes == END_CODE)
+        after = int(ends[-1]) + 1 if len(ends) else 0
+        if after:
+            yield np.concatenate([*begun, codes[:after]])
+            begun = []
+        begun.append(codes[after:])
+    rest = np.concatenate([np.empty(0, np.uint32), *begun])
+    if len(rest):
+        yield rest
+
+
+def text_of(codes: Codes) -> str:
+    """Return the text of code points, with a newline for each END_CODE."""
+    characters = np.where(codes == END_CODE, NEWLINE, codes).astype("<u4")
+    return characters.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def texts_in(codes: Codes) -> list[str]:
+    """Return the text of each example that ends in a block of whole examples."""
+    text = text_of(codes)
+    bounds = [-1, *np.flatnonzero(codes == END_CODE).tolist()]
+    return [text[before + 1 : end] for before, end in pairwise(bounds)]
+
+
 def _from_first_visible(blocks: Iterator[Codes]) -> Iterator[Codes]:
-    """All of it, then END; nothing, if there is nothing in it but space."""
+    """Yield all blocks, then END; nothing if the text is all white space."""
     held = []
     for codes in blocks:
         held.append(codes.astype(np.uint16))  # wide enough for every space
@@ -150,10 +175,10 @@ def _from_first_visible(blocks: Iterator[Codes]) -> Iterator[Codes]:
             yield np.array([END_CODE])
 
 
-def _blank_lines_emptied(blocks: Iterator[Codes]) -> Iterator[Codes]:
-    """The same lines, but those with nothing in them except space become empty."""
-    held: list[NDArray[np.uint16]] = []  # spaces that a line began with
-    begun = False  # whether the line has gone beyond them
+def _empty_blank_lines(blocks: Iterator[Codes]) -> Iterator[Codes]:
+    """Yield the same lines, those of white space alone without it."""
+    held: list[NDArray[np.uint16]] = []  # the spaces at the beginning of a line
+    begun = False  # whether more than spaces of this line has come
     for codes in blocks:
         newlines = np.flatnonzero(codes == NEWLINE)
         unfinished = codes[-1] != NEWLINE
@@ -161,7 +186,7 @@ def _blank_lines_emptied(blocks: Iterator[Codes]) -> Iterator[Codes]:
         first = codes[starts]
         suspect = is_space(first) & (first != NEWLINE)
         suspect[0] &= not begun
-        if not held and not suspect.any():  # as nearly always
+        if not held and not suspect.any():  # nearly always
             begun = bool(unfinished)
             yield codes
             continue
@@ -180,7 +205,7 @@ def _blank_lines_emptied(blocks: Iterator[Codes]) -> Iterator[Codes]:
 
 
 def _end_lines(blocks: Iterator[Codes], keep_blank: bool) -> Iterator[Codes]:
-    """Every newline becomes END; those of empty lines go, unless they are to be kept."""
+    """Replace each newline by END; drop those of empty lines, unless they are kept."""
     ended = True  # whether a new line begins here
     for codes in blocks:
         if not len(codes):
@@ -197,7 +222,7 @@ def _end_lines(blocks: Iterator[Codes], keep_blank: bool) -> Iterator[Codes]:
 
 
 def _end_at_gaps(blocks: Iterator[Codes]) -> Iterator[Codes]:
-    """A newline alone stays; two or more become one END; those at either end of the text go."""
+    """Replace two newlines or more by one END; drop those at either end of the text."""
     gap = 0  # newlines since the last other character
     begun = False
     for codes in blocks:
@@ -222,44 +247,8 @@ def _end_at_gaps(blocks: Iterator[Codes]) -> Iterator[Codes]:
         yield np.array([END_CODE])
 
 
-LOOK: Final = 1 << 16  # characters of a file that are looked at
-FEWEST: Final = 10  # of which a tenth held out is one
-LONGEST: Final = 16  # lines: a sonnet and a bit
-SOME: Final = 10
-WORDS: Final = 2  # in a line of a list, at most
-ENDING_IN_A_MARK: Final = 0.25  # of the groups of a list, at most
-KEEPING_A_LETTER: Final = 0.75  # of the groups of an alphabetical list, at least
-
-
-@dataclass(frozen=True)
-class FileCut:
-    """What the examples of a file are; where that was decided here, also what was counted."""
-
-    are: Cut
-    lines: int = 0  # that are not blank
-    blank_lines: int = 0
-    paragraphs: int = 0
-
-
-def are_all(cuts: Sequence[FileCut]) -> str:
-    """What all examples are: "mixed", where files differ. One without a line does not count."""
-    kinds = {each.are for each in cuts if each.lines} or {each.are for each in cuts}
-    return kinds.pop() if len(kinds) == 1 else "mixed"
-
-
-def cut_as_decided(
-    texts: Iterable[str], kind: Kind, keep_blank: bool = False, begins: LineNumbers | None = None
-) -> tuple[Iterator[Codes], Callable[[], FileCut]]:
-    """The code points of a text, END_CODE after each example; and, at their end, how it was cut."""
-    if kind != "auto":
-        return cut(texts, kind, keep_blank, begins=begins), lambda: FileCut(kind)
-    head, texts = _begun(texts)
-    count, are = LineCount(), cut_of(head)
-    return cut(texts, are, keep_blank, count, begins), lambda: FileCut(are, **vars(count))
-
-
-def _begun(texts: Iterable[str]) -> tuple[str, Iterator[str]]:
-    """The first LOOK characters of a text; and all of it."""
+def _look(texts: Iterable[str]) -> tuple[str, Iterator[str]]:
+    """Return the first LOOK characters of a text, and an iterator over all of it."""
     texts = iter(texts)
     held, size = [], 0
     for text in texts:
@@ -270,18 +259,17 @@ def _begun(texts: Iterable[str]) -> tuple[str, Iterator[str]]:
     return "".join(held)[:LOOK], chain(held, texts)
 
 
-def cut_of(head: str) -> Literal["lines", "paragraphs"]:
-    """The examples of a text that begins so: the rule above."""
+def choose_cut(head: str) -> Literal["lines", "paragraphs"]:
+    """Return what the examples of a text are, by its first characters: the rule above."""
     groups = _groups(head)
-    lines = sum(map(len, groups))
     many = len(groups) >= FEWEST
-    short = lines <= LONGEST * len(groups)
-    whole = SOME * sum(len(group) > 1 for group in groups) >= len(groups)
-    return "paragraphs" if many and short and whole and not _is_list(groups) else "lines"
+    short = sum(map(len, groups)) <= LONGEST * len(groups)
+    multi_line = SOME * sum(len(group) > 1 for group in groups) >= len(groups)
+    return "paragraphs" if many and short and multi_line and not _is_list(groups) else "lines"
 
 
 def _groups(head: str) -> list[list[str]]:
-    """The lines of each paragraph; not the last line, if it may not be whole."""
+    """Return the lines of each paragraph, without a last line that may be incomplete."""
     groups: list[list[str]] = [[]]
     lines = head.split("\n")
     for line in lines[:-1] if len(head) == LOOK else lines:
@@ -295,7 +283,7 @@ def _groups(head: str) -> list[list[str]]:
 def _is_list(groups: list[list[str]]) -> bool:
     lines = [line for group in groups for line in group]
     words = sum(len(line.split()) for line in lines)
-    marked = sum(not _is_word_character(group[-1][-1]) for group in groups)
+    marked = sum(unicodedata.category(group[-1][-1])[0] not in "LMN" for group in groups)
     if words <= WORDS * len(lines) and marked < ENDING_IN_A_MARK * len(groups):
         return True
     initials = [{line[0].casefold() for line in group} for group in groups if len(group) > 1]
@@ -304,7 +292,3 @@ def _is_list(groups: list[list[str]]) -> bool:
         for before, here in pairwise([set(), *initials])
     )
     return keeping >= KEEPING_A_LETTER * len(initials)
-
-
-def _is_word_character(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LMN"

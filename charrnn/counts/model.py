@@ -94,7 +94,7 @@ class Counts:
             self._add(rows, nodes[lanes], lanes)
         return rows
 
-    def nothing(self, lanes: int) -> Nodes:
+    def empty_contexts(self, lanes: int) -> Nodes:
         """The contexts of so many lanes that have read nothing, (B, contexts): NONE of each length
         from 1 on.
         """
@@ -107,7 +107,7 @@ class Counts:
 
     def after_end(self) -> Nodes:
         """The contexts where a text begins, (1, contexts)."""
-        contexts = self.nothing(1)
+        contexts = self.empty_contexts(1)
         self.read(np.array([END]), contexts)
         return contexts
 

@@ -21,8 +21,7 @@ from typing import Final
 
 from charrnn.display.figures import Curve, curve_of
 from charrnn.model_file.checkpoint import Checkpoint, Trained
-from charrnn.scoring.heat_map import table
-from charrnn.scoring.score import Mean
+from charrnn.scoring.score import Mean, table
 from charrnn.training.loop import Checkup, Event
 from charrnn.training.members import share_done
 

@@ -1,10 +1,10 @@
-"""A model as a file for somebody who does not have charrnn: the kinds there are, chosen by suffix.
+"""Export of a model to a file for people who do not have charrnn.
 
-A kind is a module in this folder with one function, found when it is called for,
+A kind of file is a module in this folder with one function
 
-    def exported(trained: Trained, options: ExportOptions) -> bytes
+    def export(trained: Trained, options: ExportOptions) -> bytes
 
-and a line in KINDS. This file knows neither numpy nor any of them.
+and a line in KINDS. The module is imported when it is needed; this file imports no numpy.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from charrnn.model_file.checkpoint import Trained
 
-    Exported = Callable[[Trained, ExportOptions], bytes]
+    Export = Callable[[Trained, ExportOptions], bytes]
 
 
 class Kind(NamedTuple):
-    """Where a kind is written, and which of the options are for it."""
+    """A kind of file: its module, its suffix and the options that it takes."""
 
     module: str
     suffix: str
@@ -45,23 +45,23 @@ KINDS = {
 
 
 def kind_of(path: str | PathLike[str]) -> str:
-    """The kind that goes with the suffix of a file; SettingError where none does."""
+    """Return the kind that goes with the suffix of a file. Raise SettingError if none does."""
     suffix = PurePath(path).suffix.lower()
     for name, kind in KINDS.items():
         if kind.suffix == suffix:
             return name
     known = ", ".join(kind.suffix for kind in KINDS.values())
     what = f"no kind of file ends in {suffix}" if suffix else f"{PurePath(path)} has no suffix"
-    raise SettingError(what, f"There are {known}.", "suffix")
+    raise SettingError(what, f"Use one of {known}.", "suffix")
 
 
 def export_to(
     path: str | PathLike[str], trained: Trained, options: ExportOptions, *, force: bool = False
 ) -> None:
-    """Write the file, whole or not at all; over what is there only by force."""
+    """Write the file, whole or not at all. Raise ModelExistsError if it exists, unless forced."""
     from charrnn.model_file import saving
 
-    content = exported(trained, kind_of(path), replace(options, name=PurePath(path).stem))
+    content = export(trained, kind_of(path), replace(options, name=PurePath(path).stem))
     if os.path.lexists(path) and not force:
         raise ModelExistsError(
             f"{os.fspath(path)} is there already", "Name another file, or say force=True."
@@ -69,18 +69,13 @@ def export_to(
     saving.replace(path, len(content), [content])
 
 
-def exported(trained: Trained, kind: str, options: ExportOptions) -> bytes:
-    """The whole file."""
-    options.check_for(kind, KINDS[kind].takes)
-    check_alone(trained)
-    module = import_module(KINDS[kind].module)
-    return cast("Exported", module.exported)(trained, options)
+def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
+    """Return the content of the file.
 
-
-def check_alone(trained: Trained) -> None:
-    """Raise ExportError where the model is more than one network: a file would hold the first, and
-    draw something else than the model does.
+    Raise ExportError for several networks or for counts, since the file would hold the first
+    network alone and would draw other texts than the model.
     """
+    options.check_for(kind, KINDS[kind].takes)
     if trained.others_learned:
         raise ExportError(
             "a model of several networks cannot be exported: a file holds one",
@@ -88,6 +83,7 @@ def check_alone(trained: Trained) -> None:
         )
     if trained.counted is not None:
         raise ExportError(
-            "what a model counts cannot be exported, and it draws with it",
+            "counts cannot be exported, and this model draws with them",
             "Export its network alone, made slim without counts.",
         )
+    return cast("Export", import_module(KINDS[kind].module).export)(trained, options)

@@ -1,13 +1,12 @@
-"""A model as one web page: it writes, reads and shows what comes next, with nothing to load.
+"""A model as one web page that writes texts, reads texts and shows what comes next, offline.
 
-Of the model there is no text in it that could be taken for markup: the vocabulary is code points,
-the numbers are base64, and what is left, the title, is escaped. The policy of the page lets run
-what its own two scripts are, by their hashes, and lets nothing be fetched.
+The page holds no text of the model that a browser could take for markup: the vocabulary is code
+points, the numbers are base64, and the title is escaped. The content security policy allows the
+page's own scripts and style, by their hashes, and forbids every request.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -16,63 +15,63 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.export.encoding import baked
+from charrnn.export.encoding import encode
 from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map
-from charrnn.scoring.heat_map import DARK, LIGHT, NAMES, visible
+from charrnn.scoring.heat_map import DARK, LIGHT, NAMES
+from charrnn.scoring.score import BITS
 from charrnn.settings.using import ExportOptions, SampleConfig
-from charrnn.text import STEERING
+from charrnn.text import STEERING, visible_in_html
 
-BITS_A_TEXT: Final = 20  # of the filter: then one text in some 14,000 is taken for known and is not
-FEWEST_BITS: Final = 1 << 16  # so that few texts, too, have bits that are not those of others
+BITS_A_TEXT: Final = 20  # of the filter: it takes one new text in some 14,000 for a known one
+FEWEST_BITS: Final = 1 << 16  # so that a few texts, too, rarely share bits
 HASHES: Final = 14
-SEVERAL: Final = 10  # texts to begin with, where they are short
+SEVERAL: Final = 10  # samples shown at first, if they are short
 STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1"), strict=True))
 
 
-def exported(trained: Trained, options: ExportOptions) -> bytes:
-    """The page."""
-    title = options.name if options.title is None else options.title
-    config, corpus = trained.config, trained.corpus
-    is_short = not config.carry and corpus.examples_are != "files"
+def export(trained: Trained, options: ExportOptions) -> bytes:
+    """Return the page."""
+    config = trained.config
+    is_short = not config.carry and trained.corpus.examples_are != "files"
     scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
-    style = styled()
+    style = style_sheet()
+    # A class of characters for a regular expression of JavaScript with the flag u.
+    steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
     facts = facts_of(trained, options) | {
         "model": options.model,
         "maxCharacters": SampleConfig().max_characters,
         "bounds": heat_map.BOUNDS,
-        "steering": in_a_regular_expression(STEERING),
+        "steering": f"[{steering}]",
         "novel": filter_of(options.novel) if options.novel else None,
     }
-    return filled(
-        asset("page.html"),
-        {
-            "policy": policy(scripts, style),
-            "title": escape(visible(title)),
-            "style": style,
-            "count": str(SEVERAL if is_short else 1),
-            "layers": str(config.layers),
-            "hidden": str(config.hidden),
-            "legend": legend(dict(zip(NAMES, heat_map.names(), strict=True))),
-            "unit_legend": legend(STATES),
-            "about": about(trained),
-            "facts": plain_json(facts),
-            "numbers": in_base64(baked(trained.model.parameters, options.bits)),
-            "engine": scripts[0],
-            "page": scripts[1],
-        },
-    ).encode()
+    values = {
+        "policy": policy(scripts, style),
+        "title": escape(visible_in_html(options.name if options.title is None else options.title)),
+        "style": style,
+        "count": str(SEVERAL if is_short else 1),
+        "layers": str(config.layers),
+        "hidden": str(config.hidden),
+        "legend": legend(dict(zip(NAMES, heat_map.band_names(), strict=True))),
+        "unit_legend": legend(STATES),
+        "about": about(trained),
+        "facts": plain_json(facts),
+        "numbers": in_base64(encode(trained.model.parameters, options.bits)),
+        "engine": scripts[0],
+        "page": scripts[1],
+    }
+    return fill(asset("page.html"), values).encode()
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
-    """The template with a value for each name in braces."""
-    return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], template)
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return the template with a value for each name in braces."""
+    return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template)
 
 
-def styled() -> str:
-    """The style sheet, with the colours of surprisal that ``eval --html`` has."""
+def style_sheet() -> str:
+    """Return the style sheet, with the colours of surprisal that ``eval --html`` has."""
     light, dark = (
         " ".join(
             f"--{name}-ink: {ink}; --{name}: {ground};"
@@ -83,30 +82,27 @@ def styled() -> str:
     bands = "\n".join(
         f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
     )
-    return filled(asset("page.css"), {"light": light, "dark": dark, "bands": bands})
+    return fill(asset("page.css"), {"light": light, "dark": dark, "bands": bands})
 
 
 def policy(scripts: Sequence[str], style: str) -> str:
-    """The Content Security Policy: these scripts, this style, and nothing else."""
-    allowed = " ".join(map(digest, scripts))
+    """Return the content security policy that allows these scripts, this style and no more."""
+    digests = (hashlib.sha256(text.encode()).digest() for text in (style, *scripts))
+    of_style, *of_scripts = (f"'sha256-{in_base64(digest)}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {digest(style)}; base-uri 'none';"
-        " form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+        f"default-src 'none'; script-src {' '.join(of_scripts)}; style-src {of_style};"
+        " base-uri 'none'; form-action 'none'; require-trusted-types-for 'script';"
+        " trusted-types 'none'"
     )
 
 
-def digest(text: str) -> str:
-    """What a policy knows a block by."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
 def legend(names: Mapping[str, str]) -> str:
-    """A patch of each colour, by its class."""
+    """Return a patch for each colour, by its class."""
     return "".join(f'<i class="{name}">{escape(words)}</i>' for name, words in names.items())
 
 
 def about(trained: Trained) -> str:
-    """What to say of the network and of what it has learned: sizes, and how well."""
+    """Return the sizes of the network and of its corpus, and its held-out loss."""
     config, corpus = trained.config, trained.corpus
     kind = "texts" if corpus.examples_are == "mixed" else corpus.examples_are
     cell = config.cell if config.cell == "tanh" else config.cell.upper()
@@ -114,24 +110,19 @@ def about(trained: Trained) -> str:
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
         "Characters it knows": f"{trained.model.vocabulary.symbols - 2:,}",
-        "Learned from": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
+        "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
     if trained.best_nats_per_character is not None:
-        bits = trained.best_nats_per_character * heat_map.BITS
-        rows["Surprise at texts it has not seen"] = f"{bits:.2f} bits a character"
+        bits = trained.best_nats_per_character * BITS
+        rows["Held-out loss"] = f"{bits:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 
 
-def in_a_regular_expression(characters: str) -> str:
-    """A class of characters, ranges among them, for JavaScript's flag u."""
-    named = (c if c == "-" else f"\\u{{{ord(c):x}}}" for c in characters)
-    return f"[{''.join(named)}]"
-
-
 def filter_of(texts: Sequence[str]) -> dict[str, object]:
-    """A Bloom filter of these texts. The lower half of a text's key is where its first bit is, and
-    the upper half how far it is to the next, made odd: the size is even, and an even step would
-    come back to where it was the sooner.
+    """Return a Bloom filter of these texts.
+
+    The lower half of a text's key is the place of its first bit. The upper half is the step to the
+    next bit, made odd: the size is even, and an even step would return to the start sooner.
     """
     keys = np.unique(keys_of_texts(texts))
     size = -(-max(FEWEST_BITS, len(keys) * BITS_A_TEXT) // 8)  # bytes

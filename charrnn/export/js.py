@@ -1,9 +1,7 @@
 """A model as a JavaScript module, for a page of one's own: the engine of the page, and the numbers.
 
-    import model from "./names.mjs";
-    model.sample({ seed: 1, number: 0, temperature: 0.8 }).text
-
-The engine is assets/network.js and core.js. What it knows of cells and heads is said here, once.
+import model from "./names.mjs";
+model.sample({ seed: 1, number: 0, temperature: 0.8 }).text
 """
 
 from __future__ import annotations
@@ -12,11 +10,11 @@ import base64
 import json
 from importlib.resources import files
 
-from charrnn.export.encoding import baked, check_known
+from charrnn.export.encoding import check_known, encode
 from charrnn.model_file.checkpoint import Trained
 from charrnn.settings.using import ExportOptions
 
-# A cell and a head of the engine are a function each in assets/network.js, and a name here.
+# Each cell and each head needs a function in assets/network.js, and a name here.
 CELLS = ("tanh", "gru", "lstm")
 HEADS = ("symbol", "halt")
 
@@ -29,15 +27,18 @@ export default model;
 """
 
 
-def exported(trained: Trained, options: ExportOptions) -> bytes:
-    """The module."""
+def export(trained: Trained, options: ExportOptions) -> bytes:
+    """Return the module."""
     facts = facts_of(trained, options, "a JavaScript module")
-    numbers = in_base64(baked(trained.model.parameters, options.bits))
+    numbers = in_base64(encode(trained.model.parameters, options.bits))
     return MODULE.format(engine=engine(), facts=plain_json(facts), numbers=numbers).encode()
 
 
 def facts_of(trained: Trained, options: ExportOptions, kind: str = "a page") -> dict[str, object]:
-    """What the engine needs beside the numbers; ExportError where it does not know such a model."""
+    """Return the facts that the engine needs beside the numbers.
+
+    Raise ExportError if the engine does not know such a model.
+    """
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
     check_known(architecture, kind, CELLS, HEADS)
     return {
@@ -55,12 +56,12 @@ def facts_of(trained: Trained, options: ExportOptions, kind: str = "a page") -> 
 
 
 def engine() -> str:
-    """The source of the engine."""
+    """Return the source of the engine."""
     return asset("network.js") + asset("core.js")
 
 
 def asset(name: str) -> str:
-    """The text of a file in assets."""
+    """Return the text of a file in assets."""
     return files("charrnn.export").joinpath("assets", name).read_text("utf-8")
 
 
@@ -69,6 +70,6 @@ def in_base64(data: bytes) -> str:
 
 
 def plain_json(value: object) -> str:
-    """JSON in printable ASCII that opens and closes nothing, wherever in a page it stands."""
+    """Return JSON in printable ASCII without characters that open or close markup."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,16 +1,16 @@
-"""A model as an ONNX graph, which runs wherever there is a runtime for one.
+"""A model as an ONNX graph, for any runtime that reads ONNX.
 
     ids     (steps, lanes)                      ->  logits (steps, lanes, symbols)
     states  (layers, lanes, hidden)             ->  states_out
     cells   (layers, lanes, hidden), of an LSTM ->  cells_out
 
-softmax of the logits is the distribution, whatever the head is. The first id is END (0), before
-which the states are zero. Runtimes have floats of 32 bits: the same probabilities but for some
-1e-5, and not the same texts.
+The softmax of the logits is the distribution, for every head. The first id is END (0), and the
+states before it are zero. Runtimes compute in 32 bits: the probabilities agree to about 1e-5, and
+the drawn texts differ.
 
-What a runtime can read depends on two numbers, which are held low, for many are old. ONNX has the
-gates of a GRU as z r n, and its reset after the product where ``linear_before_reset`` says so;
-those of an LSTM as i o f g.
+OPSET and IR are low so that older runtimes can read the graph. ONNX orders the gates of a GRU as z
+r n, with the reset after the product if ``linear_before_reset`` is set, and those of an LSTM as i o
+f g.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from charrnn.errors import MissingPackageError
 from charrnn.export.encoding import check_known
-from charrnn.export.torch import CELLS, HEADS, described, named_for_torch
+from charrnn.export.torch import CELLS, HEADS, metadata, torch_arrays
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array
@@ -36,8 +36,8 @@ IR: Final = 8
 GATES: Final = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}  # torch's, in ONNX's order
 
 
-def exported(trained: Trained, options: ExportOptions) -> bytes:
-    """The whole file."""
+def export(trained: Trained, options: ExportOptions) -> bytes:
+    """Return the content of the file."""
     architecture = trained.model.architecture
     check_known(architecture, "an ONNX graph", CELLS, HEADS)
     try:
@@ -46,19 +46,19 @@ def exported(trained: Trained, options: ExportOptions) -> bytes:
         raise MissingPackageError("onnx", "onnx") from None
 
     model = onnx.helper.make_model(
-        Graph(architecture, named_for_torch(trained.model.parameters)).proto(),
+        Graph(architecture, torch_arrays(trained.model.parameters)).proto(),
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR,
         producer_name="charrnn",
     )
-    onnx.helper.set_model_props(model, described(trained))
+    onnx.helper.set_model_props(model, metadata(trained))
     onnx.checker.check_model(model, full_check=True)
     data: bytes = model.SerializeToString(deterministic=True)
     return data
 
 
 class Graph:
-    """A graph in the making: its nodes, and the numbers that they need."""
+    """A graph under construction: its nodes, and the numbers that they need."""
 
     def __init__(self, architecture: Architecture, arrays: dict[str, Array]) -> None:
         self.architecture, self.arrays = architecture, arrays
@@ -68,7 +68,7 @@ class Graph:
         self.constants: list[TensorProto] = []
 
     def proto(self) -> GraphProto:
-        """All of it."""
+        """Build the whole graph."""
         from onnx import helper
 
         symbols, hidden = self.architecture.symbols, self.architecture.hidden
@@ -90,36 +90,41 @@ class Graph:
             self.add("Concat", *parts, to=[f"{state}_out"], axis=0)
         self.readout(below)
         lanes: list[int | str] = [len(layers), "lanes", hidden]
-        given = [info("ids", "INT64", ["steps", "lanes"])]
-        given += [info(state, "FLOAT", lanes) for state in self.states]
-        answered = [info("logits", "FLOAT", ["steps", "lanes", symbols])]
-        answered += [info(f"{state}_out", "FLOAT", lanes) for state in self.states]
-        return helper.make_graph(self.nodes, "charrnn", given, answered, self.constants)
+        inputs = [info("ids", "INT64", ["steps", "lanes"])]
+        inputs += [info(state, "FLOAT", lanes) for state in self.states]
+        outputs = [info("logits", "FLOAT", ["steps", "lanes", symbols])]
+        outputs += [info(f"{state}_out", "FLOAT", lanes) for state in self.states]
+        return helper.make_graph(self.nodes, "charrnn", inputs, outputs, self.constants)
 
     def layer(self, layer: int, below: str) -> str:
-        """A cell over all steps; what it hands to the layer above."""
-        names = [
-            f"rnn.{name}_l{layer}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        ]
-        U, W, b, d = (self.in_order(self.arrays[name]) for name in names)
-        how = {"linear_before_reset": 1} if self.cell == "GRU" else {}
+        """Add a cell over all steps. Return the name of its states for the layer above."""
+        arrays = (
+            self.arrays[f"rnn.{name}_l{layer}"]
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        order = GATES[self.cell]
+        U, W, b, d = (
+            np.concatenate([np.split(array, len(order))[gate] for gate in order])
+            for array in arrays
+        )
+        attributes = {"linear_before_reset": 1} if self.cell == "GRU" else {}
         self.add(
             self.cell,
             below,
             self.constant(f"U_{layer}", U[None]),
             self.constant(f"W_{layer}", W[None]),
             self.constant(f"b_{layer}", np.concatenate([b, d])[None]),
-            "",  # all lanes are as long
+            "",  # no lengths: all lanes have as many steps
             *(f"{state}_{layer}" for state in self.states),
             to=[f"h_{layer}", *(f"{state}_out_{layer}" for state in self.states)],
             hidden_size=self.architecture.hidden,
-            **how,
+            **attributes,
         )
         direction = self.constant(f"direction_{layer}", np.array([1], np.int64))
         return self.add("Squeeze", f"h_{layer}", direction, to=[f"below_{layer + 1}"])
 
     def readout(self, h: str) -> None:
-        """From the states of the top layer to the logits."""
+        """Add the nodes from the states of the top layer to the logits."""
         is_unit = "halt.weight" in self.arrays
         for name, to in [("out", "others")] + ([("halt", "end")] if is_unit else []):
             V = self.constant(f"V_{name}", self.arrays[f"{name}.weight"].T)
@@ -128,24 +133,19 @@ class Graph:
             self.add("Add", f"V_h_{name}", c, to=[to if is_unit else "logits"])  # (10.10)
         if is_unit:
             self.add("LogSoftmax", "others", to=["log_others"], axis=-1)
-            ends = ["log_others"]
-            ends.insert(END, "end")
-            self.add("Concat", *ends, to=["logits"], axis=-1)
+            parts = ["log_others"]
+            parts.insert(END, "end")
+            self.add("Concat", *parts, to=["logits"], axis=-1)
 
-    def in_order(self, array: Array) -> Array:
-        """The gates in the order of ONNX."""
-        gates = np.split(array, len(GATES[self.cell]))
-        return np.concatenate([gates[place] for place in GATES[self.cell]])
-
-    def add(self, operator: str, *inputs: str, to: list[str], **how: Any) -> str:
-        """A node more, known by what it puts out first."""
+    def add(self, operator: str, *inputs: str, to: list[str], **attributes: Any) -> str:
+        """Add a node. Return the name of its first output."""
         from onnx import helper
 
-        self.nodes.append(helper.make_node(operator, inputs, to, name=f"to_{to[0]}", **how))
+        self.nodes.append(helper.make_node(operator, inputs, to, name=f"to_{to[0]}", **attributes))
         return to[0]
 
     def constant(self, name: str, array: Array | np.ndarray[Any, Any]) -> str:
-        """Numbers that belong to the graph."""
+        """Add numbers to the graph. Return their name."""
         from onnx import numpy_helper
 
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
@@ -153,7 +153,7 @@ class Graph:
 
 
 def info(name: str, kind: str, shape: list[int | str]) -> ValueInfoProto:
-    """What goes in or comes out; sizes with a name may be any."""
+    """Describe an input or an output. A size with a name may be any number."""
     from onnx import TensorProto, helper
 
     return helper.make_tensor_value_info(name, getattr(TensorProto, kind), shape)

@@ -1,19 +1,19 @@
-"""A model for torch: its numbers under the names of torch's own layers, in a safetensors file.
+"""A model for torch: a safetensors file whose arrays have the names of torch's own layers.
 
-    rnn   torch.nn.RNN, GRU or LSTM (symbols, hidden, layers), which read one-hot symbols
+    rnn   torch.nn.RNN, GRU or LSTM (symbols, hidden, layers), with one-hot symbols as input
     out   torch.nn.Linear (hidden, symbols)
-    halt  torch.nn.Linear (hidden, 1) where the end is a unit of its own, sigmoid of which ends a
-          text; then out has a row less, for it has none for END
+    halt  torch.nn.Linear (hidden, 1) if the end is a unit of its own: its sigmoid is the
+          probability of the end, and `out` has no row for END
 
-so that ``load_state_dict`` finds every name that it looks for, and no other. Gates stand as in
-torch: r z n, and i f g o. What torch has a second bias for is zero but for the d of a GRU.
+`load_state_dict` finds each name that it needs, and no others. The gates are in torch's order: r z
+n, and i f g o. Torch's second bias is zero, except for the d of a GRU.
 
-    8 bytes     how long the header is
-    header      JSON, filled up with spaces: type, shape and place of each array; what else to know
+    8 bytes     the length of the header
+    header      JSON padded with spaces: type, shape and place of each array, and metadata
     numbers     float32, one array after the other
 
-The numbers are the model's own, on no grid, and torch has floats of 32 bits: what comes out are the
-same probabilities but for some 1e-6, and not the same texts.
+The numbers are not on the grid, and torch computes in 32 bits. The probabilities agree to about
+1e-6, and the drawn texts differ.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from charrnn.network.parameters import Array, Parameters
 from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END, UNKNOWN
 
-CELLS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}  # as torch and ONNX call them
+CELLS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}  # the names in torch and ONNX
 HEADS = ("symbol", "halt")
 
 
-def exported(trained: Trained, options: ExportOptions) -> bytes:
-    """The whole file."""
+def export(trained: Trained, options: ExportOptions) -> bytes:
+    """Return the content of the file."""
     check_known(trained.model.architecture, "a safetensors file", CELLS, HEADS)
-    return dumped(named_for_torch(trained.model.parameters), described(trained))
+    return safetensors(torch_arrays(trained.model.parameters), metadata(trained))
 
 
-def named_for_torch(p: Parameters) -> dict[str, Array]:
-    """Each array under the name that torch has for it, laid out as torch has it."""
+def torch_arrays(p: Parameters) -> dict[str, Array]:
+    """Return the arrays under torch's names and in torch's layout."""
     arrays: dict[str, Array] = {}
     for layer in range(1, p.architecture.layers + 1):
         U, b = p[f"U{layer}"], p[f"b{layer}"]
@@ -62,11 +62,11 @@ def named_for_torch(p: Parameters) -> dict[str, Array]:
     return arrays | {"out.weight": V, "out.bias": c}
 
 
-def described(trained: Trained) -> dict[str, str]:
-    """What to know beside the numbers, as JSON under one name; nothing of the corpus."""
+def metadata(trained: Trained) -> dict[str, str]:
+    """Return the facts beside the numbers, as JSON under one name, without any of the corpus."""
     model, corpus = trained.model, trained.corpus
     architecture = model.architecture
-    known = {
+    facts = {
         "schema": "charrnn.export/1",
         "cell": architecture.cell_name,
         "ends": architecture.head_name,
@@ -80,12 +80,12 @@ def described(trained: Trained) -> dict[str, str]:
         "normalize": corpus.normalize,
         "carry": model.carry,
     }
-    return {"charrnn": json.dumps(known, ensure_ascii=False)}
+    return {"charrnn": json.dumps(facts, ensure_ascii=False)}
 
 
-def dumped(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
-    """The file of these arrays."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt", **metadata}}
+def safetensors(arrays: Mapping[str, Array], facts: Mapping[str, str]) -> bytes:
+    """Return the file that holds these arrays."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt", **facts}}
     numbers: list[bytes] = []
     at = 0
     for name, array in arrays.items():

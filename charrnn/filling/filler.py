@@ -23,7 +23,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import Array64
 from charrnn.sampling import draws
 from charrnn.sampling.sampler import random_seed
-from charrnn.scoring.predictor import Predictor, predictor_of
+from charrnn.scoring.predictor import Predictor, as_predictor
 from charrnn.settings.using import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN
 
@@ -217,7 +217,7 @@ class Filler:
         self, model: LanguageModel | Predictor, config: FillConfig | None = None, workers: int = 1
     ) -> None:
         self.config = config or FillConfig()
-        alone = predictor_of(model).alone
+        alone = as_predictor(model).single_network
         if alone is not None and alone.architecture.head.lengths is not None:
             raise SettingError(
                 "a model that draws the length before the text cannot fill in what is missing",

@@ -20,7 +20,7 @@ from charrnn.filling.pattern import Automaton, Pattern, Symbols
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.readout import normalise
 from charrnn.network.rounding import Array64
-from charrnn.scoring.predictor import Predictor, State, predictor_of
+from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.vocabulary import END, UNKNOWN
 
 LANES: Final = 1 << 14  # at most
@@ -32,11 +32,11 @@ class NextSymbols:
     """A stepper, and the room that a model leaves for characters never seen."""
 
     def __init__(self, model: LanguageModel | Predictor, workers: int = 1) -> None:
-        predictor = predictor_of(model)
+        predictor = as_predictor(model)
         self.vocabulary = predictor.vocabulary
-        state = sum(array.size for array in predictor.steps(1).zeros(1))
+        state = sum(array.size for array in predictor.stepper(1).zeros(1))
         self.lanes = max(64, min(LANES, OUTPUTS // self.vocabulary.symbols, STATES // state))
-        self._stepper = predictor.steps(self.lanes, workers)
+        self._stepper = predictor.stepper(self.lanes, workers)
 
     def zeros(self, lanes: int) -> State:
         """The states before anything is read."""

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.files import reached_from
+from charrnn.corpus.files import absolute_place
 from charrnn.counts.ngrams import pack, packed_size, unpack
 from charrnn.errors import (
     DamagedModelError,
@@ -45,10 +45,10 @@ from charrnn.model_file.fields import (
     Contents,
     CorpusRecord,
     Learned,
-    as_seen_from,
-    checked,
+    contents_of,
+    relative_to,
 )
-from charrnn.model_file.reader import Document
+from charrnn.model_file.reader import Document, damaged
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, LanguageModel, Parameters
 from charrnn.network.unfolded import State
@@ -126,12 +126,12 @@ class Unpacker:
     def expected(self, document: Document) -> Mapping[str, Spec]:
         """The arrays that go with this text; DamagedModelError where it makes no sense."""
         try:
-            claims = checked(document)
+            claims = contents_of(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self.damaged(f"its facts make no sense ({error})") from error
         except SettingError as error:
             raise self.damaged(f"its facts make no sense ({error.what})") from error
-        places = tuple(reached_from(self.path, way) for way in claims.corpus.places)
+        places = tuple(absolute_place(self.path, way) for way in claims.corpus.places)
         self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
         config, vocabulary = claims.config, claims.vocabulary
         self.architecture = architecture_of(config, vocabulary.symbols)
@@ -205,10 +205,7 @@ class Unpacker:
             raise self.damaged(f"{name} holds a number to which no training leads")
 
     def damaged(self, why: str) -> DamagedModelError:
-        return DamagedModelError(
-            f"{os.fspath(self.path)} is damaged: {why}",
-            "Restore it from a copy, or train it again.",
-        )
+        return damaged(os.fspath(self.path), why)
 
 
 Path = str | PathLike[str]
@@ -447,7 +444,7 @@ def _arrays(run: Checkpoint) -> dict[str, NDArray[Any]]:
 
 def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
     learned = [learned_by(state) for state in run.states]
-    corpus = as_seen_from(path, run.corpus)
+    corpus = relative_to(path, run.corpus)
     return {**_facts_of(run.vocabulary, run.config, corpus, learned, run.counted), "slim": False}
 
 

@@ -1,15 +1,12 @@
-"""Named arrays and one JSON text in a single .npz, written whole, read strictly.
+"""Named arrays and a JSON text in one .npz, written whole and read strictly.
 
-The same content gives the same bytes, whenever and wherever it is saved; and what comes back is
-what was saved, or an error. Nothing is unpickled or unpacked, and no array is made before the
-file was seen to hold it.
+The same content always gives the same bytes. A load gives exactly what was saved, or an error. It
+unpickles and unpacks nothing, and makes no array before the file is known to hold it.
 
-    npz           what each byte of the file is      reader        the strict reading
-    metadata      the JSON text, and the format      recognition   is it ours at all?
-    replacement   a file is written whole            zip_members   the members of any ZIP
-                                                     diagnosis     words for what is wrong
+    npz       the byte layout          reader    strict reading, and the format of the text
+    saving    atomic replacement, and the lock
 
-Later formats keep the beginning, the first member, so that we do not call them damaged.
+Later formats keep the first member as it is, so that this program does not call them damaged.
 """
 
 from __future__ import annotations
@@ -31,6 +28,7 @@ from charrnn.model_file.reader import (
     LARGEST,
     Archive,
     Expected,
+    NewerFormatError,
     Reader,
     compose,
     open_regular,
@@ -47,9 +45,9 @@ Arrays = Mapping[str, NDArray[np.generic]]
 def save(
     path: Path, arrays: Arrays, facts: Mapping[str, JSON], expected: Expected | None = None
 ) -> None:
-    """Write the file whole, or leave what is there as it is and raise SaveError.
+    """Write the file whole. Raise SaveError and leave the old file if that fails.
 
-    What `load` would refuse by its `expected` is not written, least of all over what is good.
+    Content that `load` would refuse by its `expected` is not written.
     """
     text = _text(path, facts)
     specs = {name: (array.shape, array.dtype) for name, array in arrays.items()}
@@ -60,22 +58,22 @@ def save(
         if not npz.is_finite(array):
             raise SaveError(
                 f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
-                "What was saved before is untouched. Try a smaller learning rate.",
+                "The last save is untouched. Try a smaller learning rate.",
                 "not finite",
             )
     replace(path, layout.size, _sealed(_pieces(layout, text, arrays)))
 
 
 def room_needed(arrays: Mapping[str, Spec], facts: Mapping[str, JSON]) -> int:
-    """The bytes of the file that `save` would write for such arrays, which need not exist yet."""
+    """Return the size of the file that `save` would write for such arrays."""
     return npz.lay_out(len(_text("the model", facts)), arrays).size
 
 
 def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = None) -> Archive:
-    """What the file holds: of the arrays, those that `names` says yes to, or all.
+    """Return the facts and the arrays of a file, or those arrays for which `names` returns True.
 
-    `expected` tells from the facts which arrays there must be. The facts may come from a
-    stranger: it should raise DamagedModelError where they make no sense.
+    `expected` returns the arrays that the facts call for. The facts may come from a stranger: it
+    should raise DamagedModelError if they make no sense.
     """
     try:
         with open_regular(path) as file:
@@ -98,28 +96,28 @@ def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:
     if len(text) > LARGEST:
         raise SaveError(
             f"{os.fspath(path)} was not saved: {len(text):,} bytes of settings, vocabulary and"
-            f" history are more than the {LARGEST:,} that a model may have",
-            "Fewer check-ups make a shorter history.",
+            f" history exceed the limit of {LARGEST:,}",
+            "Check less often: fewer check-ups make a shorter history.",
         )
     return text
 
 
 def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected: Expected) -> None:
-    """Raise SaveError where a file of this text and these arrays could not be loaded."""
+    """Raise SaveError if a file of this text and these arrays could not be loaded."""
     try:
-        wanted, why = expected(parse(text)), "its arrays are not those of its settings"
-    except (ValueError, ModelFileError) as error:
+        wanted, why = expected(parse(text)), "its arrays do not match its settings"
+    except (ValueError, ModelFileError, NewerFormatError) as error:
         wanted, why = {}, str(error).partition(" is damaged: ")[2] or str(error)
     if dict(wanted) != dict(specs):
         raise SaveError(
-            f"{os.fspath(path)} was not saved, for it could not be loaded: {why}",
-            "What was saved before is untouched.",
+            f"{os.fspath(path)} was not saved, since it could not be loaded: {why}",
+            "The last save is untouched.",
             "unreadable",
         )
 
 
 def _pieces(layout: Layout, text: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
-    """The file from its beginning up to the seal, with no second copy of the arrays."""
+    """Yield the file up to the seal, without a second copy of the arrays."""
     checksums = [zlib.crc32(text)]
     yield layout.members[0].opening(checksums[0])
     yield text

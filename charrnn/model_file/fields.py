@@ -1,24 +1,25 @@
-"""What a model file says of itself, in every format so far, checked before it is believed.
+"""The facts that a model file states, checked before they are used, in every format so far.
 
-The file may come from a stranger, and a checksum proves no more than that it is as the stranger
-wrote it. So each number has a range, and each text a form, beyond which no run of ours can come.
+The file may come from a stranger, and its checksums only prove that it is as the stranger wrote
+it. So each number has a range and each text has a form that every run of ours stays within.
 
-What a model file keeps of a corpus: how it was read and cut, and where it was found."""
+A field that is missing takes its default. A field that is unknown makes the file a newer one.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
 from os import PathLike
 from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus, CorpusConfig
-from charrnn.corpus.decoding import Reading
-from charrnn.corpus.files import NOWHERE, found, place_of, seen_from
-from charrnn.model_file.reader import FORMAT, Document
+from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
+from charrnn.model_file.reader import Document, NewerFormatError, printable
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 
@@ -36,11 +37,11 @@ COUNTERS: dict[str, type] = {
 }
 MOST = 1 << 62
 MOST_COUNTED = 1 << 26  # symbols
-ROUNDING = 1e-3  # nats: what is sure may come out as a little surer than that
-ROWS = (  # of the history, without and with a held-out text
-    {"step": int, "characters": int, "train": float},
-    {"step": int, "characters": int, "train": float, "held_out": float},
-)
+LEARNED = {"run", "best", "history"}  # the fields of each network
+TOP = {"vocabulary", "settings", "corpus", "others", "counted", "slim"}
+ROUNDING = 1e-3  # nats: the loss of a certain symbol may be rounded to a little below 0
+ROW: dict[str, type] = {"step": int, "characters": int, "train": float, "held_out": float}
+OPTIONAL = {"held_out"}  # fields of a row
 KINDS = ("lines", "paragraphs", "files", "texts", "mixed")
 BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
 FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -48,7 +49,7 @@ FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class CorpusRecord:
-    """What a run learned from: enough to find it again and to know that it is the same."""
+    """The corpus of a run: enough to find it again and to recognise it."""
 
     sources: tuple[str, ...]
     valid: tuple[str, ...]
@@ -64,95 +65,109 @@ class CorpusRecord:
     held_out_examples: int
     held_out_characters: int
     baselines: dict[str, float] = field(default_factory=dict)  # held-out nats per character
-    cuts: tuple[str, ...] = ()  # of each file, where they differ
+    cuts: tuple[str, ...] = ()  # how each file is cut into examples, if they differ
     errors: str = "strict"
-    digest: str = ""  # of the examples as they are learned from; the first format had none
-    places: tuple[str, ...] = ()  # of sources and valid: where they are
-    known: str = ""  # the characters of the model that the run began from, if there was one
+    digest: str = ""  # of the examples; format 1 has none
+    places: tuple[str, ...] = ()  # the paths of sources and valid
+    known: str = ""  # the characters of the model that the run started from, if any
 
     @property
     def reading(self) -> Reading:
-        """How the texts were read."""
+        """How the texts are decoded."""
         return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
 
     @property
     def config(self) -> CorpusConfig:
-        """What makes the same corpus of the same files."""
+        """The settings that make the same corpus of the same files."""
         kind: Any = {"texts": "lines", "mixed": "auto"}.get(self.examples_are, self.examples_are)
         cuts: Any = self.cuts
         return CorpusConfig(kind, self.holdout, self.seed, self.reading, cuts, self.known)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What to read for sources and valid, from whatever folder."""
+        """The files of sources and valid, found from any current folder."""
         places = self.places or (NOWHERE,) * len(self.names)
-        return tuple(found(name, place) for name, place in zip(self.names, places, strict=True))
+        return tuple(locate(name, place) for name, place in zip(self.names, places, strict=True))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All files, as they were typed."""
+        """All files, as the user typed them."""
         return (*self.sources, *self.valid)
 
     @property
     def source_files(self) -> tuple[str, ...]:
-        """What to read for the sources."""
+        """The files to train on."""
         return self.files[: len(self.sources)]
 
     @property
     def valid_files(self) -> tuple[str, ...]:
-        """What to read to validate with."""
+        """The files to validate with."""
         return self.files[len(self.sources) :]
 
 
 @dataclass(frozen=True)
 class Learned:
-    """How far one network has come."""
+    """The progress of one network."""
 
-    run: dict[str, Any]
-    best: tuple[int, float] | None  # its step, and its nats per character
+    run: dict[str, Any]  # by the names of COUNTERS
+    best: tuple[int, float] | None  # its step and its nats per character
     history: list[Row]
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file says, by now believed."""
+    """The facts of a file, checked."""
 
-    slim: bool  # whether there is no more in it than what draws and scores
-
+    slim: bool  # whether the file holds no run to resume
     vocabulary: Vocabulary
     config: Fitted
     corpus: CorpusRecord
     learned: list[Learned]  # of each network
-    counted: int | None  # symbols of the text that is counted, breaks among them
+    counted: int | None  # symbols of the counted text, breaks included
 
 
-def checked(document: Document) -> Contents:
-    """What the text says; LookupError, TypeError, ValueError ... where that cannot be."""
+def contents_of(document: Document) -> Contents:
+    """Return the facts of a document.
+
+    Raise NewerFormatError for an unknown field, and LookupError, TypeError or ValueError for facts
+    that no run of ours states.
+    """
     facts: Mapping[str, Any] = document.facts
-    is_whole = document.version == FORMAT  # an earlier format knows nothing of later fields
-    config = _made(Fitted, facts["settings"], is_whole)
-    _number("bptt", config.bptt - 1, int)  # 0 is what a user may ask for, and never what is done
-    slim = facts["slim"] if is_whole else facts.get("slim", False)
+    _check_known(facts, TOP | LEARNED)
+    config = _record(Fitted, facts["settings"])
+    _number("bptt", config.bptt - 1, int)  # users may ask for 0; a run never has it
+    slim, counted = facts.get("slim", False), facts.get("counted")
     if type(slim) is not bool:
         raise ValueError(f"slim is {slim!r:.40}")
-    others = facts["others"] if is_whole else facts.get("others", [])
-    learned = [_learned(one, slim) for one in (facts, *others)]
+    others = facts.get("others", [])
+    for other in others:
+        _check_known(other, LEARNED)
+    learned = [_learned(each, slim) for each in (facts, *others)]
     if len(learned) != config.members:
-        raise ValueError(f"{len(learned)} networks, and the settings have {config.members}")
-    counted = facts["counted"] if is_whole else facts.get("counted")
+        raise ValueError(f"{len(learned)} networks, but the settings have {config.members}")
     if counted is not None:
         _number("counted", counted, int, MOST_COUNTED)
     if (counted is not None) != config.counts:
-        raise ValueError("the text that is counted does not go with the settings")
-    vocabulary = _made(Vocabulary, facts["vocabulary"], is_whole)
-    corpus = _corpus(facts["corpus"], is_whole)
+        raise ValueError("the counted text contradicts the settings")
+    vocabulary = _record(Vocabulary, facts["vocabulary"])
+    corpus = _corpus(facts["corpus"])
     if document.version == 1:
         corpus = replace(corpus, baselines=by_context(corpus.baselines))
     return Contents(slim, vocabulary, config, corpus, learned, counted)
 
 
+def _check_known(facts: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise NewerFormatError if a field is not among the known ones."""
+    if type(facts) is not dict:
+        raise TypeError(f"{facts!r:.40} in place of fields")
+    for name in facts:
+        if name not in known:
+            raise NewerFormatError(f"the field {printable(name)}")
+
+
 def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
-    run = {name: _number(name, facts["run"][name], kind) for name, kind in COUNTERS.items()}
+    _check_known(facts["run"], COUNTERS)
+    run = {name: _number(name, facts["run"].get(name, 0), kind) for name, kind in COUNTERS.items()}
     best = facts["best"]
     if best is not None:
         step, nats = best
@@ -160,14 +175,14 @@ def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
     history = _history(facts["history"], run["step"])
     examined = history[-1]["step"] if history else 0
     if (run["since"] == 0) != (run["step"] == examined) and not slim:
-        raise ValueError("what was seen since the last check-up does not go with the history")
+        raise ValueError("the count of symbols since the last check-up contradicts the history")
     return Learned(run, best, history)
 
 
 def by_context(baselines: Mapping[str, float]) -> dict[str, float]:
-    """The losses by the names of today: markov-6 has six characters of context.
+    """Return the losses under today's names: markov-6 has six characters of context.
 
-    The first format counted the character that is predicted as well.
+    Format 1 counted the predicted character as well.
     """
     named: dict[str, float] = {}
     for name, nats in baselines.items():
@@ -176,8 +191,8 @@ def by_context(baselines: Mapping[str, float]) -> dict[str, float]:
     return named
 
 
-def _corpus(facts: dict[str, Any], is_whole: bool) -> CorpusRecord:
-    corpus = _made(CorpusRecord, facts, is_whole)
+def _corpus(facts: dict[str, Any]) -> CorpusRecord:
+    corpus = _record(CorpusRecord, facts)
     for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
         _number(name, getattr(corpus, name), int)
     for name, nats in corpus.baselines.items():
@@ -188,7 +203,6 @@ def _corpus(facts: dict[str, Any], is_whole: bool) -> CorpusRecord:
         _matches("the digest", corpus.digest, FINGERPRINT)
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
-    _ = corpus.config  # refuses what cannot be
     corpus = replace(
         corpus,
         sources=_texts(corpus.sources),
@@ -197,77 +211,71 @@ def _corpus(facts: dict[str, Any], is_whole: bool) -> CorpusRecord:
         places=_texts(corpus.places),
     )
     if len(corpus.places) not in (0, len(corpus.names)):
-        raise ValueError("the places of a corpus are not those of its files")
-    _ = Vocabulary(corpus.known)  # refuses what cannot be
+        raise ValueError("the places of a corpus do not match its files")
+    _ = corpus.config, Vocabulary(corpus.known)  # both check their values
     return corpus
 
 
 def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
     if type(rows) is not list:
         raise ValueError("the history is no list")
-    kinds = next((kinds for kinds in ROWS if rows and set(kinds) == set(rows[0])), {})
     for row in rows:
-        if not kinds or set(row) != set(kinds):
-            raise ValueError("a row of the history is not like the others")
-        for name, kind in kinds.items():
-            _number(name, row[name], kind)
+        _check_known(row, ROW)
+        if set(row) != set(rows[0]) or set(row) | OPTIONAL != set(ROW):
+            raise ValueError("a row of the history lacks a field")
+        for name, value in row.items():
+            _number(name, value, ROW[name])
     steps = [0, *(row["step"] for row in rows)]
     if any(there <= here for here, there in pairwise(steps)) or steps[-1] > last:
         raise ValueError("the steps of the history are out of order")
     return rows
 
 
-def _made(kind: Callable[..., Record], facts: dict[str, Any], is_whole: bool) -> Record:
-    """A record of these fields, none of another type than it declares.
+def _record(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
+    """Return a record of these fields, with defaults for those that are missing.
 
-    Where the record is not whole, what is missing has its default.
+    Raise ValueError for a value of an undeclared type.
     """
     declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
-    if not set(facts) <= set(declared) or (is_whole and len(facts) < len(declared)):
-        raise ValueError(f"the fields are not those of {kind.__name__}")
-    for name, value in facts.items():
-        if type(value).__name__ not in _types_of(declared[name]):
-            raise ValueError(f"{name} is {type(value).__name__}, not {declared[name]}")
-    return kind(**facts)
+    _check_known(facts, declared)
+    record = kind(**facts)
+    for name, types in declared.items():
+        value = facts.get(name, getattr(record, name))
+        if type(value).__name__ not in _types_of(types):
+            raise ValueError(f"{name} is {type(value).__name__}, not {types}")
+    return record
+
+
+SAVED_AS = {"None": "NoneType", "tuple": "list", "float": "int", "Rule": "str", "Schedule": "str"}
 
 
 def _types_of(declared: str) -> set[str]:
-    """The JSON types that a field declared so may have."""
+    """Return the names of the types that a field with this declaration may have in a file."""
     words = {word.split("[")[0].strip() for word in declared.split("|")}
-    return {
-        json
-        for word in words
-        for json in {
-            "None": {"NoneType"},
-            "tuple": {"list"},
-            "float": {"float", "int"},
-            "Rule": {"str"},
-            "Schedule": {"str"},
-        }.get(word, {word})
-    }
+    return words | {SAVED_AS[word] for word in words & set(SAVED_AS)}
 
 
 def _texts(values: Any) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
-        raise ValueError("the name of a text is no text")
+        raise ValueError("the name of a file is no text")
     return tuple(values)
 
 
 def _number(name: str, value: Any, kind: type, most: int = MOST) -> Any:
-    """The value, if it could count something, or measure it."""
-    is_one = type(value) is int or (type(value) is float and kind is float)
-    if not is_one or not (-ROUNDING if kind is float else 0) <= value <= most:
+    """Return the value. Raise ValueError unless it is a count or a measure within its range."""
+    is_number = type(value) is int or (type(value) is float and kind is float)
+    if not is_number or not (-ROUNDING if kind is float else 0) <= value <= most:
         raise ValueError(f"{name} is {value!r:.40}")
     return value
 
 
-def _matches(what: str, text: str, form: re.Pattern[str]) -> None:
+def _matches(name: str, text: str, form: re.Pattern[str]) -> None:
     if not form.fullmatch(text):
-        raise ValueError(f"{what} is {text!r:.40}")
+        raise ValueError(f"{name} is {text!r:.40}")
 
 
 def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, float]) -> CorpusRecord:
-    """What to keep of a corpus."""
+    """Return the record of a corpus for a model file."""
     return CorpusRecord(
         corpus.sources,
         corpus.valid,
@@ -288,13 +296,12 @@ def record_of(corpus: Corpus, config: CorpusConfig, baselines: Mapping[str, floa
     )
 
 
-def as_seen_from(model: str | PathLike[str], record: CorpusRecord) -> CorpusRecord:
-    """The record as it stands in a model file: no name of a text in it is absolute."""
-    places = tuple(seen_from(model, place) for place in record.places)
-    ways = places or (NOWHERE,) * len(record.names)
+def relative_to(model: str | PathLike[str], record: CorpusRecord) -> CorpusRecord:
+    """Return the record with paths relative to a model file: no name in it is absolute."""
+    places = tuple(relative_place(model, place) for place in record.places)
     names = [
-        (way or os.path.basename(name)) if os.path.isabs(name) else name
-        for name, way in zip(record.names, ways, strict=True)
+        (place or os.path.basename(name)) if os.path.isabs(name) else name
+        for name, place in zip(record.names, places or (NOWHERE,) * len(record.names), strict=True)
     ]
     first = len(record.sources)
     sources, valid = tuple(names[:first]), tuple(names[first:])

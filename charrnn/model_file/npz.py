@@ -1,25 +1,26 @@
-"""The bytes of a model file, which can be written in one way only.
+"""The byte layout of a model file.
 
     member   charrnn.json    the JSON text
-    member   U1.npy          a short preface, and the numbers      } sorted by name
+    member   U1.npy          an .npy header, then the numbers      } sorted by name
     member   W1.npy          ...                                   }
-    directory                every member once more, with its place
-    end                      where the directory is; then, as the comment of the ZIP,
-                             the SHA-256 of every byte before it: the seal
+    directory                every member again, with its offset
+    end                      the offset of the directory; the ZIP comment holds the seal,
+                             the SHA-256 of all bytes before it
 
-That is an ordinary .npz: a ZIP of .npy files, nothing compressed. (ZIP64 throughout, as numpy
-does it, so there is one form for small and for large.) A ZIP leaves a writer a hundred freedoms,
-and a reader as many ways to be led astray. Here all of them are settled: the length of the text
-and the names, shapes and types of the arrays say what each byte is that is not a number. So a
-reader need not parse what it finds, but compares it with what must be there.
+A model file is a plain .npz: a ZIP of uncompressed .npy files, always in ZIP64 form, as numpy
+writes it. ZIP allows many encodings of the same content, and a hostile writer can exploit that. A
+model file allows only one: the length of the text and the names, shapes and types of the arrays
+determine every byte that is not a number. The reader compares these bytes and parses none of them.
 
-The members of any ZIP, as their headers tell: to find our way in it, not to believe it."""
+`read_headers` reads the member headers of any ZIP. Use it to find the JSON text and to describe
+damage, and never to decide whether a file is good.
+"""
 
 from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from math import prod
@@ -41,25 +42,26 @@ _ENTRY = struct.Struct("<4s6H3I5H2I")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR = struct.Struct("<4sIQI")
 _END = struct.Struct("<4s4H2IH")
-_VERSION = 45  # of ZIP, the first to know ZIP64
-_NEW_YEAR_1980 = 0x0021  # the first day that a ZIP can name: a file that carries no date
-_ELSEWHERE = 0xFFFFFFFF  # "look into the ZIP64 field"
+_ZIP64 = 1  # the type of the extra field that holds sizes of 64 bits
+_VERSION = 45  # of ZIP, the first with ZIP64
+_NEW_YEAR_1980 = 0x0021  # the first day that ZIP can store: the file carries no real date
+_ELSEWHERE = 0xFFFFFFFF  # "read the ZIP64 field instead"
 _LARGEST = (1 << 63) - 1  # bytes in a file, on any system
-_STEP = 1 << 18  # numbers looked at together, so that the answers need little room
+_STEP = 1 << 18  # numbers tested at a time, to keep temporary arrays small
 
 
 class Member(NamedTuple):
-    """One file inside the file."""
+    """A file inside the ZIP."""
 
     name: str
-    preface: bytes  # what stands before the numbers in an .npy; nothing before the JSON text
+    preface: bytes  # the .npy header; empty for the JSON text
     size: int  # with the preface
-    at: int  # its place in the file
+    at: int  # its offset in the file
     shape: tuple[int, ...] = ()
     dtype: np.dtype[np.generic] = np.dtype(np.uint8)
 
     def opening(self, checksum: int) -> bytes:
-        """Everything before its numbers."""
+        """Return all bytes before the numbers."""
         return local_header(self.name, self.size, checksum) + self.preface
 
     @property
@@ -72,13 +74,13 @@ class Member(NamedTuple):
 
     @property
     def array(self) -> str:
-        """The name of the array, which is the member's without its ending."""
+        """The name of the array: the member's name without its suffix."""
         return self.name.removesuffix(".npy")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands, known before a byte of it is written or read."""
+    """The place of every member, known before any byte is written or read."""
 
     members: tuple[Member, ...]  # the JSON text first
 
@@ -88,11 +90,11 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """The bytes of the whole file."""
+        """The size of the whole file in bytes."""
         return self.ending_at + len(self.ending([0] * len(self.members))) + SEAL_SIZE
 
     def ending(self, checksums: Sequence[int]) -> bytes:
-        """Everything after the numbers, but for the seal."""
+        """Return all bytes between the numbers and the seal."""
         pairs = zip(self.members, checksums, strict=True)
         directory = b"".join(_entry(member, checksum) for member, checksum in pairs)
         count, at, size = len(self.members), self.ending_at, len(directory)
@@ -111,7 +113,10 @@ class Layout:
 
 
 def lay_out(text_size: int, arrays: Mapping[str, Spec]) -> Layout:
-    """The only layout for such a text and such arrays; OverflowError where no file is so large."""
+    """Return the layout for a text of this size and these arrays.
+
+    Raise OverflowError if no file can be that large.
+    """
     member = Member(JSON_MEMBER, b"", text_size, 0)
     members = [member]
     for name in sorted(arrays):
@@ -129,19 +134,19 @@ def lay_out(text_size: int, arrays: Mapping[str, Spec]) -> Layout:
 
 
 def canonical(spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """The shape in plain integers, the type little-endian."""
+    """Return the shape as plain integers and the type as little-endian."""
     shape, dtype = tuple(index(length) for length in spec[0]), np.dtype(spec[1])
     if dtype.kind not in "iuf" or dtype.itemsize > 8:
-        raise TypeError(f"no array of {dtype} is kept in a model file")
+        raise TypeError(f"a model file cannot hold an array of {dtype}")
     if not all(0 <= length <= _LARGEST for length in shape):
-        raise OverflowError("a side of an array is larger than any file, or negative")
+        raise OverflowError("a side of an array is negative or larger than any file")
     return shape, dtype.newbyteorder("<")
 
 
 def npy_preface(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> bytes:
-    """What an .npy begins with (version 1.0), padded to a multiple of 64 bytes.
+    """Return the .npy header (version 1.0), padded to a multiple of 64 bytes.
 
-    numpy has changed its padding before, and may again; these bytes must not change with it.
+    numpy's own padding has changed before and may change again. These bytes must not.
     """
     words = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     padding = -(10 + len(words) + 1) % 64
@@ -150,40 +155,36 @@ def npy_preface(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> bytes:
 
 
 def local_header(name: str, size: int, checksum: int) -> bytes:
-    """What stands before a member."""
+    """Return the ZIP header that precedes a member."""
     fields = (b"PK\3\4", _VERSION, 0, 0, 0, _NEW_YEAR_1980, checksum, _ELSEWHERE, _ELSEWHERE)
-    extra = _LOCAL_EXTRA.pack(1, 16, size, size)
+    extra = _LOCAL_EXTRA.pack(_ZIP64, 16, size, size)
     return _LOCAL.pack(*fields, len(name), len(extra)) + name.encode() + extra
 
 
 def _entry(member: Member, checksum: int) -> bytes:
     fields = (b"PK\1\2", _VERSION, _VERSION, 0, 0, 0, _NEW_YEAR_1980, checksum)
-    extra = struct.pack("<2H3Q", 1, 24, member.size, member.size, member.at)
+    extra = struct.pack("<2H3Q", _ZIP64, 24, member.size, member.size, member.at)
     lengths = (len(member.name), len(extra), 0, 0, 0, 0)
     header = _ENTRY.pack(*fields, _ELSEWHERE, _ELSEWHERE, *lengths, _ELSEWHERE)
     return header + member.name.encode() + extra
 
 
 def bytes_of(array: NDArray[np.generic]) -> memoryview:
-    """The numbers as they stand in the file; the array's own memory wherever that is so."""
+    """Return the numbers as stored in the file, without a copy where the array allows it."""
     plain = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
     return plain.reshape(-1).view(np.uint8).data
 
 
 def is_finite(array: NDArray[Any]) -> bool:
-    """Whether no number of the array is NaN or infinite."""
+    """Return True if the array holds no NaN and no infinity."""
     if array.dtype.kind != "f":
         return True
     flat = array.ravel(order="K")
     return all(np.isfinite(flat[at : at + _STEP]).all() for at in range(0, flat.size, _STEP))
 
 
-_HEADER = struct.Struct("<4s5H3I2H")
-_ZIP64 = 1
-
-
-class Found(NamedTuple):
-    """A member as the file has it."""
+class Header(NamedTuple):
+    """A member as its own header describes it."""
 
     name: str
     stored: bool  # neither compressed nor encrypted
@@ -192,38 +193,32 @@ class Found(NamedTuple):
     size: int
 
 
-class End(NamedTuple):
-    """Where the members end, and whether the directory comes right after them."""
-
-    complete: bool
-
-
-def walk(file: FileIO) -> Iterator[Found | End]:
-    """The members in their order, up to the first header that makes no sense; then the End."""
+def read_headers(file: FileIO, most: int) -> tuple[list[Header], bool]:
+    """Return the first headers, at most `most`, and whether the directory follows them."""
+    headers: list[Header] = []
     at = 0
-    while True:
-        header = bytes_at(file, at, _HEADER.size)
-        if not header.startswith(b"PK\3\4") or len(header) < _HEADER.size:
-            yield End(complete=header.startswith(b"PK\1\2"))
-            return
-        _, _, flags, method, _, _, checksum, packed, size, name_size, extra_size = _HEADER.unpack(
-            header
-        )
-        name = bytes_at(file, at + len(header), name_size).decode("utf-8", "replace")
-        extra = bytes_at(file, at + len(header) + name_size, extra_size)
+    while len(headers) < most:
+        fixed = bytes_at(file, at, _LOCAL.size)
+        if not fixed.startswith(b"PK\3\4") or len(fixed) < _LOCAL.size:
+            return headers, fixed.startswith(b"PK\1\2")
+        _, _, flags, method, _, _, checksum, packed, size, *sizes = _LOCAL.unpack(fixed)
+        name_size, extra_size = sizes
+        name = bytes_at(file, at + len(fixed), name_size).decode("utf-8", "replace")
+        extra = bytes_at(file, at + len(fixed) + name_size, extra_size)
         if len(extra) >= 20 and extra.startswith(struct.pack("<H", _ZIP64)):
             size, packed = struct.unpack_from("<2Q", extra, 4)
-        content_at = at + len(header) + name_size + extra_size
-        yield Found(name, method == 0 and not flags & 1, checksum, content_at, size)
-        at = content_at + packed
+        at += len(fixed) + name_size + extra_size
+        headers.append(Header(name, method == 0 and not flags & 1, checksum, at, size))
+        at += packed
+    return headers, False
 
 
 def bytes_at(file: FileIO, at: int, count: int) -> bytes:
-    """That many bytes, or those that there are."""
-    found = b""
-    if not 0 <= at < os.fstat(file.fileno()).st_size:  # to seek too far would be an OSError
-        return found
+    """Return `count` bytes from offset `at`, or fewer at the end of the file."""
+    content = b""
+    if not 0 <= at < os.fstat(file.fileno()).st_size:  # an offset out of bounds is an OSError
+        return content
     file.seek(at)
-    while more := file.read(count - len(found)):
-        found += more
-    return found
+    while more := file.read(count - len(content)):
+        content += more
+    return content

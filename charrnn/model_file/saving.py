@@ -1,19 +1,15 @@
-"""A file is replaced by a whole new one, or stays as it was.
+"""Atomic replacement of files, and the lock that a run holds on its model.
 
-    write `.model.npz.4242.1f3a9c0d.tmp` in the same folder, flush and sync it,
-    rename it over `model.npz`, sync the folder.
+`replace` writes `.model.npz.4242.1f3a9c0d.tmp` in the same folder, syncs it, renames it over
+`model.npz` and syncs the folder. At every moment the name leads to all of the old content or all
+of the new. A killed run leaves its temporary file behind. The next run removes it, unless a living
+process holds a lock on it. (Python ignores SIGXFSZ, so a limit on file sizes is an OSError.)
 
-At every moment the name leads to all of the old or all of the new. A run that is killed leaves
-its temporary file behind; the next one sweeps it away, and knows by the lock on it that nobody
-is still writing. (Python ignores SIGXFSZ, so a limit on file sizes arrives as EFBIG, an OSError
-like the others.)
-
-One run, one file: a second run that would write to the same model is refused.
-
-The lock is on a small file beside the model, `.model.npz.lock`, and it is the operating system
-that holds it: it lets go when the process ends, however it ends. So a lock file that a killed
-run left behind stops nobody, and the next run that passes takes it away. It stands beside the
-file that a link leads to, so two names of one model have one lock. Readers take no lock."""
+`locked` refuses a second run on the same model. The lock is on a small file beside the model,
+`.model.npz.lock`. The operating system releases it when the process ends, so the lock file of a
+killed run stops no other run. It stands beside the target of a link, so two names of one model
+share one lock. Readers take no lock.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +26,30 @@ from io import FileIO
 
 from charrnn.errors import ModelBusyError, SaveError
 
-_FAR = 1 << 30  # on Windows a locked byte cannot be read, so the byte is one that nobody reads
+Path = str | os.PathLike[str]
+
+_FAR = 1 << 30  # the offset of the locked byte: on Windows nobody else can read that byte
+_SLICE = 1 << 20  # bytes written at a time, so that signals are handled in between
+_temporaries: set[str] = set()  # temporary files of this process
+
+_HINTS = {
+    errno.ENOSPC: "Free some room, or name a file elsewhere.",
+    errno.EDQUOT: "Free some room, or name a file elsewhere.",
+    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
+    errno.ENOENT: "Make the folder first, or name a file elsewhere.",
+    errno.ELOOP: "Mend the link, which leads to itself, or name a file elsewhere.",
+}
+_HINT = "Name a file in a folder that can be written to."
+_KEYS = {errno.EFBIG: "size"} | dict.fromkeys(set(_HINTS) - {errno.EFBIG}, "elsewhere")
+_OF_PLACES = (  # errors that do not depend on the size of the file
+    *(errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR),
+    errno.EINVAL,
+)
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Nobody else is inside `with locked(path):`, in this process or in any other."""
+def locked(path: Path) -> Iterator[None]:
+    """Keep every other process and thread out of `locked` for the same file."""
     folder, name = os.path.split(os.path.realpath(path))
     beside = os.path.join(folder, f".{name}.lock")
     try:
@@ -47,18 +61,26 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from busy
     except OSError as error:
         raise SaveError(
-            f"{os.fspath(path)} cannot be locked: {error.strerror}",
-            "Name a file in a folder that can be written to.",
-            "folder",
+            f"{os.fspath(path)} cannot be locked: {error.strerror}", _HINT, "folder"
         ) from error
     try:
         yield
     finally:
-        _let_go(file, beside)
+        # Remove the file while it is locked: whoever opened it in the meantime finds it gone and
+        # tries again. Windows removes no open file.
+        if sys.platform == "win32":
+            os.close(file)
+        with suppress(OSError):
+            os.unlink(beside)
+        if sys.platform != "win32":
+            os.close(file)
 
 
 def take(file: int) -> bool:
-    """Whether the open file is now locked by us; OSError where its filesystem has no locks."""
+    """Lock an open file and return True, or False if another holds it.
+
+    Raise OSError if its filesystem has no locks.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -77,113 +99,63 @@ def take(file: int) -> bool:
     return True
 
 
-def _hold(beside: str) -> int:
-    """The lock file, open and ours; BlockingIOError, with who has it, where it is not."""
-    while True:
-        file = _open(beside)
-        try:
-            if not _take_where_possible(file):
-                raise BlockingIOError(errno.EWOULDBLOCK, _who_wrote(file))
-            if _still_stands(file, beside):
-                with suppress(OSError):  # only a courtesy to whoever comes second
-                    os.truncate(file, 0)
-                    os.write(file, str(os.getpid()).encode())
-                return file
-        except BaseException:
-            os.close(file)
-            raise
-        # The run before us removed the file between our opening it and our locking it: what we
-        # hold has no name any more, and a third run would lock a new file of that name.
-        os.close(file)
-
-
-def _open(beside: str) -> int:
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        return os.open(beside, flags | os.O_RDWR | os.O_CREAT, 0o666)
-    except PermissionError:
-        if not os.path.exists(beside):
-            raise
-        return os.open(beside, flags | os.O_RDONLY)  # left by another user's run; will do
-
-
-def _take_where_possible(file: int) -> bool:
+def _take_if_supported(file: int) -> bool:
     try:
         return take(file)
-    except OSError:  # some network filesystems have no locks; to train on one is no crime
+    except OSError:  # some network filesystems have no locks
         return True
 
 
-def _still_stands(file: int, beside: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(beside))
-    except FileNotFoundError:
-        return False
-
-
-def _who_wrote(file: int) -> str:
-    number = os.read(file, 20)
-    return f" (process {int(number)})" if number.isdigit() else ""
-
-
-def _let_go(file: int, beside: str) -> None:
-    # Removed while it is still held, so whoever opened it meanwhile finds that it is gone and
-    # tries again. Windows removes no open file, and refuses where somebody else has it open.
-    if sys.platform == "win32":
+def _hold(beside: str) -> int:
+    """Open and lock the lock file. Raise BlockingIOError with the holder if it is locked."""
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    while True:
+        try:
+            file = os.open(beside, flags | os.O_RDWR | os.O_CREAT, 0o666)
+        except PermissionError:
+            if not os.path.exists(beside):
+                raise
+            file = os.open(beside, flags | os.O_RDONLY)  # left by a run of another user
+        try:
+            if not _take_if_supported(file):
+                number = os.read(file, 20)
+                holder = f" (process {int(number)})" if number.isdigit() else ""
+                raise BlockingIOError(errno.EWOULDBLOCK, holder)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file), os.stat(beside)):
+                    with suppress(OSError):  # the number only improves a message
+                        os.truncate(file, 0)
+                        os.write(file, str(os.getpid()).encode())
+                    return file
+        except BaseException:
+            os.close(file)
+            raise
+        # The last run removed the file after we opened it and before we locked it. The lock on a
+        # file without a name keeps nobody out, so try again.
         os.close(file)
-        with suppress(OSError):
-            os.unlink(beside)
-    else:
-        with suppress(OSError):
-            os.unlink(beside)
-        os.close(file)
 
 
-_made: set[str] = set()  # temporary files of this process, until they are gone
-_SLICE = 1 << 20  # bytes a write, so that a signal is heard between two of them
+def replace(path: Path, size: int, pieces: Iterable[bytes | memoryview]) -> None:
+    """Replace a file, or the target of a link, by the pieces, of `size` bytes in all.
 
-_HINTS = {
-    errno.ENOSPC: "Free some room, or name a file elsewhere.",
-    errno.EDQUOT: "Free some room, or name a file elsewhere.",
-    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
-    errno.ENOENT: "Make the folder first, or name a file elsewhere.",
-    errno.ELOOP: "Mend the link, which leads to itself, or name a file elsewhere.",
-}
-_KEYS = {errno.EFBIG: "size"} | dict.fromkeys(set(_HINTS) - {errno.EFBIG}, "elsewhere")
-# No file could be there, however small.
-_OF_PLACES = (
-    errno.ELOOP,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EINVAL,
-)
-_HINT = "Name a file in a folder that can be written to."
-
-
-def replace(path: str | os.PathLike[str], size: int, pieces: Iterable[bytes | memoryview]) -> None:
-    """Write the pieces, `size` bytes in all, to the file or to the target of the link.
-
-    SaveError where that fails. What goes wrong while a piece is made is not told as that.
+    Raise SaveError if that fails. An error in making a piece is passed on as it is.
     """
     with ExitStack() as stack:
-        with _refusing(path, size):
+        with _save_errors(path, size):
             target = _target(path)
-            sweep(target)
+            _sweep(target)
             file, temporary = stack.enter_context(_temporary(target))
         for piece in pieces:
-            with _refusing(path, size):
-                _write(file, memoryview(piece))
-        with _refusing(path, size):
+            with _save_errors(path, size):
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[file.write(rest[:_SLICE]) :]
+        with _save_errors(path, size):
             os.fsync(file.fileno())
-            if sys.platform == "win32":  # which renames no open file
+            if sys.platform == "win32":  # Windows renames no open file
                 file.close()
             os.replace(temporary, target)
-            # The lock goes with the file: had we closed it before the rename, another run
-            # could have swept it away in between.
-            file.close()
+            file.close()  # only now: without its lock another run could have removed it
     try:
         _sync_folder(os.path.dirname(target))
     except OSError as error:
@@ -193,52 +165,42 @@ def replace(path: str | os.PathLike[str], size: int, pieces: Iterable[bytes | me
         ) from error
 
 
-def check_writable(path: str | os.PathLike[str], size: int) -> None:
-    """Find out before the work, not after it, whether a file of that size could be saved."""
-    with _refusing(path, size):
+def check_writable(path: Path, size: int) -> None:
+    """Raise SaveError if a file of that size could not be saved. Use it before long work."""
+    with _save_errors(path, size):
         target = _target(path)
-        if os.path.exists(target) and not os.access(target, os.W_OK):
-            raise PermissionError(errno.EACCES, "the file is protected against writing")
-        _check_folder(target)
-        sweep(target)
-        room = shutil.disk_usage(os.path.dirname(target))
-        if room.free < size and room.total > 0:  # some network filesystems know neither
+        folder = os.path.dirname(target)
+        if os.path.exists(target):
+            if not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, "the file is protected against writing")
+            if os.stat(folder).st_mode & stat.S_ISVTX and os.stat(folder).st_uid != os.geteuid():
+                # In a sticky folder, only those may replace a file who may change its mode.
+                os.chmod(target, stat.S_IMODE(os.stat(target).st_mode))
+        _sweep(target)
+        room = shutil.disk_usage(folder)
+        if room.free < size and room.total > 0:  # some network filesystems report 0 for both
             raise OSError(errno.ENOSPC, f"only {room.free:,} bytes are free")
         with _temporary(target) as (file, temporary):
-            if sys.platform != "win32":  # which removes no open file
-                os.unlink(temporary)  # not every folder gives back what it has taken
+            if sys.platform != "win32":  # Windows removes no open file
+                os.unlink(temporary)  # fails in an append-only folder
             file.truncate(size)  # costs nothing, and meets the limit on file sizes
 
 
-def _check_folder(target: str) -> None:
-    """Raise PermissionError where the folder is sticky and the file somebody else's."""
-    folder = os.stat(os.path.dirname(target))
-    if not folder.st_mode & stat.S_ISVTX or folder.st_uid == os.geteuid():
-        return
-    with suppress(FileNotFoundError):
-        try:  # to change its mode into the one that it has: who may do that may replace it
-            os.chmod(target, stat.S_IMODE(os.stat(target).st_mode))
-        except PermissionError:
-            raise PermissionError(
-                errno.EPERM, "in this folder only its owner may replace it"
-            ) from None
-
-
-def sweep(target: str) -> None:
-    """Remove the temporary files of this target that no living run holds."""
+def _sweep(target: str) -> None:
+    """Remove the temporary files of this target that no living process has locked."""
     folder, name = os.path.split(target)
     ours = re.compile(rf"\.{re.escape(name)}\.\d+\.[0-9a-f]{{8}}\.tmp")
     entries: list[str] = []
-    with suppress(PermissionError):  # a folder may be written to and yet not read
+    with suppress(PermissionError):  # a folder may be writable but not readable
         entries = os.listdir(folder)
     for entry in entries:
         if ours.fullmatch(entry):
-            with suppress(OSError):  # to tidy up is not what we were asked for
+            with suppress(OSError):
                 _remove_if_dead(os.path.join(folder, entry))
 
 
 def _remove_if_dead(temporary: str) -> None:
-    if sys.platform == "win32":  # which removes no file that is open anywhere
+    if sys.platform == "win32":  # Windows removes no file that is open anywhere
         os.unlink(temporary)
         return
     file = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -249,8 +211,8 @@ def _remove_if_dead(temporary: str) -> None:
         os.close(file)
 
 
-def _target(path: str | os.PathLike[str]) -> str:
-    """The file to replace: not the link that leads to it."""
+def _target(path: Path) -> str:
+    """Return the file to replace: the target if the path is a link."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -266,25 +228,29 @@ def _target(path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
-    """A new file beside the target, with its mode; gone at the end unless it was renamed."""
+    """Make a locked file beside the target, with its mode. Remove it at the end if it remains."""
     folder, name = os.path.split(target)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     mode = 0o600 if os.path.exists(target) else 0o666
     while True:
-        # The number tells a person whose it is; what makes the name unique is chance, because
-        # in two containers that share a folder two runs can have the same number.
+        # The process number informs people. Chance makes the name unique, since two containers
+        # that share a folder can have processes of the same number.
         unique = f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
         temporary = os.path.join(folder, unique)
         file: FileIO | None = None
-        _made.add(temporary)  # from before it is: a signal may come as soon as it is
+        _temporaries.add(temporary)  # before the file exists, since a signal may come at any time
         try:
             file = FileIO(os.open(temporary, flags, mode), "wb")
-            if _is_ours(file.fileno()):
-                _take_after(target, temporary)
+            # Another run may have swept the file away before it was locked.
+            if _take_if_supported(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0:
+                with suppress(FileNotFoundError):
+                    old = os.stat(target).st_mode
+                    if os.stat(temporary).st_mode != old:  # some filesystems have no modes
+                        os.chmod(temporary, stat.S_IMODE(old))
                 yield file, temporary
                 return
         finally:
-            with suppress(OSError):  # after a write that failed, a close may fail too
+            with suppress(OSError):  # after a failed write, a close may fail too
                 if file is not None:
                     file.close()
             _remove(temporary)
@@ -292,63 +258,36 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
 
 @atexit.register
 def _remove_all() -> None:
-    """Remove what is left: a signal may come even while something else is tidied up."""
-    for temporary in [*_made]:
+    """Remove temporary files that a signal during clean-up has left."""
+    for temporary in [*_temporaries]:
         _remove(temporary)
 
 
 def _remove(temporary: str) -> None:
     with suppress(OSError):
         os.unlink(temporary)
-    _made.discard(temporary)
-
-
-def _is_ours(file: int) -> bool:
-    """Whether no other run, sweeping, got hold of the file between its creation and our lock."""
-    try:
-        return take(file) and os.fstat(file).st_nlink > 0
-    except OSError:  # no locks on this filesystem: then nobody sweeps there either
-        return True
-
-
-def _take_after(target: str, temporary: str) -> None:
-    """Give the new file the mode, and where that is allowed the owner, of the old one."""
-    try:
-        old = os.stat(target)
-    except FileNotFoundError:
-        return
-    if sys.platform != "win32":
-        with suppress(OSError):
-            os.chown(temporary, old.st_uid, old.st_gid)
-    if os.stat(temporary).st_mode != old.st_mode:  # not every filesystem knows modes
-        os.chmod(temporary, stat.S_IMODE(old.st_mode))
-
-
-def _write(file: FileIO, rest: memoryview) -> None:
-    while rest:
-        written = file.write(rest[:_SLICE])
-        rest = rest[written:]
+    _temporaries.discard(temporary)
 
 
 def _sync_folder(folder: str) -> None:
-    if sys.platform == "win32":  # which cannot open a folder
+    if sys.platform == "win32":  # Windows opens no folder
         return
     try:
         file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # a folder may be written to and yet not read
+    except PermissionError:  # a folder may be writable but not readable
         return
     try:
         os.fsync(file)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not every filesystem can
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # unsupported by some filesystems
             raise
     finally:
         os.close(file)
 
 
 @contextmanager
-def _refusing(path: str | os.PathLike[str], size: int) -> Iterator[None]:
-    """What the system refuses in here is a SaveError."""
+def _save_errors(path: Path, size: int) -> Iterator[None]:
+    """Turn every OSError into a SaveError."""
     try:
         yield
     except OSError as error:

@@ -22,7 +22,7 @@ from charrnn.network.readout import add_novelty, normalise, set_aside
 from charrnn.network.rounding import Array64, in_units
 from charrnn.network.stepper import State, Stepper
 from charrnn.sampling.draws import COLDEST
-from charrnn.scoring.predictor import Steps
+from charrnn.scoring.predictor import StepPredictor
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Tau = NDArray[np.int64]
@@ -50,7 +50,7 @@ class LengthChoice:
     def __init__(
         self,
         model: LanguageModel,
-        stepper: Steps,
+        stepper: StepPredictor,
         read: Ids,  # END and the prime, or the last of it
         length: int,  # of the prime
         temperature: float,

@@ -27,7 +27,7 @@ from charrnn.network.rounding import Array64, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
 from charrnn.sampling.draws import Choice
-from charrnn.scoring.predictor import Predictor, State, predictor_of
+from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.settings.using import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids
 
@@ -92,15 +92,15 @@ class Sampler:
         self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
-        predictor = predictor_of(model)
-        self._stepper = predictor.steps(lanes, workers)
+        predictor = as_predictor(model)
+        self._stepper = predictor.stepper(lanes, workers)
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the last comes with the first step
         self._x = read[-1:].astype(np.intp)
         self._lengths: LengthChoice | None = None
-        alone = predictor.alone
+        alone = predictor.single_network
         if alone is not None and alone.architecture.head.lengths is not None:
             from charrnn.sampling.lengths import LengthChoice  # few models have them
 

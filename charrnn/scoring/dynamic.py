@@ -1,17 +1,17 @@
-"""Dynamic evaluation: score a window, learn from it, go on. What was scored is never scored again.
+"""Dynamic evaluation: score a window, learn from it, and go on.
 
-A text has habits of its own, names and phrases that come back, and a network that keeps learning
-while it reads picks them up. Each number moves against its gradient g, measured by what is usual:
+Names and phrases of a text come back, and a network that learns while it reads picks them up. No
+symbol is scored after it was learned from. Each parameter moves against its gradient g, relative to
+the usual size of that gradient:
 
     v = v + g^2;    p += pull (p at first - p) - rate g / (sqrt(v / n) + e)     after window n
 
-so the rate is about how far a number moves in a window, whatever the size of the gradients. It is
-RMSprop that forgets nothing; plain gradient descent, clipped, gains a sixth less on plays of
-Shakespeare (Krause et al., 2018, found the same), and its best rate varies more. What Adam
-remembers of the gradients in training, where the file has it, counts as some windows that have
-been; and the numbers are pulled back to where they began, so that what a text has taught is
-forgotten at last. Both make little difference at the best rate, and much at one that is too large.
-The parameters are a copy, and the model is what it was before.
+So the rate is about how far a parameter moves in a window, whatever the size of the gradients. This
+is RMSprop that forgets nothing. Plain clipped gradient descent gains a sixth less on plays of
+Shakespeare (as Krause et al. found, 2018), and its best rate varies more. If the model file has
+Adam's second moments, they count as REMEMBERED windows. Parameters are pulled back to where they
+began, so the network forgets the text in the end. Both matter little at the best rate, and much at
+one that is too large. The parameters are a copy, and the model does not change.
 """
 
 from __future__ import annotations
@@ -33,33 +33,38 @@ from charrnn.vocabulary import END, UNKNOWN, Ids
 STEPS: Final = 32  # symbols read before learning from them
 TINY: Final = 1e-6
 PULL: Final = 1e-3  # of the way back, at each window
-REMEMBERED: Final = 100  # windows that what is known of training counts for
+REMEMBERED: Final = 100  # windows
 LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 
 
 class DynamicScorer:
-    """A network that reads on and on, says what each symbol cost it, and learns."""
+    """A scorer of one network that learns from what it reads."""
 
     def __init__(
-        self, model: LanguageModel, rate: float, ranking: bool = False, *, keeping: bool = False
+        self,
+        model: LanguageModel,
+        rate: float,
+        ranking: bool = False,
+        *,
+        keep_logits: bool = False,
     ) -> None:
-        """With ``keeping``, ``logits`` is for the symbols that were read last."""
+        """With ``keep_logits``, ``logits`` holds those of the last block."""
         check("rate", rate, DYNAMIC_RATE)
         self.model = model
         self.vocabulary = model.vocabulary
         self.rate = rate
         self.ranking = ranking
-        self.wants_whole = model.architecture.head.lengths is not None
-        self.parts: dict[str, Floats] = {}  # one that reads alone has none
+        self.needs_whole_examples = model.architecture.head.lengths is not None
+        self.parts: dict[str, Floats] = {}  # one network has no parts
         self._exact_readout = ExactReadout(
-            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keeping
+            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keep_logits
         )
-        self._keeping = keeping
+        self._keep_logits = keep_logits
         self.logits: Floats | None = None
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read, and what was learned from it."""
+        """Forget what was read and what was learned from it."""
         p = self.model.parameters.copy()
         self._first = self.model.parameters.flat
         self._p, self._gradient, self._squares = p, p.like(), p.like()
@@ -70,35 +75,36 @@ class DynamicScorer:
         if self.model.squares is not None:
             self._windows = REMEMBERED
             self._squares.flat[...] = self.model.squares * (REMEMBERED / STEPS)
-        self._line: Ids = np.zeros(1, self.vocabulary.dtype)  # the window so far, and one before
-        self._counts: Counts = np.zeros((2, 1), np.int64)  # for each of them: clock, left
+        # the symbols of the window so far, with one before it; clock and left of each
+        self._line: Ids = np.zeros(1, self.vocabulary.dtype)
+        self._counts: Counts = np.zeros((2, 1), np.int64)
         self._since = 0
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-        """The surprisal of every symbol, given all that was read and learned so far; its rank."""
+        """Return the surprisal and the rank of each symbol, given all that was read before."""
         nats = np.zeros(len(ids))
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         counts = np.array([read_before(ids, self._since), still_to_come(ids)])
         self._since = read_after(ids, self._since)
-        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keeping else None
+        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keep_logits else None
         at = 0
         while at < len(ids):
             taken = ids[at : at + STEPS + 1 - len(self._line)]
             self._line = np.concatenate([self._line, taken])
             here = slice(at, at + len(taken))
             self._counts = np.concatenate([self._counts, counts[:, here]], 1)
-            with np.errstate(all="ignore"):  # what a rate far too large comes to is told below
+            with np.errstate(all="ignore"):  # reported below as divergence
                 nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
                 if ranks is not None:
                     ranks[here] = self._exact_readout.ranks
-                    if self.wants_whole:
+                    if self.needs_whole_examples:
                         rank_ends(self._p, taken, counts[0, here], ranks[here])
                 if self.logits is not None:
                     self.logits[here] = self._exact_readout.logits
                 if len(self._line) == STEPS + 1:
                     self._learn()
             at += len(taken)
-        if not (nats < LARGEST).all():  # nor where one is NaN
+        if not (nats < LARGEST).all():  # also if one is NaN
             smaller = f"{min(self.rate / 10, 2e-4):.1g}"
             raise DivergedError(
                 "the loss grew out of bounds while learning from the text",
@@ -110,7 +116,7 @@ class DynamicScorer:
         return nats, ranks
 
     def _window(self, steps: int) -> Window:
-        """The last steps of the line."""
+        """Return the last steps of the line as a window."""
         line = self._line[-steps - 1 :, None].astype(np.intp)
         x = line[:-1]
         clock, left = self._counts[:, -steps:, None]
@@ -118,14 +124,14 @@ class DynamicScorer:
         return Window(x, line[1:], begins, clock=clock, left=left)
 
     def _learn(self) -> None:
-        """Move on by what the full window has to teach."""
+        """Update the parameters by the gradient of the full window."""
         self._windows += 1
         g, v = self._gradient.flat, self._squares.flat
         self._learned.nats_and_gradient(self._p, self._window(STEPS), self._gradient, 1 / STEPS)
         v += g * g
-        usual: Array = np.sqrt(v * (1 / self._windows))
-        usual += TINY
-        step: Array = self.rate * (g / usual)
+        size: Array = np.sqrt(v * (1 / self._windows))
+        size += TINY
+        step: Array = self.rate * (g / size)
         step += PULL * (self._p.flat - self._first)
         self._p.flat[...] -= step
         self._line, self._counts = self._line[-1:], self._counts[:, -1:]

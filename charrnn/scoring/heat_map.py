@@ -1,83 +1,60 @@
-"""Surprisal as heat: seven bands, from what was as good as known to what nobody could expect.
+"""Texts coloured by surprisal: the bands of colour, an HTML page, and HTML for a notebook cell.
 
     bits    0 ... 1 ... 2 ... 3 ... 5 ... 7 ... 10 ...
     band      0     1     2     3     4     5      6
 
-A bit is a halving: a character of 3 bits was one of eight that would have been as likely. Each step
-of the colours is a step in chroma as well as in hue, so that the order can be seen on a dark
-ground, on a light one, and without telling red from green.
+A character of 3 bits was one of eight equally likely ones. The colours differ in chroma as well as
+in hue, so their order is visible on dark and light backgrounds and to colour-blind readers.
 
-One HTML file, with nothing to load: a text coloured by surprisal, in the light and in the dark.
+A page is one HTML file that loads nothing and suits light and dark screens. Neighbours in one band
+share an element; its tooltip lists their surprisals; the lowest band is plain text. The sums are
+known last, so they stand at the end of the file and CSS shows them at the top.
 
-Neighbours of one colour share an element, and its tooltip says what each of them cost; what cost
-next to nothing is plain text. What is only known at the end, the sums, stands at the end of the
-file, and is shown at the top.
-
-HTML to stand in a cell of a notebook: a table, and a text coloured by surprisal.
-
-Every style stands in its element, the ink as well as the ground, for a notebook has a sheet of its
-own, and may be dark. There is nothing in it that runs, and all text is escaped."""
+A notebook has its own style sheet and may be dark, so each element in a cell has its own ink and
+background. The HTML runs no script and all text in it is escaped.
+"""
 
 from __future__ import annotations
 
-import math
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn import text
-from charrnn.corpus.segmentation import END_CODE, NEWLINE
-from charrnn.scoring.pieces import Piece, text_of
-from charrnn.scoring.score import Mean
-from charrnn.text import STEERING
+from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
+from charrnn.scoring.pieces import ScoredBlock
+from charrnn.scoring.score import BITS, Mean
+from charrnn.text import FIRST_MARK, JOINER, is_half_a_flag, joins, visible_in_html
 from charrnn.vocabulary import Codes, codes_of
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band begins
 BANDS: Final = len(BOUNDS) + 1
-BITS: Final = 1 / math.log(2)  # in a nat
 SPACE: Final = ord(" ")
-LAST: Final = 0x10FFFF  # beyond it are no characters but what stands for the end of an example
+LAST: Final = 0x10FFFF  # the last code point; END_CODE comes after it
 
 
 def band_of(nats: float) -> int:
-    """The band of one surprisal."""
+    """Return the band of one surprisal."""
     return bisect_right(BOUNDS, nats * BITS)
 
 
-def bands_of(nats: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The bands of many."""
-    import numpy as np
-
-    return np.searchsorted(BOUNDS, nats * BITS, side="right")
-
-
 def bands_of_text(codes: Codes, nats: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The band of each character. What a reader takes for one has that of its first."""
-    import numpy as np
-
-    letters = np.maximum.accumulate(np.where(_go_on(codes), 0, np.arange(len(codes))))
-    return bands_of(nats)[letters]
+    """Return the band of each code point; a grapheme has the band of its first code point."""
+    firsts = np.maximum.accumulate(np.where(_continues(codes), 0, np.arange(len(codes))))
+    return np.searchsorted(BOUNDS, nats * BITS, side="right")[firsts]
 
 
-def _go_on(codes: Codes) -> NDArray[np.bool_]:
-    """Which characters belong to what stands before them: graphemes.goes_on, of all at once."""
-    import numpy as np
-
-    found, places = np.unique(codes, return_inverse=True)
-    known = [chr(code) if code <= LAST else "" for code in found.tolist()]
-    on = np.array([text.joins(character) for character in known], np.bool_)[places]
-    on[1:] |= (codes[:-1] == ord(text.JOINER)) & (codes[1:] >= ord(text.FIRST_MARK))
-    half = np.array([text.is_half_a_flag(character) for character in known], np.bool_)[places]
+def _continues(codes: Codes) -> NDArray[np.bool_]:
+    """Return which code points continue a grapheme: ``text.goes_on`` for all at once."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    characters = [chr(code) if code <= LAST else "" for code in distinct.tolist()]
+    on = np.array([joins(character) for character in characters], np.bool_)[places]
+    on[1:] |= (codes[:-1] == ord(JOINER)) & (codes[1:] >= ord(FIRST_MARK))
+    half = np.array([is_half_a_flag(character) for character in characters], np.bool_)[places]
     here = np.arange(len(codes))
     on |= half & ((here - np.maximum.accumulate(np.where(half, -1, here))) % 2 == 0)
     on[:1] = False
@@ -85,22 +62,20 @@ def _go_on(codes: Codes) -> NDArray[np.bool_]:
     return on
 
 
-def runs(bands: NDArray[np.intp], alone: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """From where to where there is one band; those that stand alone are a run each."""
-    import numpy as np
-
+def band_runs(bands: NDArray[np.intp], alone: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield the start and stop of each run in one band; places marked ``alone`` are runs of one."""
     begins = np.ones(len(bands), np.bool_)
     begins[1:] = (bands[1:] != bands[:-1]) | alone[1:] | alone[:-1]
     return pairwise([*np.flatnonzero(begins).tolist(), len(bands)])
 
 
-def names() -> list[str]:
-    """What to call each band in a legend, in bits."""
+def band_names() -> list[str]:
+    """Return the legend of each band, in bits."""
     inner = [f"{low:g}-{high:g}" for low, high in pairwise(BOUNDS)]
     return [f"<{BOUNDS[0]:g}", *inner, f">{BOUNDS[-1]:g}"]
 
 
-# The ink and the ground of each band but the lowest, which is plain.
+# The ink and the background of each band but the lowest, which is plain.
 LIGHT: Final = (
     "var(--ink) #fbf0cf",
     "var(--ink) #fbe09a",
@@ -117,10 +92,8 @@ DARK: Final = (
     "#ffffff #d92f3c",
     "#2a0020 #ff8fe0",
 )
-NAMES: Final = "abcdefg"  # a class for each band
-
-_STEERING: Final = re.compile(f"[{STEERING}]")
-SHEET: Final = 4000  # characters: a browser lays out only those sheets that are on the screen
+NAMES: Final = "abcdefg"  # the CSS class of each band
+SHEET: Final = 4000  # characters in an element: browsers lay out only those on the screen
 
 BEGINNING: Final = '<!doctype html>\n<html lang="und">\n<head>\n<meta charset="utf-8">\n'
 GENERATOR: Final = '<meta name="generator" content="charrnn">\n'
@@ -152,14 +125,14 @@ s { text-decoration: none; opacity: .45; user-select: none; }
 
 
 def page(
-    title: str, pieces: Iterable[Piece], sums: Callable[[], Mapping[str, str]], gap: str = ""
+    title: str, blocks: Iterable[ScoredBlock], sums: Callable[[], Mapping[str, str]], gap: str = ""
 ) -> Iterator[bytes]:
-    """The file, bit by bit. The sums are asked for when all pieces have been."""
+    """Yield the file in parts. ``sums`` is called after the last block."""
     yield _head(title).encode()
-    for piece in pieces:
-        yield body(piece.codes, piece.nats, gap).encode()
+    for block in blocks:
+        yield body(block.codes, block.nats, gap).encode()
     facts = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(visible(value))}</dd></div>"
+        f"<div><dt>{escape(name)}</dt><dd>{escape(visible_in_html(value))}</dd></div>"
         for name, value in sums().items()
     )
     yield f"</pre>\n<dl>{facts}</dl>\n</body>\n</html>\n".encode()
@@ -167,25 +140,26 @@ def page(
 
 def _head(title: str) -> str:
     legend = "".join(
-        f"<i class={NAMES[band]}>{escape(name)}</i>" for band, name in enumerate(names())
+        f"<i class={css_class}>{escape(name)}</i>"
+        for css_class, name in zip(NAMES, band_names(), strict=True)
     )
+    shown = escape(visible_in_html(title))
     return (
-        f"{BEGINNING}{GENERATOR}{VIEWPORT}<title>{escape(visible(title))}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(visible(title))}</h1>\n"
+        f"{BEGINNING}{GENERATOR}{VIEWPORT}<title>{shown}</title>\n"
+        f"<style>{_style()}</style>\n</head>\n<body>\n<h1>{shown}</h1>\n"
         f"<nav>Surprisal in bits {legend} <span><s>↵</s> newline, <s>■</s> end of an example;"
         " point at a colour for more digits</span></nav>\n<pre>"
     )
 
 
 def is_page(head: bytes) -> bool:
-    """Whether a file that begins so is such a page; the first ones did not name their maker."""
+    """Return whether a file that begins like this is such a page, old or new."""
     text = head.decode("utf-8", "replace")
     if text.startswith(BEGINNING + GENERATOR):
         return True
-    begun, _, rest = text.partition("</title>\n")
-    first_rule = STYLE.partition("{")[0]
-    return begun.startswith(f"{BEGINNING}{VIEWPORT}<title>") and rest.startswith(
-        f"<style>{first_rule}"
+    before, _, after = text.partition("</title>\n")  # the first pages did not name their maker
+    return before.startswith(f"{BEGINNING}{VIEWPORT}<title>") and after.startswith(
+        f"<style>{STYLE.partition('{')[0]}"
     )
 
 
@@ -204,9 +178,9 @@ def _style() -> str:
 
 
 class Markup(NamedTuple):
-    """How what stands out is told in HTML."""
+    """The HTML for coloured text, for faint signs and between sheets."""
 
-    coloured: Callable[[int, str, str], str]  # from the band, the tip as it is quoted, and HTML
+    colour: Callable[[int, str, str], str]  # of a band, a quoted tooltip and HTML
     faint: Callable[[str], str]
     next_sheet: str
 
@@ -219,13 +193,13 @@ BY_CLASS: Final = Markup(
 
 
 def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", markup: Markup = BY_CLASS) -> str:
-    """The HTML of some text; the gap stands between examples."""
+    """Return the HTML of some text, with the gap between examples."""
     bands = bands_of_text(codes, nats)
     breaks = (codes == NEWLINE) | (codes == END_CODE)
     bits = nats * BITS
     parts = []
     sheet = 0
-    for start, stop in runs(bands, breaks):
+    for start, stop in band_runs(bands, breaks):
         if breaks[start]:
             is_end = codes[start] == END_CODE
             shown = markup.faint("■" if is_end else "↵")
@@ -233,62 +207,36 @@ def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", markup: Markup
             if stop - sheet > SHEET:
                 after, sheet = after + markup.next_sheet, stop
         else:
-            shown, after = escape(visible(text_of(codes[start:stop])), quote=False), ""
+            shown = escape(visible_in_html(text_of(codes[start:stop])), quote=False)
+            after = ""
         if bands[start]:
             tip = " ".join([f"{b:.1f}" for b in bits[start:stop].tolist()])
             tip = f'"{tip}"' if stop > start + 1 else tip
-            shown = markup.coloured(int(bands[start]), tip, shown)
+            shown = markup.colour(int(bands[start]), tip, shown)
         parts.append(shown + after)
     return "".join(parts)
 
 
-def visible(text: str) -> str:
-    """The text with what would steer a page shown instead."""
-    return _STEERING.sub(_shown, text)
-
-
-def _shown(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)  # a picture of it
-    return "␡" if code == 0x7F else f"\\u{code:04x}"
-
-
 INK: Final = "#23262b"
-LONGEST: Final = 20_000  # characters that are shown: a notebook keeps them for ever
+LONGEST: Final = 20_000  # characters shown in a notebook, which stores what it shows
 PRE: Final = '<pre style="white-space:pre-wrap;overflow-wrap:anywhere">'
 
 
-def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """A table; what begins a row is its name."""
-    lines = ["".join(f"<th>{shown(name)}</th>" for name in head)] if head else []
-    for name, *cells in rows:
-        columns = "".join(f"<td>{shown(cell)}</td>" for cell in cells)
-        lines.append(f'<th style="text-align:left">{shown(name)}</th>{columns}')
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-
-
 def heat_map(text: str, nats: Sequence[float]) -> str:
-    """The text, a colour for each surprisal, and what it sums up to; END comes last."""
+    """Return the coloured text and its sums for a notebook; the last of the nats is END's."""
     codes = np.append(codes_of(text), np.uint32(END_CODE))
     costs = np.asarray(nats, np.float64)
-    some = slice(0, None if len(text) <= LONGEST else LONGEST)
+    shown = slice(0, None if len(text) <= LONGEST else LONGEST)
     mean = Mean(float(costs.sum()), len(costs))
-    left = f" The first {LONGEST:,} are shown." if len(text) > LONGEST else ""
+    cut = f" The first {LONGEST:,} are shown." if len(text) > LONGEST else ""
     bits, each = mean.nats / np.log(2), mean.bits_per_character
-    sums = f"{len(text):,} characters and the end: {bits:,.1f} bits, {each:.2f} for each.{left}"
-    return f"{PRE}{body(codes[some], costs[some], markup=INLINE)}</pre><p>{escape(sums)}</p>"
+    sums = f"{len(text):,} characters and the end: {bits:,.1f} bits, {each:.2f} for each.{cut}"
+    return f"{PRE}{body(codes[shown], costs[shown], markup=INLINE)}</pre><p>{escape(sums)}</p>"
 
 
-def shown(text: str) -> str:
-    """The text, which opens no element and steers nothing."""
-    return escape(visible(text))
-
-
-def coloured(band: int, tip: str, html: str) -> str:
-    """A stretch of one band."""
+def _inline_colour(band: int, tip: str, html: str) -> str:
     ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
     return f'<span style="color:{ink};background-color:{ground}" title={tip}>{html}</span>'
 
 
-INLINE: Final = Markup(coloured, lambda sign: f'<span style="opacity:.45">{sign}</span>', "")
+INLINE: Final = Markup(_inline_colour, lambda sign: f'<span style="opacity:.45">{sign}</span>', "")

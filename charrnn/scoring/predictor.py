@@ -1,18 +1,16 @@
-"""What says which symbol comes next: a network, counts, the mean of several networks, a mixture.
+"""The distribution of the next symbol, by networks, by counts, or by both.
 
-Whoever draws or scores asks a Predictor, and need not know of what it is made. It gives logits: of
-the characters, the end and UNKNOWN, whose softmax is the distribution.
+Code that draws or scores uses a Predictor and does not need to know how it is made up. A predictor
+returns logits over the characters, END and UNKNOWN; their softmax is the distribution.
 
-How what several say of the next symbol becomes what one says: a distribution again.
+    several networks   P = the mean of their P
+    with counts        P ~ sqrt(P of the networks * P of the counts)     up to 500 symbols
+                       P = the mean of both                              above, where roots are slow
 
-    of networks     P  =  the mean of their P
-    with counts     P  ~  sqrt(P of the networks  P of counts)          up to 500 symbols
-                    P  =  half of each                                  above, where roots are dear
-
-The root of the product, made to sum to one over all symbols, the end and UNKNOWN among them, does a
-little better than the mean: where one of both is sure that something cannot come, it does not. In
-logits, which need not sum to one, it is their mean. Each row goes by itself, so that it is the same
-alone and among thousands."""
+The normalised square root does a little better than the mean: a symbol that either side rules out
+stays impossible. In logits, which need not be normalised, the square root is a mean. Each row is
+computed by itself, so a row is the same alone and among thousands.
+"""
 
 from __future__ import annotations
 
@@ -31,39 +29,41 @@ from charrnn.network.rounding import Array64
 from charrnn.network.stepper import NONE, InputCounts, Stepper
 from charrnn.vocabulary import Vocabulary
 
+Use = Literal["network", "counts", "both"]
+State = list[NDArray[Any]]  # arrays whose first axis is the lane
+
 MOST_ROOTS: Final = 500  # symbols
-LEAST: Final = 1e-300  # added to what several networks think possible, so that it has a logarithm
-HEADS: Final = ("symbol", "halt")  # whose logits are a distribution, softmaxed, with the end in it
+SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
+MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
+OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained on the same texts."
 
 
 def check_mixable(head_name: str) -> None:
-    """Raise SettingError where a network cannot be mixed with anything: how it ends is no chance
-    beside those of the characters.
+    """Raise SettingError if a network with this head cannot be mixed: it does not predict END
+    beside the characters.
     """
-    if head_name not in HEADS:
+    if head_name not in MIXABLE_HEADS:
         raise SettingError(
             f"a network with ends {head_name} cannot be mixed with counts or other networks",
-            f"It can with ends {' or '.join(HEADS)}.",
+            f"It can with ends {' or '.join(MIXABLE_HEADS)}.",
             "ends",
         )
 
 
-def mean_of(logits: Sequence[Array64]) -> Array64:
-    """The logits of the mean of distributions, of which these are the logits, (B, K) each."""
+def mean_logits(logits: Sequence[Array64]) -> Array64:
+    """Return the logits of the mean of the distributions with these logits, (B, K) each."""
     if len(logits) == 1:
         return logits[0]
     total = np.zeros_like(logits[0])
     for o in logits:
         total += softmax(o)
     total *= 1 / len(logits)
-    total += LEAST
+    total += SMALLEST
     return np.log(total, total)
 
 
-def with_counts(o: Array64, log_p: Array64) -> Array64:
-    """The logits of the mixture of o, the logits of networks, and the log of what counts say;
-    (B, K) each.
-    """
+def mix_with_counts(o: Array64, log_p: Array64) -> Array64:
+    """Return the logits of the mixture of the networks' logits and the counts' log P, (B, K)."""
     if o.shape[1] <= MOST_ROOTS:
         mixed: Array64 = o + log_p
         mixed *= 0.5
@@ -74,40 +74,34 @@ def with_counts(o: Array64, log_p: Array64) -> Array64:
 
 
 def softmax(o: Array64) -> Array64:
-    """The distribution, each row added up by itself."""
+    """Return the distribution of each row, summed row by row."""
     y_hat: Array64 = o - np.maximum.reduce(o, 1)[:, None]
     np.exp(y_hat, y_hat)
     y_hat *= (1 / np.add.reduce(y_hat, 1))[:, None]
     return y_hat
 
 
-Use = Literal["network", "counts", "both"]
-State = list[NDArray[Any]]  # arrays of which the first axis is that of the lanes
+class StepPredictor(Protocol):
+    """A predictor with the buffers to go symbol by symbol, in one lane or many.
 
-OTHER_VOCABULARY = "It takes models of one vocabulary: those that learned from the same texts."
-
-
-class Steps(Protocol):
-    """A predictor made ready to go step by step, for one lane or many.
-
-    Counts are those of a network's inputs that are no symbols, (B,) each: see Stepper.
+    ``counts`` holds the counted inputs of a network, (B,) each: see Stepper.
     """
 
     lanes: int
 
     def zeros(self, lanes: int) -> State:
-        """The state before anything is read."""
+        """Return the state before anything is read."""
 
     def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
-        """Move the state on by one symbol a lane: x (B,), the index-th of its text in each."""
+        """Advance the state by one symbol a lane: x (B,), each the index-th of its text."""
 
     def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,), and say what comes next: logits (B, K), in an array that may change."""
+        """Read x (B,) and return the logits of the next symbol, (B, K); the array may be reused."""
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Networks and counts over one vocabulary, and which of them are asked."""
+    """Networks and counts over one vocabulary, and the choice of which to use."""
 
     networks: tuple[LanguageModel, ...]
     counts: Counts | None = None
@@ -117,108 +111,102 @@ class Predictor:
         if self.counts is None:
             object.__setattr__(self, "use", "network")
         if len(self.networks) + (self.counts is not None) > 1:
-            for one in self.networks:
-                check_mixable(one.architecture.head_name)
+            for network in self.networks:
+                check_mixable(network.architecture.head_name)
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """That of all of them."""
+        """The vocabulary that all of them share."""
         return self.networks[0].vocabulary
 
     @property
-    def alone(self) -> LanguageModel | None:
-        """The network, where one alone is asked."""
-        return self.asked[0] if len(self.asked) == 1 and not self.asks_counts else None
+    def single_network(self) -> LanguageModel | None:
+        """The network, if one network and no counts are in use."""
+        only_one = len(self.used_networks) == 1 and not self.uses_counts
+        return self.used_networks[0] if only_one else None
 
     @property
-    def asked(self) -> tuple[LanguageModel, ...]:
-        """The networks that are asked."""
+    def used_networks(self) -> tuple[LanguageModel, ...]:
+        """The networks in use."""
         return () if self.use == "counts" else self.networks
 
     @property
     def ends(self) -> str:
-        """How its texts end: the name of a head."""
+        """How texts end: the name of the head."""
         return self.networks[0].architecture.head_name
 
     @property
-    def asks_counts(self) -> bool:
-        """Whether counts are asked."""
+    def uses_counts(self) -> bool:
+        """Whether counts are in use."""
         return self.counts is not None and self.use != "network"
 
-    def using(self, use: Use) -> Predictor:
-        """The same, asked in part."""
-        return replace(self, use=use)
-
-    def steps(self, lanes: int, workers: int = 1) -> Steps:
-        """It made ready to go step by step, with buffers for so many lanes."""
-        if self.alone is not None:
-            return Stepper(self.alone.parameters, lanes, workers)
-        return MixedSteps(self, lanes, workers)
+    def stepper(self, lanes: int, workers: int = 1) -> StepPredictor:
+        """Return the predictor with buffers for this number of lanes."""
+        if self.single_network is not None:
+            return Stepper(self.single_network.parameters, lanes, workers)
+        return MixedStepper(self, lanes, workers)
 
 
-class MixedSteps:
-    """Several, a step at a time."""
+class MixedStepper:
+    """Several networks, or counts with or without networks, a symbol at a time."""
 
     def __init__(self, predictor: Predictor, lanes: int, workers: int) -> None:
         self.lanes = lanes
-        self._steppers = [Stepper(one.parameters, lanes, workers) for one in predictor.asked]
-        self._counts = predictor.counts if predictor.asks_counts else None
-        # of the state, the arrays of each network; those of the counts come last
-        ends = np.cumsum([0, *(len(one.architecture.state_names) for one in self._steppers)])
-        self._parts = [slice(*pair) for pair in zip(ends.tolist(), ends[1:].tolist(), strict=False)]
+        self._steppers = [Stepper(n.parameters, lanes, workers) for n in predictor.used_networks]
+        self._counts = predictor.counts if predictor.uses_counts else None
+        # the state is the arrays of each network, then those of the counts
+        sizes = [len(stepper.architecture.state_names) for stepper in self._steppers]
+        self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
 
     def zeros(self, lanes: int) -> State:
-        """The state before anything is read."""
-        state: State = [array for one in self._steppers for array in one.zeros(lanes)]
-        return state if self._counts is None else [*state, self._counts.nothing(lanes)]
+        """Return the state before anything is read."""
+        state: State = [array for stepper in self._steppers for array in stepper.zeros(lanes)]
+        return state if self._counts is None else [*state, self._counts.empty_contexts(lanes)]
 
     def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
-        """Move the state on by one symbol a lane."""
-        for one, part in zip(self._steppers, self._parts, strict=True):
-            one.read(x, state[part], index, counts)
+        """Advance the state by one symbol a lane."""
+        for stepper, own in zip(self._steppers, self._slices, strict=True):
+            stepper.read(x, state[own], index, counts)
         if self._counts is not None:
             self._counts.read(x, state[-1])
 
     def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,), and say what comes next: logits (B, K)."""
+        """Read x (B,) and return the logits of the next symbol, (B, K)."""
         log_p = None
         if self._counts is not None:
             self._counts.read(x, state[-1])
             log_p = np.log(self._counts.probabilities(state[-1]))
         if not self._steppers and log_p is not None:
             return log_p
-        o = mean_of(
-            [
-                one.step(x, state[part], index, counts)
-                for one, part in zip(self._steppers, self._parts, strict=True)
-            ]
-        )
-        return o if log_p is None else with_counts(o, log_p)
+        pairs = zip(self._steppers, self._slices, strict=True)
+        o = mean_logits([stepper.step(x, state[own], index, counts) for stepper, own in pairs])
+        return o if log_p is None else mix_with_counts(o, log_p)
 
 
-def predictor_of(model: LanguageModel | Predictor) -> Predictor:
-    """A network alone as a predictor."""
+def as_predictor(model: LanguageModel | Predictor) -> Predictor:
+    """Return the predictor itself, or a predictor that uses this network alone."""
     return model if isinstance(model, Predictor) else Predictor((model,))
 
 
-def together(predictors: Sequence[Predictor]) -> Predictor:
-    """The mean of all networks of several, in an order of their own, so that it is the same however
-    they are named; of counts, those of the longest text are included once.
+def combine(predictors: Sequence[Predictor]) -> Predictor:
+    """Return one predictor of all their networks and the counts of the longest text.
+
+    The order of the predictors does not change the result.
     """
     first = predictors[0]
     if len(predictors) == 1:
         return first
     for other in predictors[1:]:
         if other.vocabulary.characters != first.vocabulary.characters:
-            raise ModelFileError("the models have not the same vocabulary", OTHER_VOCABULARY)
+            raise ModelFileError("the models have different vocabularies", OTHER_VOCABULARY)
     networks = sorted(
-        (one for predictor in predictors for one in predictor.networks),
-        key=lambda one: sha256(one.parameters.flat.tobytes()).digest(),
+        (network for predictor in predictors for network in predictor.networks),
+        key=lambda network: sha256(network.parameters.flat.tobytes()).digest(),
     )
-    novelty = min(one.vocabulary.novelty for one in networks)
+    novelty = min(network.vocabulary.novelty for network in networks)
     shared = replace(first.vocabulary, novelty=novelty)
-    found = [one.counts for one in predictors if one.counts is not None]
-    largest = max(found, key=lambda counts: counts.trie.starts, default=None)
-    uses = {one.use for one in predictors if one.counts is not None}  # what has none cannot choose
+    all_counts = [one.counts for one in predictors if one.counts is not None]
+    counts = max(all_counts, key=lambda counts: counts.trie.starts, default=None)
+    uses = {one.use for one in predictors if one.counts is not None}  # without counts: no choice
     use: Use = uses.pop() if len(uses) == 1 else "both"
-    return Predictor(tuple(replace(one, vocabulary=shared) for one in networks), largest, use)
+    return Predictor(tuple(replace(each, vocabulary=shared) for each in networks), counts, use)

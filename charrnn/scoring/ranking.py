@@ -1,6 +1,7 @@
-"""Examples in the order of what they cost, those that repeat each other told once.
+"""Examples in the order of their surprisal, with repeated examples merged.
 
-Of all of them, what is kept is their text and some forty bytes each; of the first few, only those.
+A full ranking keeps the text of every example and some forty bytes each; the top few keep only
+those.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from charrnn.scoring.heat_map import BITS
 from charrnn.scoring.pieces import Numbers, Rows
+from charrnn.scoring.score import BITS
 
-SPARE = 1 << 12  # examples kept beside the first few, so that they are not put in order each time
+SPARE = 1 << 12  # examples kept beside the top few, so that they are rarely sorted
 
 
 class Row(NamedTuple):
-    """An example."""
+    """An example, its surprisal, where it begins and how often it occurs."""
 
     text: str
     nats: float
@@ -32,13 +33,13 @@ class Row(NamedTuple):
 
     @property
     def nats_per_character(self) -> float:
-        """Over characters and END."""
+        """The mean over characters and END."""
         return self.nats / (self.characters + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some examples, where each begins, and how often it has come."""
+    """Some examples, where each begins, and how often each has occurred."""
 
     rows: Rows
     files: Numbers
@@ -47,14 +48,14 @@ class Batch:
 
     @staticmethod
     def new(rows: Rows, files: Numbers, lines: Numbers) -> Batch:
-        """Examples that come for the first time."""
+        """Return a batch of examples that occur once each."""
         return Batch(rows, files, lines, np.ones(len(rows), np.int64))
 
     @staticmethod
     def of(rows: Iterable[Row]) -> Batch:
-        """The same as a batch again."""
+        """Return a batch of these rows."""
         listed = list(rows)
-        spelt = "".join([row.text + "\n" for row in listed])
+        texts = "".join([row.text + "\n" for row in listed])
         nats = np.array([row.nats for row in listed], np.float64)
         numbers = np.array([row[2:7] for row in listed], np.int64).reshape(-1, 5)
         characters, unknown, files, lines, times = numbers.T
@@ -63,13 +64,13 @@ class Batch:
             name: np.array([row.parts[name] for row in listed], np.float64)
             for name in (listed[0].parts if listed else ())
         }
-        return Batch(Rows(spelt, stops, nats, unknown, parts), files, lines, times)
+        return Batch(Rows(texts, stops, nats, unknown, parts), files, lines, times)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def row(self, i: int) -> Row:
-        """One of them."""
+        """Return the i-th example."""
         rows = self.rows
         return Row(
             rows.text(i),
@@ -83,13 +84,13 @@ class Batch:
         )
 
     def above(self, bits: float) -> Batch:
-        """Those of more bits per character than that."""
+        """Return the examples with more bits per character than that."""
         chosen = np.flatnonzero(self.rows.nats_per_character * BITS > bits)
         return Batch.of(map(self.row, chosen.tolist()))
 
 
 class Ranking:
-    """Puts examples in order: by nats, or by nats per character."""
+    """Examples sorted by nats, or by nats per character."""
 
     def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
         self._by_nats = by_nats
@@ -98,7 +99,7 @@ class Ranking:
         self._size = 0
 
     def add(self, batch: Batch) -> None:
-        """Some more."""
+        """Add some examples."""
         if not len(batch):
             return
         self._batches.append(batch)
@@ -108,11 +109,11 @@ class Ranking:
             self._size = len(self._batches[0])
 
     def rows(self) -> Iterator[Row]:
-        """The dearest first; what costs the same stays in its order."""
+        """Yield the most surprising examples first; equals keep their order."""
         return islice(self._merged(), self._top)
 
     def _merged(self) -> Iterator[Row]:
-        """What says the same and costs the same is one: by what it carries, the cost may differ."""
+        """Merge equal texts of equal surprisal; with --carry, equal texts may differ in it."""
         same: dict[tuple[str, float], Row] = {}
         before = np.nan
         for cost, row in self._ordered():
@@ -120,8 +121,8 @@ class Ranking:
                 yield from same.values()
                 same, before = {}, cost
             key = row.text, row.nats
-            known = same.get(key)
-            same[key] = row if known is None else known._replace(times=known.times + row.times)
+            first = same.get(key)
+            same[key] = row if first is None else first._replace(times=first.times + row.times)
         yield from same.values()
 
     def _ordered(self) -> Iterator[tuple[float, Row]]:

@@ -1,13 +1,15 @@
-"""Sums over a text, in nats and in counts: added like numbers, and divided only at the very end.
+"""Sums of surprisals over a text, and their means.
 
-What a symbol costs is rounded to a whole number of units, far below what anybody reads. So sums are
-sums of integers, and the same in whatever order and in how many parts they are added.
+The surprisal of a symbol is rounded to whole units far below any digit shown. Sums are sums of
+integers, so their order and the way a text is split do not change them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from html import escape
 from itertools import pairwise
 from typing import Final
 
@@ -16,37 +18,39 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.network.rounding import UNIT
+from charrnn.text import visible_in_html
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 
 NATS_IN_A_BIT: Final = math.log(2)
+BITS: Final = 1 / math.log(2)  # in a nat
 LONGER: Final = (0x80, 0x800, 0x10000)  # code points from which UTF-8 takes a byte more
-LARGEST_AT_ONCE: Final = 1e6  # nats whose sums in units are no larger than an integer of 64 bits
+MOST_NATS: Final = 1e6  # whose sum in units surely fits into 64 bits
 LARGEST: Final = 709.0  # nats whose perplexity is still a float
-HALF: Final = 20  # bits of a cost in units that are added up apart from the others
+LOW_BITS: Final = 20  # of a cost in units, summed apart from the others
 
 
 def sum_of_units(nats: NDArray[np.floating]) -> int:
-    """The sum of what was rounded to whole units, in units."""
+    """Return the exact sum, in units, of nats that are whole units."""
     units = nats * (1 / UNIT)
     huge = np.abs(units) >= 1 << 62
     if huge.any():
         return sum(map(int, units[huge].tolist())) + sum_of_units(nats[~huge])
     whole = units.astype(np.int64)
-    return (int((whole >> HALF).sum()) << HALF) + int((whole & ((1 << HALF) - 1)).sum())
+    low = whole & ((1 << LOW_BITS) - 1)
+    return (int((whole >> LOW_BITS).sum()) << LOW_BITS) + int(low.sum())
 
 
 def sums_of_units(nats: NDArray[np.floating], starts: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The nats from each start to the next, added up as exactly."""
+    """Return the exact sum of the nats from each start to the next."""
     units = nats * (1 / UNIT)
-    if float(np.abs(units).sum()) < 1 << 53:  # as nearly always, no sum of floats is rounded
+    if float(np.abs(units).sum()) < 1 << 53:  # sums of floats are exact, as nearly always
         return np.add.reduceat(nats, starts)
-    parts = np.split(nats, starts[1:])
-    return np.array([sum_of_units(part) * UNIT for part in parts])
+    return np.array([sum_of_units(part) * UNIT for part in np.split(nats, starts[1:])])
 
 
 @dataclass(frozen=True)
 class Mean:
-    """So many nats over so many symbols; NaN where there are none."""
+    """Nats and the number of symbols that they are spread over; NaN for no symbols."""
 
     nats: float
     count: int
@@ -61,67 +65,67 @@ class Mean:
 
     @property
     def perplexity(self) -> float:
-        """Among how many equally likely symbols one would be as unsure."""
+        """The number of equally likely symbols with the same surprisal."""
         return math.exp(min(self.nats_per_character, LARGEST))
 
     def per_character(self) -> dict[str, float]:
-        """The mean by name."""
+        """Return the means by name."""
         return {
             "nats_per_character": self.nats_per_character,
             "bits_per_character": self.bits_per_character,
         }
 
-    def in_words(self) -> tuple[str, ...]:
-        """The sum, nats and bits for each, the perplexity; "-" for means of nothing."""
+    def cells(self) -> tuple[str, ...]:
+        """Return the sum, nats and bits per symbol and the perplexity, "-" for means of nothing."""
         if not self.count:
             return f"{self.nats:,.1f}", "-", "-", "-"
-        each = self.nats_per_character, self.bits_per_character
-        return f"{self.nats:,.1f}", *(f"{mean:.3f}" for mean in each), f"{self.perplexity:,.2f}"
+        means = self.nats_per_character, self.bits_per_character
+        return f"{self.nats:,.1f}", *(f"{mean:.3f}" for mean in means), f"{self.perplexity:,.2f}"
 
     def figures(self) -> dict[str, float]:
-        """All of it by name."""
+        """Return the sum, the means and the perplexity by name."""
         return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
 
 
 @dataclass(frozen=True)
 class Score:
-    """What a text cost."""
+    """The surprisal of a text. Scores can be added."""
 
     characters: int = 0
     ends: int = 0
-    unknown: int = 0  # of the characters: those that the model had never seen
-    units: int = 0  # of nats, for all of it
+    unknown: int = 0  # characters that the model has never seen
+    units: int = 0  # of nats, for everything
     units_of_ends: int = 0
     units_of_unknown: int = 0
-    bytes: int = 0  # of the characters in UTF-8; 0 where only their ids were at hand
+    bytes: int = 0  # of the characters in UTF-8; 0 if only their ids are known
 
     def __add__(self, other: Score) -> Score:
         return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def nats(self) -> float:
-        """What all of it cost."""
+        """The surprisal of the whole text."""
         return self.units * UNIT
 
     @property
     def overall(self) -> Mean:
-        """Over characters and ENDs: the headline."""
+        """The mean over characters and ENDs: the headline."""
         return Mean(self.nats, self.characters + self.ends)
 
     @property
     def without_end(self) -> Mean:
-        """Over the characters alone."""
+        """The mean over the characters alone."""
         return Mean((self.units - self.units_of_ends) * UNIT, self.characters)
 
     @property
     def without_unknown(self) -> Mean:
-        """Over characters and ENDs, but for those never seen before."""
+        """The mean over ENDs and the characters that the model knows."""
         count = self.characters + self.ends - self.unknown
         return Mean((self.units - self.units_of_unknown) * UNIT, count)
 
     @property
     def ending(self) -> Mean:
-        """What ENDs cost, over examples."""
+        """The mean surprisal of an END."""
         return Mean(self.units_of_ends * UNIT, self.ends)
 
     @property
@@ -138,20 +142,18 @@ class Score:
 
     @property
     def bits_per_byte(self) -> float:
-        """All bits, for each byte that the characters have in UTF-8."""
+        """Bits of the whole text for each UTF-8 byte of its characters."""
         return self.nats / NATS_IN_A_BIT / self.bytes if self.bytes else math.nan
 
     def _repr_html_(self) -> str:
-        """A table in a notebook."""
-        from charrnn.scoring.heat_map import table  # which is for notebooks alone
-
+        """Return a table for a notebook."""
         means = {"all": self.overall, "without the ends": self.without_end}
-        means |= {"without what is unknown": self.without_unknown} if self.unknown else {}
-        rows = [(name, f"{mean.count:,}", *mean.in_words()) for name, mean in means.items()]
+        means |= {"without unknown characters": self.without_unknown} if self.unknown else {}
+        rows = [(name, f"{mean.count:,}", *mean.cells()) for name, mean in means.items()]
         return table(rows, ("", "symbols", "nats", "nats each", "bits each", "perplexity"))
 
     def figures(self) -> dict[str, object]:
-        """All of it by name, for programs to read."""
+        """Return all figures by name, as JSON has them."""
         return {
             "characters": self.characters,
             "ends": self.ends,
@@ -164,8 +166,21 @@ class Score:
         }
 
 
+def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Return an HTML table; the first cell of each row is its heading."""
+
+    def cell(text: str) -> str:
+        return escape(visible_in_html(text))
+
+    lines = ["".join(f"<th>{cell(name)}</th>" for name in head)] if head else []
+    for name, *cells in rows:
+        columns = "".join(f"<td>{cell(text)}</td>" for text in cells)
+        lines.append(f'<th style="text-align:left">{cell(name)}</th>{columns}')
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
 def tally(ids: Ids, nats: NDArray[np.floating], codes: Codes | None = None) -> Score:
-    """The sums over symbols whose nats are known; bytes, if their code points are known too."""
+    """Return the sums over symbols with these nats; with their code points, also the bytes."""
     ends, unknown = ids == END, ids == UNKNOWN
     count = int(np.count_nonzero(ends))
     return Score(
@@ -179,21 +194,21 @@ def tally(ids: Ids, nats: NDArray[np.floating], codes: Codes | None = None) -> S
     )
 
 
-def tallies(ids: Ids, nats: NDArray[np.float64], codes: Codes) -> list[Score]:
-    """The sums over each example, and over what comes after the last END, if anything does."""
+def tally_examples(ids: Ids, nats: NDArray[np.float64], codes: Codes) -> list[Score]:
+    """Return the sums over each example and over the symbols after the last END, if any."""
     ends, unknown = ids == END, ids == UNKNOWN
     starts = np.concatenate([[0], np.flatnonzero(ends[:-1]) + 1])
-    if float(nats.sum()) > LARGEST_AT_ONCE:
+    if float(nats.sum()) > MOST_NATS:
         bounds = pairwise([*starts.tolist(), len(ids)])
         return [tally(ids[i:j], nats[i:j], codes[i:j]) for i, j in bounds]
     units = (nats * (1 / UNIT)).astype(np.int64)
-    size = np.where(ends, 0, 1 + sum((codes >= more).astype(np.int64) for more in LONGER))
+    size = np.where(ends, 0, 1 + sum((codes >= first).astype(np.int64) for first in LONGER))
     columns = (~ends, ends, unknown, units, units * ends, units * unknown, size)
     sums = [np.add.reduceat(column, starts, dtype=np.int64).tolist() for column in columns]
     return [Score(*row) for row in zip(*sums, strict=True)]
 
 
 def bytes_of(codes: Codes) -> int:
-    """How many bytes the characters have in UTF-8, their ENDs left out."""
+    """Return the number of UTF-8 bytes of the characters, without ENDs."""
     characters = codes[codes != END_CODE]
-    return len(characters) + sum(int(np.count_nonzero(characters >= more)) for more in LONGER)
+    return len(characters) + sum(int(np.count_nonzero(characters >= first)) for first in LONGER)

@@ -1,33 +1,24 @@
-"""How surprised the network is by a text, symbol by symbol.
+"""The surprisal of each symbol of a text under one network.
 
 The negative log-likelihood of an example is the sum of -log P(y(t) | y(1) .. y(t-1)) over its
-characters and its END (10.32, 10.33). Chunks of the text are read side by side only to be quick:
-what a symbol costs does not depend on how the work was cut.
+characters and its END (10.32, 10.33). An unseen character has a probability too, so every text has
+a finite loss.
 
-A character that was never seen has a probability too, so that no text has an infinite loss.
-
-A text cut into chunks that are read side by side, and put together as if it had been one.
+For speed a text is cut into chunks that are read side by side, one in each lane:
 
     the text       ...a long example, or many short ones...
-    stretch 0      |-------------------|
-    stretch 1                   ~~~~~~~|------------------|         ~ read to warm up: not counted
-    stretch 2                                      ~~~~~~~|-----------------|
+    chunk 0        |-------------------|
+    chunk 1                     ~~~~~~~|------------------|         ~ read to warm up: not counted
+    chunk 2                                        ~~~~~~~|-----------------|
 
-Where an example begins the state is zero, so a cut there costs nothing, and cuts move there if they
-can. Elsewhere a stretch must start from the state in which the one before it ends. Recurrent
-networks forget: after a few hundred symbols their state does not depend on where they started, but
-for the rounding. So a stretch warms up on what stands before it, and afterwards both states are
-compared. Where they differ the network remembers for longer, and the stretch is read again.
-
-Chunks of a text read side by side, and mended where they do not meet.
-
-After a pass, the state in which each chunk ends is compared with the state from which the next one
-started. Where they differ, the next one is read again from the state that it should have had, until
-it is in a state in which it was before: from there on all is as it was. A network that remembers
-for very long never is, and then the rest is read in one go. So the result is that of reading symbol
-after symbol, to the last bit where states are on a grid.
-
-The rank of an END where the length comes first: how many lengths are likelier than this."""
+The state is zero where an example begins, so cuts move there if one is near. Elsewhere a chunk has
+to start from the state in which the chunk before it ends. Recurrent networks forget: after a few
+hundred symbols the state hardly depends on where it started. So a chunk warms up on the symbols
+before it, and after the pass both states are compared. If they differ, the chunk is read again from
+the right state, until it reaches a state that it had before. A network that never forgets reads the
+rest of the text in one lane. So the result is that of reading symbol after symbol, to the last bit
+if states are on a grid.
+"""
 
 from __future__ import annotations
 
@@ -41,58 +32,67 @@ from numpy.typing import NDArray
 from charrnn.corpus.corpus import Examples, ended_codes
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
-from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
+from charrnn.network.parameters import Integers, LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty
 from charrnn.network.rounding import OFTEN, Grid
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
-from charrnn.scoring.pieces import Floats, Ranks, pieces
+from charrnn.scoring.pieces import Floats, Ranks, score_blocks
 from charrnn.scoring.score import Score, tally
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Places = NDArray[np.int64]
+Marks = NDArray[np.uint64]  # (windows, B): hashes of states
+
+STEPS: Final = 64  # symbols of each chunk in a window
+SHORTEST: Final = 64  # symbols of a chunk, if no chunk has to warm up
+WARM_UP: Final = 256  # symbols read before a chunk: twice the memory of most networks
+CHECKUP_WARM_UP: Final = 128
+FEW: Final = (4, 16)  # lanes, if there are not enough chunks for all
+PANEL: Final = 32  # columns of a blocked product that is still fast
+WORTHWHILE: Final = 1 << 20  # multiply-adds a step and thread; steps without a gradient are short
+SEAM: Final = 1e-5  # largest difference of two states where chunks meet, if there is no grid
+PASSES: Final = 3  # that mend chunks before the rest is read in one lane
+RUINED: Final = 1e15  # nats, if parameters have grown out of bounds
+MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
+FEWEST_LENGTHS: Final = 1 << 8
 
 
 @dataclass(frozen=True, eq=False)
-class Text:
-    """What is read, and where what is found goes."""
+class Passage:
+    """Symbols to read, and the arrays that receive their scores."""
 
     ids: Ids  # (S,)
     before: int  # the symbol in front of it
     index: int  # of that symbol in its example, counted from the END before it
-    nats: NDArray[np.float64]  # (S,)
+    nats: Floats  # (S,)
     ranks: NDArray[np.int32] | None  # (S,)
-    since: int | None = None  # characters of the example before it, where they are to be counted
-    logits: NDArray[np.float64] | None = None  # (S, K)  of what came at each place
-
-
-STEPS: Final = 64  # symbols of each stretch in a window
-SHORTEST: Final = 64  # symbols of a stretch, where no stretch has to warm up
+    since: int | None = None  # characters of the example before it, for networks that count them
+    logits: Floats | None = None  # (S, K)  at each place
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """Lanes over a text. Lane i counts the symbols from first[i] on, as far as stop[i]."""
+    """Chunks of a passage, one in each lane. Lane i counts symbols from first[i] up to stop[i]."""
 
     reads_from: Places  # (B,)
     first: Places  # (B,)
     stop: Places  # (B,)
-    of_longest: int | None = None  # symbols to read of the longest, where others have that one
+    steps_of_all: int | None = None  # steps of the longest, if these are some of more chunks
 
     def __len__(self) -> int:
         return len(self.first)
 
     @property
-    def longest(self) -> int:
-        """For how many steps they are read."""
-        if self.of_longest is not None:
-            return self.of_longest
+    def steps(self) -> int:
+        """The number of steps to read."""
+        if self.steps_of_all is not None:
+            return self.steps_of_all
         return int((self.stop - self.reads_from).max(initial=0))
 
-    def part(self, lanes: slice) -> Chunks:
-        """Some of them, read for as many steps as all would be: so no sum is rounded otherwise."""
-        of = self.reads_from[lanes], self.first[lanes], self.stop[lanes]
-        return Chunks(*of, self.longest)
+    def some(self, lanes: slice) -> Chunks:
+        """Return some of them, read for as many steps as all, so that sums round alike."""
+        return Chunks(self.reads_from[lanes], self.first[lanes], self.stop[lanes], self.steps)
 
     @property
     def places(self) -> slice:
@@ -100,103 +100,88 @@ class Chunks:
         return slice(int(self.first[0]), int(self.stop[-1])) if len(self) else slice(0, 0)
 
     def padded(self, lanes: int) -> Chunks:
-        """The same and some that are empty, so that there are so many lanes."""
+        """Return them with empty chunks added up to this number of lanes."""
         none = np.zeros(lanes - len(self), np.int64)
         return Chunks(
             np.concatenate([self.reads_from, none]),
             np.concatenate([self.first, none]),
             np.concatenate([self.stop, none]),
-            self.of_longest,
+            self.steps_of_all,
         )
-
-    def without_warming_up(self, these: NDArray[np.bool_]) -> Chunks:
-        """Some of them, to be read from where they begin."""
-        return Chunks(self.first[these], self.first[these], self.stop[these])
 
 
 def cut(ids: Ids, most: int, warm_up: int, carry: bool) -> Chunks:
-    """Chunks of about one length, as many as are of use."""
+    """Cut symbols into chunks of about one length, as many as help."""
     begins = np.zeros(0, np.int64) if carry else np.flatnonzero(ids[:-1] == END) + 1
     for shortest in (SHORTEST, 4 * warm_up):
         lanes = max(1, min(most, len(ids) // shortest))
-        bounds = _moved(len(ids) * np.arange(lanes + 1, dtype=np.int64) // lanes, begins)
+        bounds = _snap_to(begins, len(ids) * np.arange(lanes + 1, dtype=np.int64) // lanes)
         first, stop = bounds[:-1], bounds[1:]
-        before = np.searchsorted(begins, first, side="right")
-        example = np.concatenate([[0], begins])[before]
+        example = np.concatenate([[0], begins])[np.searchsorted(begins, first, side="right")]
         if (example[1:] == first[1:]).all():
             break
     return Chunks(np.maximum(example, first - warm_up).clip(0), first, stop)
 
 
-def _moved(bounds: Places, begins: Places) -> Places:
-    """The bounds, each at the nearest beginning of an example if that is near enough."""
+def _snap_to(begins: Places, bounds: Places) -> Places:
+    """Move each bound to the nearest beginning of an example, if one is near."""
     if not len(begins):
         return bounds
     slack = int(bounds[1]) // 4
-    after = np.searchsorted(begins, bounds[1:-1])
+    inner = bounds[1:-1]
+    after = np.searchsorted(begins, inner)
     left = begins[np.maximum(after - 1, 0)]
     right = begins[np.minimum(after, len(begins) - 1)]
-    inner = bounds[1:-1]
     nearest = np.where(np.abs(inner - left) <= np.abs(right - inner), left, right)
     moved = np.where(np.abs(nearest - inner) <= slack, nearest, inner)
     return np.concatenate([bounds[:1], moved, bounds[-1:]])
 
 
-def windows(text: Text, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
-    """How many steps have been read, the next window, and where each of its targets stands.
+def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
+    """Yield the steps read before each window, the window, and the places (T, B) of its targets.
 
-    The place is -1 where a target does not count.
+    The place is -1 if a target does not count.
     """
-    ids = text.ids
-    settles = settling(text, carry)
+    ids = passage.ids
+    settles = _settling_places(passage, carry)
     clock = left = None
-    if text.since is not None:
-        clock, left = read_before(ids, text.since), still_to_come(ids)
-    for at in range(0, chunks.longest, STEPS):
-        steps = min(STEPS, chunks.longest - at)
+    if passage.since is not None:
+        clock, left = read_before(ids, passage.since), still_to_come(ids)
+    for at in range(0, chunks.steps, STEPS):
+        steps = min(STEPS, chunks.steps - at)
         places = chunks.reads_from + at + np.arange(steps)[:, None]
         inside = places < chunks.stop
         here = np.where(inside, places, 0)
         y = ids[here].astype(np.intp)
         x = ids[np.where(inside & (places > 0), places - 1, 0)].astype(np.intp)
-        x[places == 0] = text.before
+        x[places == 0] = passage.before
         counted = inside & (places >= chunks.first)
-        settled = inside & settles[here]
-        window = Window(x, y, None if carry else x == END, settles=settled)
+        window = Window(x, y, None if carry else x == END, settles=inside & settles[here])
         if clock is not None and left is not None:
             window = replace(window, clock=clock[here], left=left[here])
         yield at, window, np.where(counted, places, -1)
 
 
-def settling(text: Text, carry: bool) -> NDArray[np.bool_]:
-    """Where the state settles once what stands before a place was read, (S,)."""
+def _settling_places(passage: Passage, carry: bool) -> NDArray[np.bool_]:
+    """Return at which places the state settles after the symbol before is read, (S,)."""
     if carry:
-        index: Places = np.arange(len(text.ids)) + text.index
+        index: Places = np.arange(len(passage.ids)) + passage.index
     else:
-        index = read_before(text.ids, text.index)
+        index = read_before(passage.ids, passage.index)
     return np.asarray(index % OFTEN == OFTEN - 1)
-
-
-FEW: Final = (4, 16)  # lanes, where there are not enough chunks for all
-PANEL: Final = 32  # columns of a product in pieces that is still quick
-WORTHWHILE: Final = 1 << 20  # multiply-adds a step and thread: a step is short, without gradient
-SEAM: Final = 1e-5  # how far apart two states may be, where chunks meet and there is no grid
-PASSES: Final = 3  # in which chunks are mended, before the rest is read in one go
-
-Marks = NDArray[np.uint64]  # (windows, B) by which a state is known again
 
 
 @dataclass(eq=False)
 class Pass:
-    """What is known of each chunk once it was read."""
+    """The states of each chunk in a pass."""
 
-    begun: State  # where each stood when it began to count
-    ended: State  # and where it ended
+    begun: State  # where it began to count
+    ended: State  # where it ended
     marks: Marks  # after each window, from where it was read
 
 
 class ChunkReader:
-    """A network unfolded for several chunks at once."""
+    """A network unfolded over several chunks at once."""
 
     def __init__(
         self,
@@ -205,56 +190,53 @@ class ChunkReader:
         *,
         on_grid: bool = True,
         ranking: bool = False,
-        keeping: bool = False,
+        keep_logits: bool = False,
     ) -> None:
         self.grid = Grid.of(model.architecture) if on_grid else None
         self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
-        architecture = self.p.architecture
+        hidden = self.p.architecture.hidden
         self.carry = model.carry
-        lanes = lanes_for(architecture.hidden)
-        self.workers = max(1, min(workers, lanes * architecture.hidden**2 // WORTHWHILE))
-        self.most = lanes * self.workers  # chunks that are of use
-        self.ranking, self.keeping = ranking, keeping
-        self._parallels: dict[int, Parallel] = {}
+        lanes = _lanes_a_thread(hidden)
+        self.workers = max(1, min(workers, lanes * hidden**2 // WORTHWHILE))
+        self.most = lanes * self.workers  # chunks that help
+        self.ranking, self.keep_logits = ranking, keep_logits
+        self._parallels: dict[int, tuple[Parallel, list[ExactReadout]]] = {}
         rng = np.random.default_rng(0)  # odd numbers, one for each number of a state
-        self._odd = rng.integers(0, 1 << 63, architecture.hidden, np.uint64) * np.uint64(2) + 1
+        self._odd = rng.integers(0, 1 << 63, hidden, np.uint64) * np.uint64(2) + 1
 
     def zeros(self, lanes: int) -> State:
-        """Where so many lanes start that have read nothing."""
+        """Return the states before anything is read."""
         shape = (lanes, self.p.architecture.hidden)
         return [np.zeros(shape, self.p.flat.dtype) for _ in self.p.architecture.state_names]
 
-    def read(self, text: Text, chunks: Chunks, state: State) -> State:
-        """Read the text from this state (1, H); the state it ends in."""
+    def read(self, passage: Passage, chunks: Chunks, state: State) -> State:
+        """Read the passage from this state (1, H) and return the state it ends in."""
         begun = self.zeros(len(chunks))
-        for h, kept in zip(begun, state, strict=True):
-            h[:1] = kept
-        done = self.pass_over(text, chunks, begun)
-        for _ in range(PASSES):
-            apart = self._apart(text, chunks, done)
+        for h, given in zip(begun, state, strict=True):
+            h[:1] = given
+        done = self.read_once(passage, chunks, begun)
+        for tries_left in range(PASSES, -1, -1):
+            apart = self._apart(passage, chunks, done)
             if not apart.any():
                 break
-            self._mend(text, chunks, done, apart)
-        else:
-            apart = self._apart(text, chunks, done)
-            if apart.any():
-                lane = int(np.argmax(apart))
-                first = chunks.first[lane : lane + 1]
-                rest = Chunks(first, first, chunks.stop[-1:])
-                done = self.pass_over(text, rest, [h[lane - 1 : lane] for h in done.ended])
+            if tries_left:
+                self._mend(passage, chunks, done, apart)
+                continue
+            lane = int(np.argmax(apart))
+            first = chunks.first[lane : lane + 1]
+            rest = Chunks(first, first, chunks.stop[-1:])
+            done = self.read_once(passage, rest, [h[lane - 1 : lane] for h in done.ended])
         return [h[-1:].copy() for h in done.ended]
 
-    def pass_over(
-        self, text: Text, chunks: Chunks, state: State, known: Marks | None = None
+    def read_once(
+        self, passage: Passage, chunks: Chunks, state: State, known: Marks | None = None
     ) -> Pass:
-        """Read each chunk from a state of its own; no further than until all are in states in
-        which they are known to have been.
-        """
+        """Read each chunk from its own state, at most until all states have the marks ``known``."""
         count = len(chunks)
         lanes = next((few for few in FEW if few >= count), self.most)
-        if chunks.of_longest is not None:
+        if chunks.steps_of_all is not None:
             lanes = self.most // self.workers
-        parallel = self._parallel(lanes)
+        parallel, readouts = self._parallel(lanes)
         chunks = chunks.padded(lanes)
         begun = self.zeros(lanes)
         for h, given in zip(begun, state, strict=True):
@@ -262,17 +244,20 @@ class ChunkReader:
         ended = [h.copy() for h in begun]
         marks: list[NDArray[np.uint64]] = []
         parallel.start_from(begun)
-        for at, window, places in windows(text, chunks, self.carry):
+        for at, window, places in windows(passage, chunks, self.carry):
+            steps = len(window.x)
             nats = parallel.nats(self.p, window)
             counted = places >= 0
-            text.nats[places[counted]] = nats[counted]
-            if text.ranks is not None:
-                text.ranks[places[counted]] = ranks_of(parallel, len(window.x))[counted]
-            if text.logits is not None:
-                text.logits[places[counted]] = logits_of(parallel, len(window.x))[counted]
-            steps = at + len(window.x)
-            note(parallel, at, steps, chunks.first - chunks.reads_from, begun)
-            note(parallel, at, steps, chunks.stop - chunks.reads_from, ended)
+            passage.nats[places[counted]] = nats[counted]
+            if passage.ranks is not None:
+                ranks = np.concatenate([r.ranks.reshape(steps, -1) for r in readouts], 1)
+                passage.ranks[places[counted]] = ranks[counted]
+            if passage.logits is not None:
+                size = passage.logits.shape[1]
+                logits = np.concatenate([r.logits.reshape(steps, -1, size) for r in readouts], 1)
+                passage.logits[places[counted]] = logits[counted]
+            _copy_states(parallel, at, at + steps, chunks.first - chunks.reads_from, begun)
+            _copy_states(parallel, at, at + steps, chunks.stop - chunks.reads_from, ended)
             if self.grid:
                 marks.append(self._marks(parallel)[:count])
                 if known is not None and np.array_equal(marks[-1:], known[len(marks) - 1 :][:1]):
@@ -284,21 +269,27 @@ class ChunkReader:
         )
 
     def share(self, chunks: Chunks, number: int, processes: int) -> Chunks:
-        """Those that one of several processes reads: what a thread would, in the same lanes."""
+        """Return the chunks of one of several processes: those of a thread, in the same lanes."""
         if processes == 1:
             return chunks
         if len(chunks) <= FEW[-1]:
-            return chunks if number == 0 else chunks.part(slice(0))
+            return chunks if number == 0 else chunks.some(slice(0))
         each = self.most // self.workers
-        return chunks.part(slice(each * number, each * (number + 1)))
+        return chunks.some(slice(each * number, each * (number + 1)))
 
-    def _mend(self, text: Text, chunks: Chunks, done: Pass, apart: NDArray[np.bool_]) -> None:
-        """Read some of them again, each from where the one before it ended."""
+    def _mend(self, passage: Passage, chunks: Chunks, done: Pass, apart: NDArray[np.bool_]) -> None:
+        """Read some chunks again, each from the state in which the one before it ended."""
         these = np.flatnonzero(apart)
         right = [h[these - 1] for h in done.ended]
-        skipped = (chunks.first - chunks.reads_from)[these]
-        known = self._known(done.marks, these, skipped)
-        again = self.pass_over(text, chunks.without_warming_up(apart), right, known)
+        # Windows from the beginning end where those after the warm-up did, if that was a multiple.
+        skipped = (chunks.first - chunks.reads_from)[these].tolist()
+        aligned = [(j, s // STEPS) for j, s in enumerate(skipped) if s % STEPS == 0]
+        known = np.zeros((len(done.marks), len(these)), np.uint64)
+        for j, start in aligned:
+            own = done.marks[start:, these[j]]
+            known[: len(own), j] = own
+        first = chunks.first[apart]
+        again = self.read_once(passage, Chunks(first, first, chunks.stop[apart]), right, known)
         read = len(again.marks)
         has_met = np.zeros(len(these), np.bool_)
         if 0 < read <= len(known):
@@ -306,34 +297,22 @@ class ChunkReader:
         for number, (old, new) in enumerate(zip(right, again.ended, strict=True)):
             done.begun[number][apart] = old
             done.ended[number][these[~has_met]] = new[~has_met]
-        for j, start in self._aligned(skipped):
+        for j, start in aligned:
             count = min(read, len(done.marks) - start)
             done.marks[start : start + count, these[j]] = again.marks[:count, j]
 
-    def _known(self, marks: Marks, these: NDArray[np.intp], skipped: Places) -> Marks:
-        """The marks of some chunks, counted from where they begin; 0 where there are none."""
-        known = np.zeros((len(marks), len(these)), np.uint64)
-        for j, start in self._aligned(skipped):
-            own = marks[start:, these[j]]
-            known[: len(own), j] = own
-        return known
-
-    def _aligned(self, skipped: Places) -> list[tuple[int, int]]:
-        """Those whose windows, read from the beginning, end where they ended after warming up."""
-        return [(j, s // STEPS) for j, s in enumerate(skipped.tolist()) if s % STEPS == 0]
-
-    def _apart(self, text: Text, chunks: Chunks, done: Pass) -> NDArray[np.bool_]:
-        """Which of them did not start from where the one before ended, and should have."""
+    def _apart(self, passage: Passage, chunks: Chunks, done: Pass) -> NDArray[np.bool_]:
+        """Return which chunks should have started from the end of the one before and did not."""
         apart = np.zeros(len(chunks), np.bool_)
         seam = 0.0 if self.grid else SEAM
         for start, end in zip(done.begun, done.ended, strict=True):
             apart[1:] |= np.abs(start[1:] - end[:-1]).max(axis=1) > seam
         if not self.carry:
-            apart[1:] &= text.ids[chunks.first[1:] - 1] != END
+            apart[1:] &= passage.ids[chunks.first[1:] - 1] != END
         return apart
 
     def _marks(self, parallel: Parallel) -> NDArray[np.uint64]:
-        """64 bits a lane, (B,), by which the states that a window ended in are known again."""
+        """Return a hash of the state that each lane's window ended in, (B,)."""
         lanes = [
             sum(
                 (state[0].view(np.uint64) * self._odd * np.uint64(2 * number + 1)).sum(axis=1)
@@ -343,67 +322,50 @@ class ChunkReader:
         ]
         return np.concatenate(lanes)
 
-    def _parallel(self, lanes: int) -> Parallel:
+    def _parallel(self, lanes: int) -> tuple[Parallel, list[ExactReadout]]:
         if lanes not in self._parallels:
+            architecture, dtype = self.p.architecture, self.p.flat.dtype
             workers = self.workers if lanes == self.most else 1
-            architecture = self.p.architecture
-            parallel = Parallel(architecture, STEPS, lanes, workers, self.p.flat.dtype, self.grid)
-            for part in parallel.parts:
-                part.readout = ExactReadout(
+            parallel = Parallel(architecture, STEPS, lanes, workers, dtype, self.grid)
+            readouts = [
+                ExactReadout(
                     architecture,
                     STEPS * part.lanes,
                     UNKNOWN,
                     on_grid=self.grid is not None,
                     ranking=self.ranking,
-                    keeping=self.keeping,
+                    keeping=self.keep_logits,
                 )
-            self._parallels[lanes] = parallel
+                for part in parallel.parts
+            ]
+            for part, readout in zip(parallel.parts, readouts, strict=True):
+                part.readout = readout
+            self._parallels[lanes] = parallel, readouts
         return self._parallels[lanes]
 
 
-def lanes_for(hidden: int) -> int:
-    """As many for each thread as a product in pieces can take; if too few, enough for a whole."""
+def _lanes_a_thread(hidden: int) -> int:
+    """Return the lanes for a blocked product, or enough for a plain one."""
     lanes = min(64, SMALL // (PANEL * hidden) // 8 * 8)
     return lanes if lanes >= 32 else 128
 
 
-def ranks_of(parallel: Parallel, steps: int) -> NDArray[np.integer]:
-    """The ranks that the last window's targets had, (T, B)."""
-    readouts = [part.readout for part in parallel.parts]
-    return np.concatenate(
-        [r.ranks.reshape(steps, -1) for r in readouts if isinstance(r, ExactReadout)], axis=1
-    )
-
-
-def logits_of(parallel: Parallel, steps: int) -> Array:
-    """The logits that the last window's targets were among, (T, B, K)."""
-    readouts = [part.readout for part in parallel.parts]
-    kept = [r.logits for r in readouts if isinstance(r, ExactReadout)]
-    return np.concatenate([o.reshape(steps, -1, o.shape[1]) for o in kept], axis=1)
-
-
-def note(parallel: Parallel, at: int, now: int, when: Places, states: State) -> None:
-    """Write down the states of the lanes that had reached a certain step in the last window."""
+def _copy_states(parallel: Parallel, at: int, now: int, when: Places, states: State) -> None:
+    """Copy the states of the lanes that reached step ``when`` in the last window."""
     lanes = np.flatnonzero((when > at) & (when <= now))
     if not len(lanes):
         return
-    for number, h in enumerate(states):
-        for part, start, stop in zip(
-            parallel.parts, parallel.bounds, parallel.bounds[1:], strict=False
-        ):
-            own = lanes[(lanes >= start) & (lanes < stop)]
-            seen: Array = part.states[number]
+    spans = zip(parallel.parts, parallel.bounds, parallel.bounds[1:], strict=False)
+    for part, start, stop in spans:
+        own = lanes[(lanes >= start) & (lanes < stop)]
+        for h, seen in zip(states, part.states, strict=True):
             h[own] = seen[when[own] - at, own - start]
 
 
-LOOKED_AT: Final = 1 << 16  # lengths, to find out which are likelier than another
-FEWEST: Final = 1 << 8  # of them
-
-
 def rank_ends(p: Parameters, ids: Ids, before: Counts, ranks: Ranks) -> None:
-    """Set the ranks of the ENDs among these symbols, by the parameters that the nats are of.
+    """Set the ranks of the ENDs, for a network that draws the length first.
 
-    ``before`` is how many characters of its example come before each symbol, (S,).
+    ``before`` counts the characters of its example before each symbol, (S,).
     """
     ends = ids == END
     if ends.any():
@@ -411,29 +373,22 @@ def rank_ends(p: Parameters, ids: Ids, before: Counts, ranks: Ranks) -> None:
 
 
 def likelier_lengths(p: Parameters, tau: Integers) -> Integers:
-    """How many lengths are likelier than each of these, (n,), as far as anybody would look."""
+    """Return how many lengths are likelier than each of these, (n,), up to MOST_LENGTHS."""
     lengths = p.architecture.head.lengths
     assert lengths is not None
     nats = lengths.nats(p, tau)
-    many, least = FEWEST, -nats.max()  # of log P
-    while many < LOOKED_AT and lengths.log_at_least(p, np.array([float(many)])) >= least:
-        many *= 4  # one of all that are as long or longer may be likelier, until together none is
+    many, least = FEWEST_LENGTHS, -nats.max()  # of log P
+    while many < MOST_LENGTHS and lengths.log_at_least(p, np.array([float(many)])) >= least:
+        many *= 4  # a longer one may be likelier, until all of them together are not
     every = np.sort(lengths.nats(p, np.arange(many)))
     return every.searchsorted(nats)
 
 
-__all__ = ["Score", "Scorer"]
+class NetworkScorer:
+    """A scorer of one network.
 
-WARM_UP: Final = 256  # symbols read before a stretch: twice as many as most networks remember
-CHECKUP_WARM_UP: Final = 128
-RUINED: Final = 1e15  # nats, where parameters have grown out of bounds
-
-
-class Scorer:
-    """A model that reads on and on, and says what each symbol cost it.
-
-    A text has one score, to the last bit, however it arrives and whoever computes it; ``fast`` has
-    the precision of training instead, in half the time.
+    A text has the same score, to the last bit, however it arrives and whoever computes it. With
+    ``fast`` it has the precision of training instead, in half the time.
     """
 
     def __init__(
@@ -443,20 +398,20 @@ class Scorer:
         *,
         ranking: bool = False,
         fast: bool = False,
-        keeping: bool = False,
+        keep_logits: bool = False,
     ) -> None:
-        """With ``keeping``, ``logits`` is for the symbols that were read last."""
+        """With ``keep_logits``, ``logits`` holds those of the last block."""
         self.model = model
         self.vocabulary = model.vocabulary
         self.ranking = ranking
-        self.wants_whole = model.architecture.head.lengths is not None
+        self.needs_whole_examples = model.architecture.head.lengths is not None
         self._counts = bool(model.architecture.inputs)
         self._reader = ChunkReader(
-            model, workers, on_grid=not fast, ranking=ranking, keeping=keeping
+            model, workers, on_grid=not fast, ranking=ranking, keep_logits=keep_logits
         )
-        self._keeping = keeping
+        self._keep_logits = keep_logits
         self.logits: Floats | None = None
-        self.parts: dict[str, Floats] = {}  # one that reads alone has none
+        self.parts: dict[str, Floats] = {}  # one network has no parts
         self.begin()
 
     def begin(self) -> None:
@@ -465,49 +420,49 @@ class Scorer:
         self._state = self._reader.zeros(1)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-        """The surprisal of every symbol, given all that was read since the beginning; its rank.
+        """Return the surprisal and the rank of each symbol, given all that was read before.
 
-        It may be called with one piece of a text after the other, cut anywhere; where they are to
-        be whole, only after an END.
+        Blocks may be cut anywhere, or after an END if the scorer needs whole examples.
         """
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
-        since, room = self._since if self._counts else None, self._room(ids)
-        text = Text(ids, self._before, self._index, np.zeros(len(ids)), ranks, since, room)
+        since = self._since if self._counts else None
+        passage = self._passage(ids, self._before, self._index, ranks, since)
         if len(ids):
             chunks = cut(ids, self._reader.most, WARM_UP, self.model.carry)
-            self._state = self._reader.read(text, chunks, self._state)
-            self._before, self._index = int(ids[-1]), self._index_after(ids)
+            self._state = self._reader.read(passage, chunks, self._state)
+            self._before = int(ids[-1])
+            # of the last symbol in its example, or in all that was read
+            carried = self._index + len(ids)
+            self._index = carried if self.model.carry else read_after(ids, self._index)
             self._since = read_after(ids, self._since)
-        add_novelty(self.model, ids, text.nats, ranks)
-        if ranks is not None and self.wants_whole:
+        add_novelty(self.model, ids, passage.nats, ranks)
+        if ranks is not None and self.needs_whole_examples:
             rank_ends(self.model.parameters, ids, read_before(ids), ranks)
-        return text.nats, ranks
+        return passage.nats, ranks
 
-    def _room(self, ids: Ids) -> Floats | None:
-        """Where their logits go, (S, K), if anybody wants them."""
-        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keeping else None
-        return self.logits
-
-    def _index_after(self, ids: Ids) -> int:
-        """The index of the last symbol in its example, or in all that was read where they carry."""
-        return self._index + len(ids) if self.model.carry else read_after(ids, self._index)
+    def _passage(
+        self, ids: Ids, before: int, index: int, ranks: NDArray[np.int32] | None, since: int | None
+    ) -> Passage:
+        shape = len(ids), self.vocabulary.symbols
+        self.logits = np.empty(shape) if self._keep_logits else None
+        return Passage(ids, before, index, np.zeros(len(ids)), ranks, since, self.logits)
 
     def nats(self, examples: Examples) -> Floats:
-        """The surprisal of every symbol of ``examples.ids``, read from their beginning."""
+        """Return the surprisal of every symbol of ``examples.ids``, read from the beginning."""
         self.begin()
         return self.read(examples.ids)[0]
 
     def score(self, examples: Examples) -> Score:
-        """The sums over these examples."""
+        """Return the sums over these examples."""
         return tally(examples.ids, self.nats(examples))
 
     def score_texts(self, texts: Iterable[str]) -> Score:
-        """The sums over texts that are an example each, bytes among them."""
-        return sum((piece.score() for piece in pieces(self, ended_codes(texts))), Score())
+        """Return the sums, with bytes, over texts that are an example each."""
+        return sum((block.score() for block in score_blocks(self, ended_codes(texts))), Score())
 
     def nats_in_chunks(self, examples: Examples) -> Floats:
-        """Nearly the same as nats, sooner: nobody looks whether the chunks meet."""
-        return self._in_chunks(examples, 0, 1)[0]
+        """Return nearly the same as ``nats``, sooner: chunks that do not meet are not mended."""
+        return self._read_in_chunks(examples, 0, 1)[0]
 
     def score_in_chunks(
         self,
@@ -516,24 +471,26 @@ class Scorer:
         number: int = 0,
         processes: int = 1,
     ) -> Score:
-        """The sums of those over the symbols that count, or over what one of several processes has
-        to read: what all of them find adds up to the same.
+        """Return the sums over the counted symbols that one of several processes has to read.
+
+        The scores of all processes add up to the score of one process alone.
         """
-        nats, here = self._in_chunks(examples, number, processes)
+        nats, here = self._read_in_chunks(examples, number, processes)
         chosen = counted[here]
         return tally(examples.ids[here][chosen], nats[here][chosen])
 
-    def _in_chunks(self, examples: Examples, number: int, processes: int) -> tuple[Floats, slice]:
-        """The surprisal of every symbol, and where it is that of a symbol which was read here."""
+    def _read_in_chunks(
+        self, examples: Examples, number: int, processes: int
+    ) -> tuple[Floats, slice]:
+        """Return the surprisals and the symbols that this process has read."""
         ids, here = examples.ids, slice(0)
-        since, room = 0 if self._counts else None, self._room(ids)
-        text = Text(ids, END, 0, np.zeros(len(ids)), None, since, room)
+        passage = self._passage(ids, END, 0, None, 0 if self._counts else None)
         if len(ids):
             chunks = cut(ids, self._reader.most, CHECKUP_WARM_UP, self.model.carry)
             chunks = self._reader.share(chunks, number, processes)
             if len(chunks):
-                self._reader.pass_over(text, chunks, self._reader.zeros(len(chunks)))
+                self._reader.read_once(passage, chunks, self._reader.zeros(len(chunks)))
             here = chunks.places
-        np.nan_to_num(text.nats, copy=False, nan=RUINED, posinf=RUINED)
-        add_novelty(self.model, ids, text.nats, None)
-        return text.nats, here
+        np.nan_to_num(passage.nats, copy=False, nan=RUINED, posinf=RUINED)
+        add_novelty(self.model, ids, passage.nats, None)
+        return passage.nats, here

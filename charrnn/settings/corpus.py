@@ -49,7 +49,7 @@ class Reading(Checked):
         super().__post_init__()
         try:
             codecs.getincrementaldecoder(self.encoding)
-            " ".encode(self.encoding)  # refuses what is a codec and no encoding: hex, rot13
+            b"    ".decode(self.encoding, "replace")  # refuses hex, rot13 and idna
         except (LookupError, ValueError):
             raise SettingError(
                 f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."

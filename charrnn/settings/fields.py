@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from operator import index
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from charrnn.errors import SettingError
+from charrnn.errors import CharrnnError, ResumeError, SettingError
 
 LONGEST = 60  # characters of a value that is shown in a message
 
@@ -333,11 +333,48 @@ SEED = Whole(0, (1 << 64) - 1)
 DYNAMIC_RATE = Real(0, 1e6, above=True)
 
 
-def had_in_words(had: object) -> str:
-    """What a model has that contradicts what is wanted of it, after its name and "which"."""
-    if isinstance(had, bool):
-        return "was trained with it" if had else "was trained without it"
-    return f"has {'none' if had is None else had}"
+def in_words(name: str, value: object) -> str:
+    """Return a setting and its value as Python users read them: "epochs 5", "clock", "no clock"."""
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    return f"{name} {value_in_words(value)}"
+
+
+def value_in_words(value: object) -> str:
+    """Return a value as messages show it; None is the absence of a setting."""
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def check_agreement(
+    holder: object,
+    had: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    hint: str,
+    *,
+    may_rise: Collection[str] = (),
+    show: Callable[[str, object], str] = in_words,
+    error: type[CharrnnError] = ResumeError,
+) -> None:
+    """Raise an error that names both values if a wanted setting is not what the holder has.
+
+    Limits that may rise can be higher than before; a limit of None is the highest. ``show``
+    returns a setting and its value as the user writes them.
+    """
+    for name, value in wanted.items():
+        before = had[name]
+        if value == before:
+            continue
+        if name in may_rise:
+            if before is not None and value > before:
+                continue
+            option = show(name, value).rpartition(" ")[0]
+            hint = f"{option} may be raised, not lowered."
+        has = show(name, before) if isinstance(before, bool) else value_in_words(before)
+        if name in may_rise and before is None:
+            has = "no limit"
+        raise error(
+            f"{show(name, value)} contradicts {holder}, which has {has}", hint, setting=name
+        )
 
 
 def configured(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:

@@ -1,9 +1,9 @@
-"""A sweep from Python: every combination of some settings, a result as each run ends.
+"""Sweeps from Python.
 
 for result in charrnn.sweep(Path("names.txt"), {"hidden": [64, 128]}, folder="sizes", seeds=[0, 1]):
     print(result.name, result.nats_per_character)
 
-It is the sweep of the command line: either goes on with what the other began.
+Python and the command line can resume each other's sweeps.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from charrnn.corpus.files import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
 from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
-from charrnn.sweeping import grid
-from charrnn.sweeping.folder import Folder, Options, grown, places_of
-from charrnn.sweeping.grid import Result
+from charrnn.sweeping.folder import Folder, Record, places_of
+from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes
-from charrnn.sweeping.run import Ended, Material, Splits, Task, planned
+from charrnn.sweeping.run import Ended, Material, Splits, planned
 
 Texts = Iterable[str] | Path | Sequence[Path]
 
@@ -42,83 +41,70 @@ def sweep(
     processes: int | None = None,
     resume: bool = False,
 ) -> Iterator[Result]:
-    """The results of all runs, as they end, in processes of one thread each, as many as there are
-    cores. Whoever stops asking stops them, saved; ``resume`` makes what is missing.
+    """Train with each combination of values from each seed, and yield each result as its run ends.
+
+    Runs share the cores in processes of one thread each. To close the iterator stops and saves
+    them; ``resume`` makes the runs that are missing in the folder.
     """
     there = Folder(Path(folder))
-    wanted = grid.checked(tried, seeds)
+    wanted = grid_of(tried, seeds)
     files, given = files_or_texts(texts)
-    learning = changed(config or TrainConfig(), wanted)
+    learning = changed_settings(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
     if resume:
-        options = gone_on_with(there, wanted, learning, cutting)
+        record = resumed(there, wanted, learning, cutting)
     else:
-        options = Options(wanted, files, (), places_of(files), learning, {}, cutting, None, "")
-    material = Material(
-        files,
-        options.files[1],
-        names=options.sources,
-        valid_names=options.valid,
-        places=options.places,
-        texts=given,
-        reading=options.reading,
-        cutting=options.cutting,
-        start_from=options.start_from,
-        fingerprint=options.fingerprint,
-    )
+        record = Record(wanted, files, (), places_of(files), learning, {}, cutting)
+    material = record.material(files, record.files[1], given)
     splits = Splits(material)
     for settings in wanted.combinations:
-        planned(settings, wanted, options.learning, splits)
-    found = splits.of(wanted.seeds[0]).corpus.fingerprint
-    options = replace(options, fingerprint=found)
-    material = replace(material, fingerprint=found)
-    return _results(there, options, material, processes or cores(), resume)
+        planned(settings, wanted, record.learning, splits)
+    fingerprint = splits.of(wanted.seeds[0]).corpus.fingerprint
+    record = replace(record, fingerprint=fingerprint)
+    material = replace(material, fingerprint=fingerprint)
+    return _results(there, record, material, processes or cores(), resume)
 
 
 def _results(
-    folder: Folder, options: Options, material: Material, processes: int, resume: bool
+    folder: Folder, record: Record, material: Material, processes: int, resume: bool
 ) -> Iterator[Result]:
     with folder.held():
         if resume:
             folder.read_rows()
             folder.forget_lost()
         else:
-            folder.check_free(options.grid)
-        folder.write_options(options)
-        trials = [one for one in options.grid.trials if not folder.is_done(one.name)]
-        tasks = [Task(one, options.learning, str(folder.model_of(one.name))) for one in trials]
-        with Processes(material, processes) as at_work:
-            for event in at_work.events(tasks):
+            folder.check_free(record.grid)
+        folder.write_record(record)
+        with Processes(material, processes) as running:
+            for event in running.events(folder.tasks(record)):
                 if isinstance(event, Ended):
                     folder.add(event.result)
                     yield event.result
 
 
-def gone_on_with(
-    folder: Folder, wanted: grid.Grid, learning: dict[str, Any], cutting: dict[str, Any]
-) -> Options:
-    """The sweep in the folder, with what is added; ResumeError where it is to be another one.
+def resumed(
+    folder: Folder, wanted: Grid, learning: dict[str, Any], cutting: dict[str, Any]
+) -> Record:
+    """Return the record of the folder with added values. Raise ResumeError for other settings.
 
-    What only the command line can ask for, such as a text to hold out, stays as it was.
+    What only the command line can set, such as a held-out text, stays as it is.
     """
-    had = folder.read_options()
-    for gone in filter(is_stream, had.valid):
+    had = folder.read_record()
+    for source in filter(is_stream, had.valid):
         raise ResumeError(
-            f"{folder.path} held out {name_of(gone)}", "Go on with it on the command line."
+            f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
         )
-    if (whole(TrainConfig, had.learning), whole(CorpusConfig, had.cutting)) != (
-        whole(TrainConfig, learning),
-        whole(CorpusConfig, had.cutting | cutting),
+    hint = "Give the same settings, or use another folder."
+    for kind, before, now in (
+        (TrainConfig, had.learning, learning),
+        (CorpusConfig, had.cutting, had.cutting | cutting),
     ):
-        raise ResumeError(
-            f"the sweep in {folder.path} was begun with other settings",
-            "Give the same, or sweep anew into another folder.",
-        )
-    return grown(had, wanted)
+        check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
+    return had.extended(wanted)
 
 
 def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """The names of files, or else the texts."""
+    """Return the names of files, or else the texts."""
     if isinstance(texts, str):
         raise SettingError(
             "a str is one text, and a corpus has many",
@@ -131,26 +117,27 @@ def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | Non
     return (), tuple(checked(texts))
 
 
-def whole(config: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings, those that were not given as they usually are."""
+def all_settings(config: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings: the given ones, and the defaults of the others."""
     return {name: given.get(name, one.default) for name, one in settings_of(config).items()}
 
 
-def changed(config: TrainConfig, wanted: grid.Grid) -> dict[str, Any]:
-    """What a configuration says that differs from what is usual."""
-    usual = whole(TrainConfig, {})
-    given = {name: getattr(config, name) for name in usual if name not in FIXED}
-    said = {name: value for name, value in given.items() if value != usual[name]}
-    for name in said:
-        if name in wanted.tried:
-            raise SettingError(
-                f"{name} is tried, and given one value as well", "Leave one of them out."
-            )
-    return said
+def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
+    """Return the settings that differ from their defaults. Raise SettingError if one is tried."""
+    defaults = all_settings(TrainConfig, {})
+    changed = {
+        name: getattr(config, name)
+        for name, default in defaults.items()
+        if name not in FIXED and getattr(config, name) != default
+    }
+    for name in wanted.tried:
+        if name in changed:
+            raise SettingError(f"{name} is tried and also has one value", "Leave one of them out.")
+    return changed
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,5 +1,6 @@
-"""Runs made by the workers of a cluster: the texts go to each of them once, and what comes back is
-the model file. No disk is shared, and no clock.
+"""Runs of a sweep on the workers of a Dask cluster, which need no shared disk and no common clock.
+
+Each worker gets the texts once, and sends back the model file of each run.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from charrnn.cluster.worker import check_wanted, own_folder, prepared, report
+from charrnn.cluster.worker import cached, check_wanted, own_folder, report
 from charrnn.corpus.files import path_of
 from charrnn.model_file import saving
 from charrnn.sweeping.grid import Result, failed
-from charrnn.sweeping.run import Ended, Material, Moved, Split, Splits, Task, learned
+from charrnn.sweeping.run import Advanced, Ended, Material, Split, Splits, Task, make_run
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
 
-OFTEN = 0.2  # seconds from one word of how far a run is to the next
+OFTEN = 0.2  # seconds between two reports of progress
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """The material with what its files hold."""
+    """The material of a sweep with the content of its files."""
 
     material: Material
     contents: dict[str, bytes]  # by the names of the files
@@ -35,7 +36,7 @@ class Packed:
 
     @contextmanager
     def unpacked(self) -> Iterator[Material]:
-        """The material in files of this machine, for a while."""
+        """Write the files to a temporary folder of this machine, and yield the material."""
         with own_folder() as folder:
             names = {}
             for number, (name, content) in enumerate(self.contents.items()):
@@ -51,7 +52,7 @@ class Packed:
 
 
 class PackedSplits(Splits):
-    """The corpus of each seed, of what was packed."""
+    """The corpora of a packed material."""
 
     def __init__(self, packed: Packed) -> None:
         self._packed = packed
@@ -65,51 +66,51 @@ class PackedSplits(Splits):
 
 @dataclass(frozen=True)
 class Piece:
-    """A run to be made, and what was saved of it before."""
+    """A run to make, and the model file that was saved before, if any."""
 
     task: Task
     saved: bytes | None
 
 
 def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
-    """Make the run: what it came to, and its file. This is the work of a worker."""
+    """Make the run on a worker. Return its result and its model file."""
     with own_folder() as folder:
         file = Path(folder, "model.npz")
         if piece.saved is not None:
             file.write_bytes(piece.saved)
-        told, result = 0.0, None
-        splits = prepared(packed.key, lambda: PackedSplits(packed))
-        with closing(learned(replace(piece.task, file=str(file)), splits)) as run:
+        reported, result = 0.0, None
+        splits = cached(packed.key, lambda: PackedSplits(packed))
+        with closing(make_run(replace(piece.task, file=str(file)), splits)) as run:
             for event in run:
                 if isinstance(event, Ended):
                     result = event.result
                     break
                 check_wanted()
-                if time.monotonic() > told + OFTEN:
-                    told = time.monotonic()
+                if time.monotonic() > reported + OFTEN:
+                    reported = time.monotonic()
                     report({"name": event.name, "share": event.share})
         assert result is not None
         return result, file.read_bytes() if file.exists() else None
 
 
 def pack(material: Material) -> Packed:
-    """The material, ready to be sent to another machine."""
+    """Read the files, ready to be sent to another machine."""
     start = [] if material.start_from is None else [material.start_from]
     names = (*material.files, *material.valid_files, *start)
     return Packed(material, {name: Path(path_of(name)).read_bytes() for name in names})
 
 
-def shared_out(
-    cluster: Cluster, tasks: Iterable[Task], material: Material, moved: Callable[[Moved], None]
+def share_runs(
+    cluster: Cluster, tasks: Iterable[Task], material: Material, show: Callable[[Advanced], None]
 ) -> Iterator[Ended]:
-    """Have these runs made: each as it ends, its file written by then."""
-    cluster.listen(lambda told: moved(Moved(told["name"], told["share"])))
+    """Let the workers make the runs. Yield each as it ends, once its model file is written."""
+    cluster.listen(lambda message: show(Advanced(message["name"], message["share"])))
     pieces = (
-        Piece(replace(task, home=os.path.realpath(task.model)), saved_in(task.model))
+        Piece(replace(task, home=os.path.realpath(task.model)), saved_bytes(task.model))
         for task in tasks
     )
     shared = cluster.share(pack(material))
-    for outcome in cluster.as_completed(make, pieces, shared, lambda one: one.task.trial.name):
+    for outcome in cluster.as_completed(make, pieces, shared, lambda piece: piece.task.trial.name):
         task = outcome.item.task
         if outcome.error is not None:
             yield Ended(failed(task.trial, outcome.error.what))
@@ -120,8 +121,8 @@ def shared_out(
         yield Ended(result)
 
 
-def saved_in(path: str) -> bytes | None:
-    """What a run that was stopped has left."""
+def saved_bytes(path: str) -> bytes | None:
+    """Return the model file of a stopped run, if there is one."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:

@@ -1,21 +1,21 @@
-"""The folder of a sweep: what is to be done, a row for each run that is over, and the models.
+"""The folder of a sweep.
 
-sweep.json        what is tried, on what and how: so that it can be gone on with
-sweep.jsonl       a row a run, as it ends; a run that was made again has its last row
-NAME.npz          a model file a run
+sweep.json        the settings, values and texts of the sweep, for --resume
+sweep.jsonl       a row for each run that has ended; of several rows of a run the last one counts
+NAME.npz          the model file of each run
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.files import path_of, place_of, reached_from, seen_from
+from charrnn.corpus.files import absolute_place, path_of, place_of, relative_place
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -24,66 +24,106 @@ from charrnn.errors import (
     ResumeError,
     SaveError,
 )
+from charrnn.json_lines import LineFile, parse
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked
 from charrnn.plan import filled
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import TrainConfig
-from charrnn.sweeping.grid import Grid, Result, checked, from_json, value_in_words
+from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
+from charrnn.sweeping.run import Material, Task
 
 SCHEMA = "charrnn.sweep.options/1"
-OPTIONS, ROWS = "sweep.json", "sweep.jsonl"
-SETTINGS = {TrainConfig: "learning", Reading: "reading", CorpusConfig: "cutting"}
+RECORD, ROWS = "sweep.json", "sweep.jsonl"
+GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
 
 
 @dataclass(frozen=True)
-class Options:
-    """What a sweep was begun with."""
+class Record:
+    """What a sweep was begun with: the content of sweep.json."""
 
     grid: Grid
-    sources: tuple[str, ...]  # as they were named
-    valid: tuple[str, ...]
-    places: tuple[str, ...]  # of both, where they are
-    learning: dict[str, Any]
-    reading: dict[str, Any]
-    cutting: dict[str, Any]
-    start_from: str | None
-    fingerprint: str
+    sources: tuple[str, ...] = ()  # as the user named them
+    valid: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()  # absolute paths of both, "" for those without one
+    learning: dict[str, Any] = field(default_factory=dict)  # settings shared by all runs
+    reading: dict[str, Any] = field(default_factory=dict)
+    cutting: dict[str, Any] = field(default_factory=dict)
+    start_from: str | None = None
+    fingerprint: str = ""  # of the corpus
 
     @property
     def files(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What to read for sources and valid, from whatever folder."""
+        """The files of sources and valid, whatever the current folder is."""
         names = (*self.sources, *self.valid)
         files = [place or path_of(name) for name, place in zip(names, self.places, strict=True)]
-        first = len(self.sources)
-        return tuple(files[:first]), tuple(files[first:])
+        return tuple(files[: len(self.sources)]), tuple(files[len(self.sources) :])
+
+    def material(
+        self,
+        files: tuple[str, ...],
+        valid_files: tuple[str, ...],
+        texts: tuple[str, ...] | None = None,
+    ) -> Material:
+        """Return the corpus of all runs, read from these files or made of these texts."""
+        return Material(
+            files,
+            valid_files,
+            names=self.sources,
+            valid_names=self.valid,
+            places=self.places,
+            texts=texts,
+            reading=self.reading,
+            cutting=self.cutting,
+            start_from=self.start_from,
+            fingerprint=self.fingerprint,
+        )
+
+    def extended(self, grid: Grid) -> Record:
+        """Return the record with added values and seeds. Raise ResumeError if any are missing."""
+        had = self.grid
+        if set(grid.tried) != set(had.tried):
+            names = ", ".join(had.tried) or "nothing but seeds"
+            raise ResumeError(
+                f"the sweep in the folder tries {names}",
+                "Try the same options, perhaps with more values, or use another folder.",
+            )
+        tried = {name: grid.tried[name] for name in had.tried}
+        then = {**had.tried, "seeds": had.seeds}
+        for name, values in {**tried, "seeds": grid.seeds}.items():
+            for value in then[name]:
+                if value not in values:
+                    raise ResumeError(
+                        f"the sweep in the folder also tries {name} {value_in_words(value)}",
+                        "Values and seeds can be added, but not taken away.",
+                    )
+        return replace(self, grid=Grid(tried, grid.seeds))
 
 
 def places_of(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Where files are."""
+    """Return the absolute paths of files."""
     return tuple(map(place_of, names))
 
 
 class Folder:
-    """The folder."""
+    """The folder, and the results in it by the names of their runs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.results: dict[str, Result] = {}  # by the names of the runs
-        self._half = 0  # bytes of a row that was cut short
+        self.results: dict[str, Result] = {}
 
     def model_of(self, name: str) -> Path:
-        """The model file of the run of that name."""
+        """Return the model file of a run."""
         return self.path / f"{name}.npz"
 
     @property
-    def is_begun(self) -> bool:
-        """Whether there is a sweep in it."""
-        return (self.path / OPTIONS).exists()
+    def has_sweep(self) -> bool:
+        """Whether a sweep was begun in the folder."""
+        return (self.path / RECORD).exists()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """It is made if it is not there, and nobody else sweeps into it in here."""
+        """Make the folder if needed, and keep other sweeps out of it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -93,10 +133,10 @@ class Folder:
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / ROWS))
-                saving.check_writable(self.path / OPTIONS, 0)
+                saving.check_writable(self.path / RECORD, 0)
             except ModelBusyError as error:
-                what = f"another sweep is at work in {self.path}"
-                hint = "Wait until that one has ended, or name another folder."
+                what = f"another sweep is running in {self.path}"
+                hint = "Wait until that sweep has ended, or name another folder."
                 raise ModelBusyError(what, hint, "folder") from error
             except SaveError as error:
                 hint = "Name a folder that can be written to."
@@ -104,99 +144,95 @@ class Folder:
             yield
 
     def check_free(self, grid: Grid) -> None:
-        """Raise where a sweep into it would take the place of a file."""
+        """Raise SaveError or ModelExistsError if a new sweep would replace a file."""
         if os.path.lexists(self.path) and not self.path.is_dir():
             raise SaveError(f"{self.path} is not a folder", "Name another one.")
-        if self.is_begun:
+        if self.has_sweep:
             raise ModelExistsError(
-                f"{self.path} holds a sweep already", "Go on with it, or name another folder."
+                f"{self.path} already holds a sweep", "Resume it, or name another folder."
             )
-        for path in (self.path / ROWS, *(self.model_of(one.name) for one in grid.trials)):
+        for path in (self.path / ROWS, *(self.model_of(trial.name) for trial in grid.trials)):
             if os.path.lexists(path):
                 raise SaveError(
-                    f"{path} is there already, and is of no sweep", "Name another folder."
+                    f"{path} already exists and belongs to no sweep", "Name another folder."
                 )
 
-    def write_options(self, options: Options) -> None:
-        """Write what is to be done."""
-        way = [seen_from(self.path / OPTIONS, place) for place in options.places]
-        start = None
-        if options.start_from is not None:
-            start = seen_from(self.path / OPTIONS, place_of(options.start_from))
+    def write_record(self, record: Record) -> None:
+        """Write sweep.json."""
+        path, start = self.path / RECORD, record.start_from
+        values = asdict(record)
+        del values["grid"]
         whole = {
             "schema": SCHEMA,
-            **{name: value for name, value in asdict(options).items() if name != "grid"},
-            "tried": dict(options.grid.tried),
-            "seeds": options.grid.seeds,
-            "places": way,
-            "start_from": start,
+            **values,
+            "tried": dict(record.grid.tried),
+            "seeds": record.grid.seeds,
+            "places": [relative_place(path, place) for place in record.places],
+            "start_from": None if start is None else relative_place(path, place_of(start)),
         }
         text = (json.dumps(whole, indent=2) + "\n").encode()
-        saving.replace(self.path / OPTIONS, len(text), [text])
+        saving.replace(path, len(text), [text])
 
-    def read_options(self) -> Options:
-        """What the sweep in it was begun with."""
-        path = self.path / OPTIONS
+    def read_record(self) -> Record:
+        """Read sweep.json."""
+        path = self.path / RECORD
         try:
-            whole: Mapping[str, Any] = json.loads(path.read_bytes())
+            whole = parse(path.read_bytes())
             if whole["schema"] != SCHEMA:
-                raise ValueError("of another kind")
+                raise ValueError("another schema")
             start = whole["start_from"]
             sources, valid, ways = (strings(whole[name]) for name in ("sources", "valid", "places"))
             if len(ways) != len(sources) + len(valid):
-                raise ValueError("not a place for each file")
-            grid = checked(whole["tried"], whole["seeds"])
+                raise ValueError("not one place for each file")
+            grid = grid_of(whole["tried"], whole["seeds"])
+            groups = {name: dict(whole[name]) for name in GROUPS}
             for tried in grid.combinations:
-                for config, name in SETTINGS.items():  # which checks them
-                    config(**whole[name], **(tried if config is TrainConfig else {}))
-            return Options(
+                for name, config in GROUPS.items():  # which checks the values
+                    config(**groups[name], **(tried if name == "learning" else {}))
+            return Record(
                 grid,
                 sources,
                 valid,
-                tuple(reached_from(path, way) for way in ways),
-                dict(whole["learning"]),
-                dict(whole["reading"]),
-                dict(whole["cutting"]),
-                None if start is None else reached_from(path, start),
-                str(whole["fingerprint"]),
+                tuple(absolute_place(path, way) for way in ways),
+                **groups,
+                start_from=None if start is None else absolute_place(path, start),
+                fingerprint=str(whole["fingerprint"]),
             )
         except FileNotFoundError:
             raise ResumeError(
-                f"there is no sweep in {self.path} to go on with", "Begin one in it first."
+                f"{self.path} holds no sweep to resume", "Begin one in it first."
             ) from None
         except (ValueError, KeyError, TypeError, AttributeError, CharrnnError) as error:
             raise ResumeError(
-                f"{path} is damaged: it does not say what is to be done",
-                "Sweep anew into another folder.",
+                f"{path} is damaged: its settings or texts cannot be read",
+                "Begin the sweep anew in another folder.",
             ) from error
 
     def read_rows(self) -> None:
-        """Find the results that there are; half a row at the end gives way to the next one."""
+        """Read the results. A torn last row is skipped; ``add`` cuts it off."""
         path = self.path / ROWS
         if not path.exists():
             return
-        *lines, half = path.read_bytes().split(b"\n")
-        self._half = len(half)
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                result = from_json(json.loads(line))
+                result = from_json(parse(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise ResumeError(
-                    f"{path} is damaged: line {number:,} is no row of a sweep",
-                    "Take the line away, and its run is made again.",
+                    f"{path} is damaged: line {number:,} is not a row of a sweep",
+                    "Delete that line; its run is then repeated.",
                 ) from error
             self.results[result.name] = result
 
     def forget_lost(self) -> None:
-        """Drop the results whose model files are gone: their runs are to be made again."""
+        """Drop results without their model files, so that their runs are repeated."""
         for result in [*self.results.values()]:
             if result.model is not None and not self._has_model_of(result):
                 del self.results[result.name]
 
     def _has_model_of(self, result: Result) -> bool:
-        """Whether its file is there; ResumeError where that is damaged, or of another run."""
+        """Raise ResumeError if the model file is damaged or belongs to another run."""
         path = self.model_of(result.name)
-        hint = "Take the file away, and its run is made again."
+        hint = "Move the file away; its run is then repeated."
         if not path.exists():
             return False
         try:
@@ -205,62 +241,43 @@ class Folder:
             raise ResumeError(error.what, hint) from error
         learned = asdict(run.config)
         wanted = learned | result.settings | {"seed": result.seed}
-        symbols = run.corpus.characters + run.corpus.examples  # each of which has an END
-        asked = wanted["bptt"] or learned["bptt"]  # 0 is as long as the longest example
-        wanted["bptt"], wanted["batch"] = filled(asked, wanted["batch"], symbols)
+        symbols = run.corpus.characters + run.corpus.examples  # each example has an END
+        bptt = wanted["bptt"] or learned["bptt"]  # 0 stands for the longest example
+        wanted["bptt"], wanted["batch"] = filled(bptt, wanted["batch"], symbols)
         if wanted != learned:
-            raise ResumeError(f"{path} is a model of other settings than its row has", hint)
+            raise ResumeError(f"{path} has other settings than its row in {ROWS}", hint)
         return True
 
     def add(self, result: Result) -> None:
-        """Write a row, so that it outlasts a power cut."""
+        """Append a row that outlasts a power cut."""
         self.results[result.name] = result
-        row = json.dumps(result.as_json(), allow_nan=False) + "\n"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        file = os.open(self.path / ROWS, flags, 0o666)
-        try:
-            if self._half:
-                os.ftruncate(file, os.fstat(file).st_size - self._half)
-                self._half = 0
-            os.write(file, row.encode())
-            os.fsync(file)
-        finally:
-            os.close(file)
+        with closing(LineFile.at(self.path / ROWS)) as file:
+            file.cut_torn_line()
+            file.append(result.as_json())
+            file.sync()
 
-    def seen(self, name: str) -> Result | None:
-        """The result of that run, if there is one; its model file by the name it has from here."""
+    def result_of(self, name: str) -> Result | None:
+        """Return the result of a run, with the path of its model as seen from here."""
         result = self.results.get(name)
         if result is None or result.model is None:
             return result
         return replace(result, model=str(self.model_of(name)))
 
     def is_done(self, name: str) -> bool:
-        """Whether that run need not be made again; one that can only diverge again is done."""
+        """Whether a run need not be repeated. A run that diverged would only diverge again."""
         return name in self.results and self.results[name].stopped != "failed"
 
+    def tasks(self, record: Record) -> list[Task]:
+        """Return the runs that are not done yet."""
+        return [
+            Task(trial, record.learning, str(self.model_of(trial.name)))
+            for trial in record.grid.trials
+            if not self.is_done(trial.name)
+        ]
 
-def strings(given: object) -> tuple[str, ...]:
-    """Some strings; TypeError where there is anything else."""
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+
+def strings(values: object) -> tuple[str, ...]:
+    """Return a list of strings as a tuple. Raise TypeError if it is anything else."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("not a list of strings")
-    return tuple(given)
-
-
-def grown(had: Options, grid: Grid) -> Options:
-    """The same with more values and seeds; ResumeError where some are missing, or others."""
-    if set(grid.tried) != set(had.grid.tried):
-        names = ", ".join(had.grid.tried) or "nothing but seeds"
-        raise ResumeError(
-            f"the sweep in the folder tries {names}",
-            "Try the same, perhaps with more values, or sweep anew into another folder.",
-        )
-    tried = {name: grid.tried[name] for name in had.grid.tried}
-    pairs = [*((tried[name], had.grid.tried[name]) for name in tried), (grid.seeds, had.grid.seeds)]
-    for name, (now, then) in zip([*tried, "seeds"], pairs, strict=True):
-        missing = [value for value in then if value not in now]
-        if missing:
-            raise ResumeError(
-                f"the sweep in the folder tries {name} {value_in_words(missing[0])} as well",
-                "Values and seeds can be added, not taken away.",
-            )
-    return replace(had, grid=Grid(tried, grid.seeds))
+    return tuple(values)

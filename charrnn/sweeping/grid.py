@@ -1,22 +1,19 @@
-"""What is tried: some values of some settings, every combination of them from every seed.
+"""The grid of a sweep: each combination of values is run from each seed.
 
     tried {"hidden": (64, 128), "lr": (0.002,)}, seeds (0, 1)
 
     hidden=64,lr=0.002,seed=0      hidden=128,lr=0.002,seed=0
     hidden=64,lr=0.002,seed=1      hidden=128,lr=0.002,seed=1
 
-All combinations from one seed come before the next seed: they learn from the same examples, and
-what is better shows early.
-
-What one run of a sweep came to, as a row of the file that keeps them.
-
-How settings compare: the mean of their held-out loss over seeds, and its spread."""
+All combinations are run from one seed before the next seed: they share a corpus, and comparable
+results come early. The results of runs, and their means over seeds, are also defined here.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from statistics import mean, stdev
@@ -27,13 +24,13 @@ from charrnn.settings.fields import check, option_of, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
 
-MOST = 100_000  # runs: more is a slip of the keyboard
-LONGEST = 150  # characters of a name: no file system has less room, with what is put around it
+MOST_RUNS = 100_000
+LONGEST = 150  # characters of a name, which every file system has room for
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: its name, what it tries, and its seed."""
+    """A run of the grid: its name, the values it tries, and its seed."""
 
     name: str
     settings: dict[str, Any]
@@ -42,72 +39,69 @@ class Trial:
 
 @dataclass(frozen=True)
 class Grid:
-    """The values that are tried, by the names of their settings, and the seeds."""
+    """The values to try, by the names of their settings, and the seeds."""
 
     tried: Mapping[str, tuple[Any, ...]]
     seeds: tuple[int, ...]
 
     def __post_init__(self) -> None:
         runs = math.prod(len(values) for values in (*self.tried.values(), self.seeds))
-        if runs > MOST:
+        if runs > MOST_RUNS:
             raise SettingError(
-                f"that would be {runs:,} runs, and {MOST:,} are allowed",
-                "Try fewer values, or fewer seeds.",
+                f"that would be {runs:,} runs; at most {MOST_RUNS:,} are allowed",
+                "Try fewer values or fewer seeds.",
             )
 
     @property
     def combinations(self) -> list[dict[str, Any]]:
-        """Every combination of the values; one of nothing where there are none."""
-        values = itertools.product(*self.tried.values())
-        return [dict(zip(self.tried, some, strict=True)) for some in values]
+        """Every combination of the values; an empty one if no values are tried."""
+        products = itertools.product(*self.tried.values())
+        return [dict(zip(self.tried, values, strict=True)) for values in products]
 
     @property
     def trials(self) -> list[Trial]:
-        """Every run, in their order."""
-        return list(self._each())
+        """Every run, in order."""
+        return [
+            Trial(name_of({**settings, "seed": seed}), settings, seed)
+            for seed in self.seeds
+            for settings in self.combinations
+        ]
 
-    def _each(self) -> Iterator[Trial]:
-        for seed in self.seeds:
-            for settings in self.combinations:
-                yield Trial(name_of({**settings, "seed": seed}), settings, seed)
 
-
-def checked(tried: Mapping[str, Any], seeds: Any) -> Grid:
-    """The grid of what Python gives; SettingError where a value or a name is none."""
+def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
+    """Return a checked grid. Raise SettingError if a name, a value or a seed is not allowed."""
     known = {name: one for name, one in settings_of(TrainConfig).items() if name not in FIXED}
-    plain = {}
+    checked = {}
     for name, values in tried.items():
         if name not in known:
-            raise SettingError(f"{name} cannot be tried", f"What can: {', '.join(known)}.")
-        given = listed(name, values)
-        plain[name] = tuple(check(name, value, known[name].values) for value in given)
-        check_different(name, plain[name])
-    seed = settings_of(TrainConfig)["seed"]
-    all_seeds = tuple(check("seed", one, seed.values) for one in listed("seeds", seeds))
-    check_different("seed", all_seeds)
-    return Grid(plain, all_seeds)
+            raise SettingError(f"{name} cannot be tried", f"Try one of {', '.join(known)}.")
+        given = as_list(name, values)
+        checked[name] = tuple(check(name, value, known[name].values) for value in given)
+        check_different(name, checked[name])
+    allowed = settings_of(TrainConfig)["seed"].values
+    checked_seeds = tuple(check("seed", seed, allowed) for seed in as_list("seeds", seeds))
+    check_different("seed", checked_seeds)
+    return Grid(checked, checked_seeds)
 
 
-def listed(name: str, values: Any) -> list[Any]:
-    """Several values; SettingError where there is but one, by itself."""
+def as_list(name: str, values: Any) -> list[Any]:
+    """Return several values as a list. Raise SettingError for a single value."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise SettingError(f"{name} {values!r} is one value", f"Give a list: [{values!r}].")
+        raise SettingError(f"{name} {values!r} is not a list", f"Give a list: [{values!r}].")
     return list(values)
 
 
 def check_different(name: str, values: tuple[Any, ...]) -> None:
-    """Raise SettingError where there is no value, or one twice."""
+    """Raise SettingError if there are no values, or two equal ones."""
     if not values:
         raise SettingError(f"{name} has no value to try", "Give one or more.")
     for place, value in enumerate(values):
         if value in values[:place]:
-            raise SettingError(
-                f"{name} {value_in_words(value)} is there twice", "Leave one of them out."
-            )
+            raise SettingError(f"{name} {value_in_words(value)} is repeated", "Leave one out.")
 
 
 def name_of(settings: Mapping[str, Any]) -> str:
-    """The settings as the name of a file on any system: letters, digits and ``=,-.`` alone."""
+    """Return the settings as a file name that any system allows: letters, digits and ``=,-.``."""
     whole = in_words(settings)
     if len(whole) <= LONGEST:
         return whole
@@ -116,7 +110,7 @@ def name_of(settings: Mapping[str, Any]) -> str:
 
 
 def in_words(settings: Mapping[str, Any]) -> str:
-    """The settings on a line; "defaults" where there are none."""
+    """Return the settings on one line, or "defaults" if there are none."""
     pieces = [
         f"{option_of(name).lstrip('-')}={value_in_words(value)}" for name, value in settings.items()
     ]
@@ -124,7 +118,7 @@ def in_words(settings: Mapping[str, Any]) -> str:
 
 
 def value_in_words(value: Any) -> str:
-    """A value as it is typed; no two values are typed alike."""
+    """Return a value as it is typed. Different values give different texts."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value).removesuffix(".0")
@@ -136,34 +130,34 @@ FAILED = ("diverged", "failed")
 
 @dataclass(frozen=True)
 class Result:
-    """A run that is over, for better or worse."""
+    """The result of a run, whether it failed or not."""
 
     name: str
-    settings: dict[str, Any]  # those that were tried
+    settings: dict[str, Any]  # only those that the sweep tries
     seed: int
     best_step: int | None
-    nats_per_character: float | None  # held out, at its best; None where the run has failed
-    model: str | None  # the file
+    nats_per_character: float | None  # the best held-out loss; None if the run failed
+    model: str | None  # a path
     seconds: float
     stopped: str  # epochs, minutes, patience; diverged, failed
     error: str | None = None
-    parts: dict[str, dict[str, float]] = field(default_factory=dict)  # where counts are mixed in
+    parts: dict[str, dict[str, float]] = field(default_factory=dict)  # only if counts are mixed in
 
     @property
     def has_failed(self) -> bool:
-        """Whether it came to nothing."""
+        """Whether the run ended without a model."""
         return self.stopped in FAILED
 
     @property
     def loss(self) -> float:
-        """What it is compared by: the held-out loss of all that it has; infinite if it failed."""
+        """The loss to compare by: held out, with counts mixed in; infinite if the run failed."""
         if self.nats_per_character is None:
             return math.inf
         both = self.parts.get("both")
         return self.nats_per_character if both is None else both["nats_per_character"]
 
     def as_json(self) -> dict[str, Any]:
-        """The row."""
+        """Return the row of sweep.jsonl."""
         row = asdict(self)
         best = {"step": row.pop("best_step"), "nats_per_character": row.pop("nats_per_character")}
         parts = row.pop("parts")
@@ -173,19 +167,19 @@ class Result:
 
 
 def failed(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
-    """The result of a run that came to nothing."""
+    """Return the result of a failed run."""
     return Result(
         trial.name, trial.settings, trial.seed, None, None, None, seconds, stopped, error=why
     )
 
 
 def from_json(row: Mapping[str, Any]) -> Result:
-    """The result in a row; KeyError, TypeError or ValueError where it is none."""
+    """Return the result in a row. Raise KeyError, TypeError or ValueError for other content."""
     if row["schema"] != SCHEMA:
-        raise ValueError("of another kind")
+        raise ValueError("another schema")
     nats = row["best"]["nats_per_character"]
     if not isinstance(row["settings"], dict) or not isinstance(row["name"], str):
-        raise TypeError("neither settings nor a name")
+        raise TypeError("settings or name of the wrong type")
     return Result(
         row["name"],
         row["settings"],
@@ -202,7 +196,7 @@ def from_json(row: Mapping[str, Any]) -> Result:
 
 @dataclass(frozen=True)
 class Standing:
-    """What one combination of settings came to from all of its seeds."""
+    """The results of one combination of settings, over all seeds."""
 
     settings: dict[str, Any]
     results: tuple[Result, ...]  # those that have not failed, the best first
@@ -210,43 +204,43 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """The settings on a line."""
+        """The settings on one line."""
         return in_words(self.settings)
 
     @property
     def nats_per_character(self) -> float | None:
-        """The mean; None where all have failed."""
-        return mean(one.loss for one in self.results) if self.results else None
+        """The mean loss; None if all runs failed."""
+        return mean(result.loss for result in self.results) if self.results else None
 
     @property
     def spread(self) -> float | None:
-        """The standard deviation from seed to seed; None where there are not two."""
-        return stdev(one.loss for one in self.results) if len(self.results) > 1 else None
+        """The standard deviation of the loss over seeds; None for fewer than two runs."""
+        return stdev(result.loss for result in self.results) if len(self.results) > 1 else None
 
     @property
     def seconds(self) -> float:
-        """How long a run took, in the mean."""
-        return mean(one.seconds for one in self.results) if self.results else 0.0
+        """The mean duration of a run."""
+        return mean(result.seconds for result in self.results) if self.results else 0.0
 
 
 def standings(results: Iterable[Result]) -> list[Standing]:
-    """All combinations, the best first; those that have failed from some seed come last."""
+    """Return all combinations, the best first and those with failed runs last."""
     groups: dict[str, list[Result]] = {}
-    for one in results:
-        groups.setdefault(in_words(one.settings), []).append(one)
-    found = []
+    for result in results:
+        groups.setdefault(in_words(result.settings), []).append(result)
+    ranked = []
     for group in groups.values():
-        good = sorted((one for one in group if not one.has_failed), key=lambda one: one.loss)
-        found.append(Standing(group[0].settings, tuple(good), len(group) - len(good)))
-    return sorted(found, key=_rank)
+        good = sorted((r for r in group if not r.has_failed), key=lambda result: result.loss)
+        ranked.append(Standing(group[0].settings, tuple(good), len(group) - len(good)))
+
+    def rank(standing: Standing) -> tuple[bool, float]:
+        loss = standing.nats_per_character
+        return bool(standing.failed), math.inf if loss is None else loss
+
+    return sorted(ranked, key=rank)
 
 
 def best_of(results: Iterable[Result]) -> Result | None:
-    """The run of the lowest loss, if one has not failed."""
-    good = [one for one in results if not one.has_failed]
-    return min(good, key=lambda one: one.loss, default=None)
-
-
-def _rank(one: Standing) -> tuple[bool, float]:
-    loss = one.nats_per_character
-    return bool(one.failed), math.inf if loss is None else loss
+    """Return the run of the lowest loss, if any has not failed."""
+    good = [result for result in results if not result.has_failed]
+    return min(good, key=lambda result: result.loss, default=None)

@@ -41,7 +41,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
 from charrnn.scoring.score import Score
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, Schedule, ending
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Optimizer, clip
@@ -73,7 +73,7 @@ class Validator:
     ) -> None:
         self._held_out = part_of(corpus.held_out, most_looked_at(config))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = Scorer(model, config.workers, fast=True)
+        self._scorer = NetworkScorer(model, config.workers, fast=True)
         self._ranks = ranks
 
     def score(self) -> Score | None:

@@ -26,9 +26,9 @@ from charrnn.network.readout import add_novelty, nats_of
 from charrnn.network.threads import Threads
 from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import Predictor, check_mixable, mean_of, with_counts
+from charrnn.scoring.predictor import Predictor, check_mixable, mean_logits, mix_with_counts
 from charrnn.scoring.score import Score, tally
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.loop import (
     AT_ONCE,
@@ -249,7 +249,7 @@ def scores_of_best(
     nats, _ = scorer.read(held_out.ids)
     parts: dict[str, Floats] = {"network": nats}
     if isinstance(scorer, MixedScorer):
-        parts = {**scorer.parts, **({"alone": scorer.alone} if len(networks) > 1 else {})}
+        parts = {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
     return {name: tally(held_out.ids, cost) for name, cost in parts.items()}
 
 
@@ -261,7 +261,9 @@ class Together:
     ) -> None:
         symbols = corpus.vocabulary.symbols
         self._part = part_of(corpus.held_out, max(1 << 8, min(PART, NUMBERS // symbols)))
-        self._scorers = [Scorer(one, config.workers, fast=True, keeping=True) for one in models]
+        self._scorers = [
+            NetworkScorer(one, config.workers, fast=True, keep_logits=True) for one in models
+        ]
         self._of_counts = None
         if counted is not None:
             counts = Counts(counted, symbols)
@@ -275,8 +277,8 @@ class Together:
         examples, counted = self._part
         ids = examples.ids
         alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self._scorers]
-        o = mean_of([scorer.logits for scorer in self._scorers if scorer.logits is not None])
-        o = o.copy() if self._of_counts is None else with_counts(o, self._of_counts)
+        o = mean_logits([scorer.logits for scorer in self._scorers if scorer.logits is not None])
+        o = o.copy() if self._of_counts is None else mix_with_counts(o, self._of_counts)
         nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
         add_novelty(self._scorers[0].model, ids, nats, None)
         return float(np.mean(alone) - nats[counted].mean())

@@ -21,7 +21,7 @@ from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, LanguageModel, Parameters, initial
 from charrnn.network.unfolded import State
-from charrnn.settings.fields import had_in_words
+from charrnn.settings.fields import check_agreement
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.system import WEIGHTS
 from charrnn.training.optimizers import Moments, initial_moments
@@ -46,22 +46,20 @@ def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
 def sized_like(
     config: TrainConfig, model: LanguageModel, given: Collection[str] | None = None
 ) -> TrainConfig:
-    """The same settings with the sizes of the model; SettingError where others were given.
+    """Return the settings with the sizes of the model; SettingError if other sizes were given.
 
-    Unless it is told what was given, that is all that differs from its default.
+    Without ``given``, each setting that differs from its default counts as given.
     """
-    defaults = {one.name: one.default for one in fields(config)}
     sizes = sizes_of(model)
-    for name, have in sizes.items():
-        wanted = getattr(config, name)
-        is_given = name in given if given is not None else wanted != defaults[name]
-        if is_given and wanted != have:
-            shown = name if wanted is True else f"{name} {wanted}"
-            raise SettingError(
-                f"{shown} contradicts the model to start from, which {had_in_words(have)}",
-                "Leave it out, or train without that model.",
-                setting=name,
-            )
+    if given is None:
+        given = {one.name for one in fields(config) if getattr(config, one.name) != one.default}
+    check_agreement(
+        "the model to start from",
+        sizes,
+        {name: getattr(config, name) for name in sizes if name in given},
+        "Leave it out, or train without that model.",
+        error=SettingError,
+    )
     return replace(config, **sizes)  # type: ignore[arg-type]
 
 

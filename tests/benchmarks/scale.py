@@ -129,7 +129,7 @@ def memory(cluster: Cluster) -> None:
 
 def with_dask() -> None:
     """Print the figures of workers that Dask holds."""
-    print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {jobs.ENOUGH} s")
+    print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {jobs.LONG_ENOUGH} s")
     with open_cluster(workers=WORKERS) as cluster:
         memory(cluster)
         overhead(cluster)

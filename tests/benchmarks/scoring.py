@@ -15,7 +15,7 @@ from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fitted
-from charrnn.scoring.scorer import Scorer
+from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
@@ -53,7 +53,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     config = fitted(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
-    scorer = Scorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
+    scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
     text: Examples = part_of(corpus.train, SCORED).examples
 
     def learn() -> None:

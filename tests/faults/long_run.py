@@ -11,7 +11,7 @@ from tests.program import Program
 
 # Saves at every check-up, however often those are.
 OFTEN = (
-    "from charrnn.cli.train import run as autosave; autosave.OFTEN = autosave.COSTLY = 0;"
+    "from charrnn.model_file import saver; saver.OFTEN = saver.COSTLY = 0;"
     "from charrnn.__main__ import run; run()"
 )
 SAVING_OFTEN = [*PYTHON, "-c", OFTEN]

@@ -52,7 +52,7 @@ def test_01_a_text_with_next_to_nothing_in_it_trains(
 def test_02_a_text_smaller_than_the_plan_shrinks_it_and_says_so(program: Program) -> None:
     program.write("text", "abc\ndef\n")
     done = program.train("text", "--batch", "5000", "--bptt", "3000")
-    done.says("shrunk", "--bptt 3000 to 4", "--batch 5000 to 1", "the corpus fills no more")
+    done.says("--bptt 3000 reduced to 4", "--batch 5000 reduced to 1", "the corpus is too small")
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_03_a_text_that_is_wider_than_utf8_is_recognised(trained: Program, encod
 
 
 NO_TEXTS = {
-    b"\x7fELF\2\1\1\0\0": "text is a program (ELF), not a text",
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR": "text is a PNG image, not a text",
+    b"\x7fELF\2\1\1\0\0": "text looks binary: there is a NUL at byte 7",
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR": "text looks binary: there is a NUL at byte 8",
     b"text\n\0text\n": "text looks binary: there is a NUL at byte 5",
 }
 
@@ -98,9 +98,9 @@ NO_TEXTS = {
 def test_03_what_is_no_text_is_said(trained: Program, content: bytes) -> None:
     trained.write("text", content)
     what = NO_TEXTS[content]
-    hint = "A corpus is text."
-    if "NUL" in what:
-        hint += " If only a few bytes are wrong, read on with --errors replace, or skip."
+    hint = (
+        "A corpus is text. If only a few bytes are wrong, read on with --errors replace, or skip."
+    )
     trained.refuses("train", "text", "--force", what=what, hint=hint)
 
 
@@ -109,7 +109,7 @@ def test_03_a_text_in_another_encoding_is_shown_as_it_would_be_read(trained: Pro
     trained.refuses(
         *("train", "text", "--force"),
         what="text is not UTF-8: byte 0, in line 1, is 0xc8",
-        hint="Perhaps --encoding cp1251, which reads 'Иван'",
+        hint="--encoding cp1251, which reads 'Иван'",
     )
 
 
@@ -198,7 +198,7 @@ NO_FILES = {
     "missing.txt": ("missing.txt does not exist", "Check the name"),
     "dinosaur": ("dinosaur does not exist", "Did you mean dinosaurs? Check the name"),
     "": ("a name is empty", "the shell"),
-    "link": ("link is a link to nowhere, which is not there", "Mend the link."),
+    "link": ("link is a broken link to nowhere", "Mend the link."),
     "/dev/zero": ("/dev/zero is a device, not a text", "Name a file"),
     "/dev/urandom": ("/dev/urandom is a device, not a text", "Name a file"),
 }
@@ -217,7 +217,7 @@ def test_06_a_pipe_that_nobody_writes_to_is_said(
 ) -> None:
     monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
     os.mkfifo(trained / "pipe")
-    what, hint = "pipe is a pipe, and nobody writes to it", "Start what writes to it first"
+    what, hint = "pipe is a pipe without a writer", "Start the writer first"
     trained.refuses("train", "pipe", "--force", what=what, hint=hint)
 
 

@@ -92,7 +92,7 @@ def test_20_a_disk_that_fills_up_while_it_trains_keeps_the_last_good_file(
     assert "cannot be saved: No space left on device (" in what
     assert what.endswith(" bytes are needed)")
     step = checkpoint.load(path).state.step
-    assert hint.endswith(f"{ROOM} {path} holds the run as it was at step {step:,}.")
+    assert hint.endswith(f"{ROOM} {path} holds the run at step {step:,}.")
     assert path.read_bytes() == before
     assert sorted(os.listdir(disk)) == ["filler", "model.npz"]
 
@@ -144,7 +144,7 @@ def test_20_a_disk_that_fails_while_it_saves_keeps_the_last_good_file(
     assert "Traceback" not in ended.err
     what, hint = ended.err.splitlines()[-2:]
     assert what.startswith("charrnn: error: model.npz cannot be saved: Input/output error")
-    assert hint.endswith(" model.npz is what it was before.")
+    assert hint.endswith(" model.npz is unchanged.")
     assert trained.files() == before
 
 
@@ -153,7 +153,7 @@ def test_20_a_disk_that_fails_once_is_told_and_training_goes_on(trained: Program
     line = ("train", "names.txt", *SMALL, "--epochs", "9", "--force")
     ended = trained.run(*line, by=strace("fsync:error=EIO:when=1"))
     what = "charrnn: warning: model.npz cannot be saved: Input/output error"
-    ended.says(what, "; training goes on", "next:")
+    ended.says(what, "; training continues", "next:")
     assert checkpoint.load(trained / "model.npz").state.epoch == 9
     is_tidy(trained)
 

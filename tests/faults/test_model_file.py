@@ -189,7 +189,7 @@ MEMBERS: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
     "extra": (lambda m: m.update({"\x1b[31m.npy": b""}), r"'\x1b[31m.npy' is not one of its"),
     "shape": (
         lambda m: m.update({"W1.npy": array(np.zeros((4, 4), np.float32))}),
-        "W1.npy should be 3 x 3 float32, and is 4 x 4 float32",
+        "W1.npy should be 3 x 3 float32 but is 4 x 4 float32",
     ),
 }
 

@@ -172,12 +172,12 @@ def test_18_a_resume_with_another_corpus_names_both(trained: Program) -> None:
             "other.txt is not what model.npz learned from (names.txt): SHA-256 ",
             f"and it was {then[:12]}",
         ],
-        hint="Give it the same text again",
+        hint="Give it the same text in the same order",
     )
     (trained / "names.txt").unlink()
     what, hint = "names.txt does not exist", "Say where it is now: charrnn train CORPUS --resume"
     trained.refuses("train", "--resume", what=what, hint=hint)
-    what = "charrnn: error: there is no nothing.npz to go on with"
+    what = "charrnn: error: nothing.npz does not exist, so it cannot be resumed"
     hint = "Train one first: charrnn train CORPUS -m nothing.npz"
     nothing = trained.refuses("train", "--resume", "-m", "nothing.npz", what=what, hint=hint)
     assert nothing.err == f"{what}\n{hint}\n"

@@ -136,8 +136,8 @@ def test_47_a_rank_that_fails_alone_ends_all(lines: Program, what_it_does: str, 
 def test_47_the_first_one_ends_all_where_it_cannot_save(lines: Program) -> None:
     fails = "def save(*_): raise SaveError('no room', 'Make some.')\n"
     code = f"from charrnn.errors import SaveError\n{fails}"
-    code += "from charrnn.cli.train import run as autosave\n"
-    broken = f"{code}autosave.checkpoint.save = save\n"
+    code += "from charrnn.model_file import checkpoint\n"
+    broken = f"{code}checkpoint.save = save\n"
     with going(lines, 2, *RUN, "--epochs", "1", "-q", by=ranks(2, broken)) as child:
         ended = child.end()
         all_gone(lines, 2)
@@ -166,7 +166,7 @@ def test_47_one_that_has_no_mpi_is_not_waited_for(lines: Program) -> None:
 def test_47_what_the_first_one_refuses_is_said_once(lines: Program) -> None:
     lines.write("model.npz", b"")
     for options, what, status in (
-        ((), "model.npz is there already", 1),
+        ((), "model.npz already exists", 1),
         (("-m", "other.npz", "--hidden", "x"), "'x' is not a whole number", 2),
         (("-m", "other.npz", "--patience", "1", "--holdout", "0"), "patience 1 needs text", 2),
     ):

@@ -42,7 +42,7 @@ def test_21_a_signal_is_said_saved_and_told_how_to_go_on(program: Program, numbe
     assert f"charrnn: {who}{SAID}\n" in ended.err
     step = checkpoint.load(program / "model.npz").state.step
     assert step > 0
-    how = "to go on: charrnn train --resume --metrics metrics.jsonl"
+    how = "to resume: charrnn train --resume --metrics metrics.jsonl"
     assert ended.err.endswith(f"saved at step {step:,}; {how}\n")
     assert (ended.json["stopped"], ended.json["steps"]) == ("interrupted", step)
     is_tidy(program)
@@ -218,7 +218,7 @@ def test_21_ctrl_c_as_it_is_typed_is_said_and_saves(program: Program) -> None:
     assert SAID in seen
     assert "Traceback" not in seen
     step = checkpoint.load(program / "model.npz").state.step
-    assert f"saved at step {step:,}; to go on: charrnn train --resume" in seen
+    assert f"saved at step {step:,}; to resume: charrnn train --resume" in seen
     is_tidy(program)
 
 

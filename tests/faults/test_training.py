@@ -39,7 +39,7 @@ def test_23_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
     ended = trained.refuses(
         *command,
         what="the loss grew out of bounds at step ",
-        hint="Try a smaller learning rate, such as --lr 0.002. model.npz is what it was before.",
+        hint="Try a smaller learning rate, such as --lr 0.002. model.npz is unchanged.",
     )
     assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
 
@@ -48,7 +48,7 @@ def test_23_the_same_from_outside(trained: Program) -> None:
     trained.refuses(
         *("train", "names.txt", *SMALL, "--epochs", "20", "--force", "--lr", "1e6"),
         what="the loss grew out of bounds at step ",
-        hint="Try a smaller learning rate, such as --lr 0.002. model.npz is what it was before.",
+        hint="Try a smaller learning rate, such as --lr 0.002. model.npz is unchanged.",
     )
 
 
@@ -61,7 +61,7 @@ def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> N
     trained.refuses(
         *("train", "--resume", "--epochs", "50", "-q"),
         what=f"the loss grew out of bounds at step {before.state.step}",
-        hint=f"model.npz holds the run as it was at step {before.state.step}.",
+        hint=f"model.npz holds the run at step {before.state.step}.",
     )
     trained.run("sample").says()
     after = checkpoint.load_trained(trained / "model.npz")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli import options as shared_work
-from charrnn.cli import options as standard_input
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     OUTPUT,
+    CommandOptions,
     check_exclusive,
     check_read_once,
     flag,
@@ -39,6 +37,21 @@ from charrnn.settings.using import Part, Parts
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
 SORTS = ("surprise", "nats", "input")
 
+HELP = """
+Measure how well a model predicts a text.
+
+Each example costs the nats of its characters and of its end, and the mean over both is the
+loss. A character that the model has never seen costs what naming it among all of Unicode
+costs, so no text is impossible. The result is the same to the last bit whatever the threads
+are and however the text arrives, but with --fast. A model of train --carry reads the examples
+as one stream, each going on from the one before: what it costs is not what charrnn sample says
+of the same text, which begins anew.
+
+With --json there is one object; with --per-example or --per-char one a line. There the number
+of an example is the line of its file on which it begins (lines that --errors skipped are not
+counted), or its place among those held out; the character of an end is null; a rank of 1 means
+that nothing was more likely. A figure that does not exist is null.
+"""
 EXAMPLES = """
 # how good is it, on what it was not trained on? and is that good?
 charrnn eval --baselines
@@ -70,7 +83,7 @@ charrnn eval play.txt --dynamic 0.0002
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     sources: tuple[str, ...] = options.sources(
@@ -265,34 +278,3 @@ class Options:
         """Raise SettingError where the page would take the place of one of these."""
         if self.html is not None and any(would_replace(self.html, source) for source in sources):
             raise SettingError(f"--html would write over {self.html}", "Name a file of its own.")
-
-
-def evaluate(options: Options) -> None:
-    """Measure how well a model predicts a text.
-
-    Each example costs the nats of its characters and of its end, and the mean over both is the
-    loss. A character that the model has never seen costs what naming it among all of Unicode
-    costs, so no text is impossible. The result is the same to the last bit whatever the threads
-    are and however the text arrives, but with --fast. A model of train --carry reads the examples
-    as one stream, each going on from the one before: what it costs is not what charrnn sample says
-    of the same text, which begins anew.
-
-    With --json there is one object; with --per-example or --per-char one a line. There the number
-    of an example is the line of its file on which it begins (lines that --errors skipped are not
-    counted), or its place among those held out; the character of an end is null; a rank of 1 means
-    that nothing was more likely. A figure that does not exist is null.
-    """
-    console = Console(options.quiet)
-    if not options.sources and not options.held_out and standard_input.has_text(console):
-        options = replace(options, sources=("-",))
-    options.check()
-    if options.add:
-        from charrnn.cli.eval.parts import add_up
-
-        add_up(options, console)
-        return
-    useful = thread_count.prepare(options.workers)
-
-    from charrnn.cli.eval.run import run  # numpy comes with it, and must find the threads set
-
-    run(options, useful, console)

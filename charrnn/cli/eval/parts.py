@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn.cli.console import Console
+from charrnn.cli.eval.options import Options
 from charrnn.cli.eval.rows import Alarm
 from charrnn.cli.eval.summary import Summary, show
 from charrnn.corpus.decoding import blocks
@@ -22,9 +23,6 @@ from charrnn.scoring.pieces import Extent
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
 from charrnn.settings.using import Part
-
-if TYPE_CHECKING:
-    from charrnn.cli.eval.options import Options
 
 SAME = "Add up parts of one text, scored by the same models in the same way."
 

@@ -22,12 +22,12 @@ import numpy as np
 from charrnn.cli.console import ABOVE, CYAN, DIM, Console
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, text_of
 from charrnn.corpus.segmentation import NEWLINE as NEWLINE_CODE
 from charrnn.scoring import heat_map as surprisal_bands
-from charrnn.scoring.heat_map import BITS
-from charrnn.scoring.pieces import Gatherer, Origins, Piece, text_of
+from charrnn.scoring.pieces import Gatherer, Origins, ScoredBlock
 from charrnn.scoring.ranking import Batch, Ranking, Row
+from charrnn.scoring.score import BITS
 from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
 
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
@@ -75,7 +75,7 @@ class ExampleRows:
             text = console.out.paint(Visible(GAP + "text"), CYAN)
             console.out.write_lines([joined([self._table.head(), text])])
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Look at a piece: the examples that end in it are complete."""
         rows = self._gatherer.add(piece)
         if rows is None:
@@ -169,7 +169,7 @@ class HeatMap:
         marks = ("$", "$") if console.out.is_plain else ("■", "↵")
         self._end, self._newline = map(Visible, marks)
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Show a piece."""
         self._console.out.write(joined(self._painted(piece)))
 
@@ -177,10 +177,10 @@ class HeatMap:
         """Say what the colours mean."""
         self._console.say(Painter(self._console.err).legend())
 
-    def _painted(self, piece: Piece) -> Iterator[Visible]:
+    def _painted(self, piece: ScoredBlock) -> Iterator[Visible]:
         bands = surprisal_bands.bands_of_text(piece.codes, piece.nats)
         breaks = (piece.codes == NEWLINE_CODE) | (piece.codes == END_CODE)
-        for start, stop in surprisal_bands.runs(bands, breaks):
+        for start, stop in surprisal_bands.band_runs(bands, breaks):
             band = int(bands[start])
             if not breaks[start]:
                 yield self._painter.paint_band(text_of(piece.codes[start:stop]), band)
@@ -205,7 +205,7 @@ class CharacterRows:
         if not as_json and console.out.is_terminal:
             console.out.write_lines([HEAD])
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Write a piece."""
         assert piece.ranks is not None
         codes, nats, ranks = piece.codes.tolist(), piece.nats.tolist(), piece.ranks.tolist()
@@ -254,7 +254,7 @@ class Alarm:
         self.found = 0
         self._gatherer = None if of_characters else Gatherer()
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Look at a piece."""
         nats = piece.nats
         if self._gatherer is not None:

@@ -17,13 +17,13 @@ import numpy as np
 from charrnn.analysis.drawn_texts import drawn_texts
 from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
-from charrnn.cli.eval.parts import part_json
+from charrnn.cli.eval.options import Options
+from charrnn.cli.eval.parts import add_up, part_json
 from charrnn.cli.eval.rows import Alarm, ExampleRows, heat_map
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.eval.text import Text, part_of, the_text
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.options import cluster_for
-from charrnn.cluster.jobs import ScoringJob, TextPiece, scored
 from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
@@ -32,32 +32,34 @@ from charrnn.model_file import container
 from charrnn.model_file.saving import replace
 from charrnn.runs import load
 from charrnn.scoring import texts
-from charrnn.scoring.baselines import Heard
+from charrnn.scoring.baselines import TextCollector
 from charrnn.scoring.heat_map import is_page, page
-from charrnn.scoring.mixed import parts_of, scorer_of
+from charrnn.scoring.mixed import part_names, scorer_of
 from charrnn.scoring.pieces import (
     AS_THEY_COME,
     AT_ONCE,
-    Counted,
+    NumberedOrigins,
     Origins,
-    Piece,
-    Reader,
-    Several,
+    ScoredBlock,
+    Scorer,
+    SharedOrigins,
     extent_of,
-    pieces,
+    score_blocks,
     whole_pieces,
 )
-from charrnn.scoring.predictor import HEADS, Predictor, together
+from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.scoring.score import bytes_of
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
-    from charrnn.cli.eval.options import Options
+    from charrnn.cluster.jobs import ScoringJob, TextPiece
     from charrnn.cluster.pool import Cluster
 
 
 def job_of(models: Sequence[Model], options: Options, *, mixed: bool) -> ScoringJob:
     """What the workers are told."""
+    from charrnn.cluster.jobs import ScoringJob
+
     return ScoringJob(
         tuple(model.slim() for model in models),
         options.use,
@@ -73,8 +75,10 @@ def job_of(models: Sequence[Model], options: Options, *, mixed: bool) -> Scoring
 
 def scored_by_workers(
     cluster: Cluster, job: ScoringJob, text: Iterable[Codes], places: Origins, files: Sequence[str]
-) -> Iterator[Sequence[Piece]]:
+) -> Iterator[Sequence[ScoredBlock]]:
     """The pieces of a text, as each reader has them."""
+    from charrnn.cluster.jobs import scored
+
     return scored(cluster, job, named_pieces(text, places, files))
 
 
@@ -82,6 +86,8 @@ def named_pieces(
     text: Iterable[Codes], places: Origins, files: Sequence[str]
 ) -> Iterator[TextPiece]:
     """The pieces, each called by where it stands; no files: by the numbers of its examples."""
+    from charrnn.cluster.jobs import TextPiece
+
     for codes in whole_pieces(text):
         of, lines = places.take(int(np.count_nonzero(codes == END_CODE)))
         begins, ends = int(lines[0]), int(lines[-1])
@@ -102,7 +108,7 @@ COSTLY = 1 << 16  # and where each of them becomes a line
 class Listener(Protocol):
     """Whoever looks at each piece of the text when it has been scored."""
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """Look at one."""
 
     def finish(self) -> None:
@@ -124,7 +130,7 @@ class ReadingBar:
     def __exit__(self, *_: object) -> None:
         self.finish()
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: ScoredBlock) -> None:
         """So much more."""
         if self._bar is not None:
             self._bar.update(bytes_of(piece.codes))
@@ -135,8 +141,11 @@ class ReadingBar:
             self._bar.close()
 
 
-def run(options: Options, workers: int, console: Console) -> None:
-    """Do all of it."""
+def run(options: Options, threads: int, console: Console) -> None:
+    """Score the text, or add up what other jobs scored."""
+    if options.add:
+        add_up(options, console)
+        return
     models = [load(path) for path in options.models]
     model = models[0]
     learned_from = model.corpus.files
@@ -145,18 +154,18 @@ def run(options: Options, workers: int, console: Console) -> None:
         check_page(options.html, force=options.force)
     corpus = None
     if options.baselines or not options.sources:
-        corpus = texts.rebuilt(model.corpus, model.vocabulary)
+        corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
         note_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
     if options.is_shared_out:
         check_has_no_carry(models, options)
-    origins, places = (Origins() if options.sources else Counted() for _ in range(2))
+    origins, places = (Origins() if options.sources else NumberedOrigins() for _ in range(2))
     asking = {origins: options.shows_examples, places: options.has_workers}
-    noted = Several(*(one for one, asks in asking.items() if asks))
+    noted = SharedOrigins(*(one for one, asks in asking.items() if asks))
     text = the_text(options, model, corpus, noted)
     extent = None
     if options.part is not None:
-        extent = extent_of(the_text(options, model, corpus, Several()).codes)
+        extent = extent_of(the_text(options, model, corpus, SharedOrigins()).codes)
         text = part_of(text, extent, options.part, noted)
         if not options.as_json:
             part = f"part {options.part.number:,} of {options.part.of:,}"
@@ -167,12 +176,12 @@ def run(options: Options, workers: int, console: Console) -> None:
         for name, one in asked
     ]
     others: Sequence[Listener] = summaries[1:]
-    heard = Heard()
+    heard = TextCollector()
     alarm = None
     if options.above is not None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     listeners: list[Listener] = [summaries[0], *([heard] if options.baselines else [])]
-    parts = parts_of(asked[0][1])
+    parts = part_names(asked[0][1])
     listeners += [
         *rows(options, text, origins, parts, console),
         *([] if alarm is None else [alarm]),
@@ -184,7 +193,7 @@ def run(options: Options, workers: int, console: Console) -> None:
     ):
         listeners.append(bar)
         if cluster is None:
-            readers = [the_reader(options, one, workers) for _, one in asked]
+            readers = [the_reader(options, one, threads) for _, one in asked]
             read = read_by_all(readers, text, symbols_at_once(options))
         else:
             job = job_of(models, options, mixed=len(asked) > len(models))
@@ -195,7 +204,7 @@ def run(options: Options, workers: int, console: Console) -> None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            write_page(options.html, page(text.name, stream, summaries[0].sums, gap))
+            write_page(options.html, page(text.name, stream, summaries[0].page_figures, gap))
     for listener in chain.from_iterable(everybody):
         listener.finish()
     if options.baselines and corpus is not None:
@@ -205,8 +214,8 @@ def run(options: Options, workers: int, console: Console) -> None:
         for summary, one in zip(each, models, strict=True):
             its = corpus
             if (one.corpus, one.vocabulary) != (model.corpus, model.vocabulary):
-                its = texts.rebuilt(one.corpus, one.vocabulary)
-            summary.drawn = drawn_texts(one.predictor(options.use), its, options.drawn, workers)
+                its = texts.rebuild_corpus(one.corpus, one.vocabulary)
+            summary.drawn = drawn_texts(one.predictor(options.use), its, options.drawn, threads)
     more: dict[str, object] = {
         "fast": options.fast,
         "above": None if alarm is None else alarm.found,
@@ -252,14 +261,14 @@ def predictors(
         return each
     known = models[0].vocabulary.characters
     others = [path for path, one in each if one.vocabulary.characters != known]
-    unmixable = [path for path, one in each if one.ends not in HEADS]
+    unmixable = [path for path, one in each if one.ends not in MIXABLE_HEADS]
     why = ""
     if others:
         why = f"{others[0]} has not the vocabulary of {options.models[0]}"
     elif unmixable:
         why = f"{unmixable[0]} draws the length before the text"
     if not why:
-        return [(TOGETHER, together([one for _, one in each])), *each]
+        return [(TOGETHER, combine([one for _, one in each])), *each]
     if options.of_one:
         raise ModelFileError(
             f"{options.of_one} is for models that can be mixed, and {why}",
@@ -269,7 +278,7 @@ def predictors(
     return each
 
 
-def the_reader(options: Options, predictor: Predictor, workers: int) -> Reader:
+def the_reader(options: Options, predictor: Predictor, workers: int) -> Scorer:
     """Who stays as it is, or learns from what it reads."""
     ranking = options.per_char
     return scorer_of(predictor, workers, ranking=ranking, fast=options.fast, rate=options.dynamic)
@@ -307,19 +316,21 @@ def check_has_no_carry(models: Sequence[Model], options: Options) -> None:
             )
 
 
-def read_by_all(readers: Sequence[Reader], text: Text, symbols: int) -> Iterator[Sequence[Piece]]:
+def read_by_all(
+    readers: Sequence[Scorer], text: Text, symbols: int
+) -> Iterator[Sequence[ScoredBlock]]:
     """The pieces as each reader has them, cut alike. No one reads ahead of another: a stream passes
     once.
     """
     copies = tee(text.codes, len(readers))
-    whole = any(reader.wants_whole for reader in readers)
-    read = [pieces(*both, symbols, whole=whole) for both in zip(readers, copies, strict=True)]
+    whole = any(reader.needs_whole_examples for reader in readers)
+    read = [score_blocks(*both, symbols, whole=whole) for both in zip(readers, copies, strict=True)]
     return zip(*read, strict=True)
 
 
 def heard_by_all(
-    read: Iterator[Sequence[Piece]], listeners: Sequence[Sequence[Listener]], text: Text
-) -> Iterator[Piece]:
+    read: Iterator[Sequence[ScoredBlock]], listeners: Sequence[Sequence[Listener]], text: Text
+) -> Iterator[ScoredBlock]:
     """The pieces as the first reader has them. Each reader has listeners of its own."""
     is_missing = not text.may_be_empty
     for same in read:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from charrnn.cli.eval.options import Options
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.model import Model
@@ -15,9 +16,6 @@ from charrnn.scoring import texts
 from charrnn.scoring.pieces import Extent, Origins, pieces_within, span_of
 from charrnn.settings.using import Part
 from charrnn.vocabulary import Codes
-
-if TYPE_CHECKING:
-    from charrnn.cli.eval.options import Options
 
 
 @dataclass(frozen=True)

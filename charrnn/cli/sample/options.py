@@ -8,10 +8,7 @@ from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli import options as shared_work
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
-from charrnn.cli.files import FigureFile
-from charrnn.cli.options import check_exclusive, check_read_once, flag, group, like
+from charrnn.cli.options import CommandOptions, check_exclusive, check_read_once, flag, group, like
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, setting, settings_of
@@ -21,6 +18,20 @@ PRIME = "Prime"  # panels of help
 AGAIN = "Drawing again"
 BEST_OF = 10
 
+HELP = """
+Draw new text from a model.
+
+It draws character after character until the end of the text is drawn, and shows it meanwhile.
+Each sample ends in a newline; where samples have newlines of their own, a blank line stands
+between two.
+
+With --json there is a line for each sample. Its characters and nats are those of its text, the
+prime included unless that is hidden. Nats are what the model itself would say of the text,
+whatever the temperature and the filters, and cover the end of the text where it was drawn: they
+are those of charrnn eval. (A model of train --carry evaluates many texts as one stream, each
+going on from the one before; a sample begins anew, so there the nats are those of eval where
+it reads that text alone.) Where fewer samples are found than were asked for, the status is 1.
+"""
 EXAMPLES = """
 # ten new names, bolder than usual
 charrnn sample -n 10 -t 1.2
@@ -59,7 +70,7 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(CommandOptions):
     """What may be typed after the name of the command."""
 
     count: int = setting(
@@ -194,26 +205,3 @@ class Options:
     def files(self) -> list[str]:
         """The texts that are to be read."""
         return [*([] if self.prime_file is None else [self.prime_file]), *self.novel]
-
-
-def sample(options: Options) -> None:
-    """Draw new text from a model.
-
-    It draws character after character until the end of the text is drawn, and shows it meanwhile.
-    Each sample ends in a newline; where samples have newlines of their own, a blank line stands
-    between two.
-
-    With --json there is a line for each sample. Its characters and nats are those of its text, the
-    prime included unless that is hidden. Nats are what the model itself would say of the text,
-    whatever the temperature and the filters, and cover the end of the text where it was drawn: they
-    are those of charrnn eval. (A model of train --carry evaluates many texts as one stream, each
-    going on from the one before; a sample begins anew, so there the nats are those of eval where
-    it reads that text alone.) Where fewer samples are found than were asked for, the status is 1.
-    """
-    options.check()
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    useful = thread_count.prepare(options.workers)
-
-    from charrnn.cli.sample.run import run  # numpy comes with it, and must find the threads set
-
-    run(options, useful, file, Console(options.quiet))

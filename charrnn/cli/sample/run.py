@@ -19,23 +19,25 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
+from charrnn.cli.files import FigureFile
 from charrnn.cli.options import cluster_for
+from charrnn.cli.sample.options import Options
 from charrnn.cli.sample.output import Frame, Samples, style_for
-from charrnn.corpus.decoding import Reading, blocks
+from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
+from charrnn.corpus.text_set import TextSet, hash_of
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.constraints import Known, Wishes, mark_of, redrawn
+from charrnn.sampling.constraints import Wishes, redrawn
 from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
-from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, together
-from charrnn.scoring.texts import check_there, codes_in
+from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
+from charrnn.scoring.texts import check_files_exist, codes_in
+from charrnn.settings.corpus import Reading
 from charrnn.text import Visible, encodable
 from charrnn.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from charrnn.cli.files import FigureFile
-    from charrnn.cli.sample.options import Options
     from charrnn.cluster.pool import Cluster
 
 
@@ -88,10 +90,13 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
 
 def nats_of(prime: str, predictor: Predictor) -> float:
     """What the model says of the prime."""
-    if len(predictor.asked) == 1 and predictor.asked[0].architecture.head.lengths is not None:
+    if (
+        len(predictor.used_networks) == 1
+        and predictor.used_networks[0].architecture.head.lengths is not None
+    ):
         from charrnn.sampling.lengths import nats_of_beginning
 
-        return nats_of_beginning(predictor.asked[0], prime)
+        return nats_of_beginning(predictor.used_networks[0], prime)
     from charrnn.scoring.mixed import scorer_of
 
     scorer = scorer_of(predictor)
@@ -112,7 +117,7 @@ class Wanted:
     options: Options
     wishes: Wishes
     before: tuple[str, float]  # what is shown of the prime, and what it cost
-    said: set[int] = field(default_factory=set)  # at whatever temperature
+    said: TextSet = field(default_factory=TextSet)  # at whatever temperature
 
     def samples(self, sampler: Sampler) -> Iterator[Sample]:
         """Those that are wanted, as many as were found."""
@@ -142,7 +147,7 @@ def wanted(
     known = None
     if options.novel:
         codes = codes_in(options.novel, model.corpus.config.examples, reading)
-        known = Known(codes, ignoring_case=options.ignore_case)
+        known = TextSet(codes, ignoring_case=options.ignore_case)
     return Wanted(options, Wishes(prime, known, options.shortest, options.longest), before)
 
 
@@ -152,7 +157,7 @@ SOON_READ = 1 << 22  # bytes of a corpus
 def is_at_hand(model: Model) -> bool:
     """Whether what the model learned from is there, and not large."""
     with suppress(CharrnnError, OSError):
-        check_there(model.corpus)
+        check_files_exist(model.corpus)
         files = [path_of(name) for name in model.corpus.source_files]
         return all(map(os.path.isfile, files)) and sum(map(os.path.getsize, files)) <= SOON_READ
     return False
@@ -163,11 +168,11 @@ class Copies:
 
     def __init__(self, model: Model) -> None:
         self._corpus = model.corpus
-        self._marks: list[int] = []
+        self._hashes: list[int] = []
 
     def add(self, text: str) -> None:
         """One more sample, its prime included."""
-        self._marks.append(mark_of(text))
+        self._hashes.append(hash_of(text))
 
     def tell(self, console: Console) -> None:
         """Say how many stand there. Of a single one it is said only if it does."""
@@ -175,8 +180,8 @@ class Copies:
             corpus = self._corpus
             files = corpus.source_files
             kinds = corpus.config.kinds(len(files))
-            known = Known(codes_in(files, kinds, corpus.config.reading))
-            copies, drawn = sum(map(known.has_mark, self._marks)), len(self._marks)
+            known = TextSet(codes_in(files, kinds, corpus.config.reading))
+            copies, drawn = sum(map(known.has_hash, self._hashes)), len(self._hashes)
             if drawn > 1:
                 console.note(f"word for word in the corpus: {copies:,} of {drawn:,} samples")
             elif copies:
@@ -221,8 +226,9 @@ class Tally:
             self.copies.add(self.prime + text)
 
 
-def run(options: Options, workers: int, file: FigureFile | None, console: Console) -> None:
-    """Do all of it."""
+def run(options: Options, threads: int, console: Console) -> None:
+    """Draw and write the samples."""
+    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
     if file is not None:
@@ -230,7 +236,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
-    predictor = together([one.predictor(options.use) for one in models])
+    predictor = combine([one.predictor(options.use) for one in models])
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
@@ -251,7 +257,7 @@ def run(options: Options, workers: int, file: FigureFile | None, console: Consol
             if len(temperatures) > 1:
                 console.note(f"temperature {temperature:g}")
             tally.temperature = temperature
-            sampler = Sampler(predictor, how, prime, workers)
+            sampler = Sampler(predictor, how, prime, threads)
             written = tally.written
             if cluster is None:
                 samples = None if wishes is None else wishes.samples(sampler)
@@ -409,9 +415,9 @@ def plot_lengths(
     lengths: dict[str, list[int]] = {}
     record = model.corpus
     try:
-        texts.check_there(record)
+        texts.check_files_exist(record)
         kinds = record.config.kinds(len(record.source_files))
-        lengths["corpus"] = texts.lengths(
+        lengths["corpus"] = texts.example_lengths(
             texts.codes_in(record.source_files, kinds, record.config.reading)
         )
     except (CharrnnError, OSError) as error:

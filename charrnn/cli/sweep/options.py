@@ -1,6 +1,4 @@
-"""``charrnn sweep``: every combination of some settings, from a few seeds each.
-
-What ``--try NAME=VALUE,VALUE`` says: the values of a setting, checked as its option is."""
+"""The options of ``charrnn sweep``; values of ``--try`` are checked like those of ``train``."""
 
 from __future__ import annotations
 
@@ -12,11 +10,10 @@ from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli import options as shared_work
-from charrnn.cli import options as thread_count
 from charrnn.cli.app import meant_by_option
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     WORKERS,
+    CommandOptions,
     Trying,
     check_exclusive,
     check_read_once,
@@ -41,48 +38,48 @@ from charrnn.settings.fields import (
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import Seeds, words_to_try
 
-SAID = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-HELP = "Try 'charrnn sweep --help'."
+FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+SEE_HELP = "Try 'charrnn sweep --help'."
 
 
 def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
-    """The values by the names of their settings; SettingError where one is none."""
+    """Return values by the names of their settings. Raise SettingError for a wrong one."""
     settings = settings_of(TrainConfig)
     known = {f"--{word}": (name, settings[name]) for word, name in words_to_try().items()}
-    found: dict[str, tuple[Any, ...]] = {}
-    for one in typed:
-        word, equals, values = one.partition("=")
+    tried: dict[str, tuple[Any, ...]] = {}
+    for text in typed:
+        word, equals, values = text.partition("=")
         option = "--" + word.strip().lstrip("-").replace("_", "-")
         if not equals or not word.strip():
             raise SettingError(
-                f"--try {one} names no values", f"Write --try NAME=VALUE,VALUE. {HELP}"
+                f"--try {text} has no values", f"Write --try NAME=VALUE,VALUE. {SEE_HELP}"
             )
         if option not in known:
-            raise no_such(option, known)
+            raise unknown_option(option, known)
         name, setting = known[option]
-        if name in found:
+        if name in tried:
             raise SettingError(
                 f"{option} is tried twice",
-                "Write all of its values in one --try, with commas between.",
+                "Write all of its values in one --try, separated by commas.",
             )
-        found[name] = tuple(value_of(option, setting, value) for value in values.split(","))
-        for place, value in enumerate(found[name]):
-            if value in found[name][:place]:
+        tried[name] = tuple(value_of(option, setting, value) for value in values.split(","))
+        for place, value in enumerate(tried[name]):
+            if value in tried[name][:place]:
                 raise SettingError(
-                    f"--try {option.lstrip('-')}: {values.split(',')[place]} is there twice",
+                    f"--try {option.lstrip('-')}: {values.split(',')[place]} is repeated",
                     "Leave one of them out.",
                 )
-    return found
+    return tried
 
 
-def no_such(option: str, known: Iterable[str]) -> SettingError:
-    """What to say of an option that cannot be tried."""
+def unknown_option(option: str, known: Iterable[str]) -> SettingError:
+    """Return the error for an option that cannot be tried."""
     word = option.lstrip("-")
     if option in ("--seed", "--seeds"):
-        return SettingError(f"--try {word}: seeds have an option", "Write --seeds 0-4.")
+        return SettingError(f"--try {word}: seeds have their own option", "Write --seeds 0-4.")
     if option == "--threads":
         return SettingError(
-            "--try threads: each run has one thread", "How many go on at once is --threads."
+            "--try threads: each run has one thread", "--threads sets the number of runs at once."
         )
     of_corpus = {
         option
@@ -92,60 +89,72 @@ def no_such(option: str, known: Iterable[str]) -> SettingError:
     }
     if option in of_corpus or option in ("--valid", "--from"):
         return SettingError(
-            f"--try {word}: that is the same for all runs, or their losses could not be compared",
-            f"Make a sweep for each value, into a folder of its own: {option} VALUE -o FOLDER.",
+            f"--try {word}: runs on different texts cannot be compared",
+            f"Run one sweep for each value, in separate folders: {option} VALUE -o FOLDER.",
         )
     meant = meant_by_option(option, "train", [*known])
-    return SettingError(f"--try {word}: train has no such option", f"{meant}{HELP}")
+    return SettingError(f"--try {word}: train has no such option", f"{meant}{SEE_HELP}")
 
 
 def value_of(option: str, setting: Setting, typed: str) -> Any:
-    """The value; SettingError where it is none."""
+    """Return the value. Raise SettingError if the setting does not allow it."""
     word = typed.strip()
     with suppress(ValueError, KeyError):
         if isinstance(setting.values, Flag):
-            return SAID[word.lower()]
+            return FLAGS[word.lower()]
         return setting.values.plain(setting.values.read(word))
     allowed = "yes or no" if isinstance(setting.values, Flag) else setting.values.allowed
-    raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", HELP)
+    raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", SEE_HELP)
 
 
+HELP = """
+Train with every combination of some settings, and compare.
+
+Each combination of the values of --try is run once from each seed. The model files go to FOLDER,
+and FOLDER/sweep.jsonl gets a row as each run ends. One run uses one core, and ends in the same
+bytes as charrnn train --threads 1.
+
+The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
+seeds; each seed also uses a different held-out set. Differences below the spread mean little.
+
+Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
+stop the others, but the exit status is then 1.
+"""
 EXAMPLES = """
 # two sizes and two learning rates, from five seeds each: twenty runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
 
-# what would be done, and how long would it take?
+# show the plan and its duration, without training
 charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 -o cells --dry-run
 
-# go on after Ctrl-C, or with more seeds
+# resume after Ctrl-C, or add seeds
 charrnn sweep --resume -o sizes
 charrnn sweep --resume -o sizes --seeds 0-9
 
-# on the workers of Dask, whose machines need neither the corpus nor a common disk
+# run on the workers of a Dask scheduler; they need no copy of the corpus
 charrnn sweep dinosaurs --try cell=tanh,gru --seeds 0-9 -o cells --scheduler scheduler.json
 
-# draw from one of the models; each row of sweep.jsonl names its own
+# draw from one of the models; each row of sweep.jsonl names its model
 charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
 
-# the last rows, for another program
+# read the last rows in another program
 tail -n 3 sizes/sweep.jsonl
 """
 SWEEP = "Sweep"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of the command."""
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
-        "Texts to learn from: files, - for standard input, or a corpus that comes with the"
-        f" program: {', '.join(NAMES)}.",
+        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )
     tried: tuple[str, ...] = setting(
         Trying(),
-        "Try these values of an option of the network or of learning, such as hidden=64,128; may be"
-        " repeated, and every combination is tried.",
+        "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
+        " combination is run.",
         panel=SWEEP,
         default=(),
         names=("--try",),
@@ -153,23 +162,23 @@ class Options:
     )
     seeds: tuple[int, ...] | None = setting(
         Seeds(),
-        "The seeds that each combination is run from.",
+        "Run each combination once from each of these seeds.",
         panel=SWEEP,
         default_in_words="0",
     )
     output: Path | None = setting(
         File("FOLDER"),
-        "Where the models and sweep.jsonl go; it is made if it is not there.",
+        "Write the models and sweep.jsonl to this folder; it is created if needed.",
         panel=SWEEP,
         names=("-o", "--output"),
     )
-    resume: bool = flag("Go on with the sweep in the folder: make what is missing.", panel=SWEEP)
+    resume: bool = flag("Make the missing runs of the sweep in the folder.", panel=SWEEP)
     valid: tuple[str, ...] = setting(
         Text("FILE"),
-        "Hold out this text; may be repeated.",
+        "Measure the held-out loss on this file. Repeatable.",
         panel=CORPUS,
         default=(),
-        default_in_words="a part of the corpus",
+        default_in_words="a part of CORPUS",
         repeated=True,
     )
     cutting: dict[str, Any] = group(CorpusConfig)
@@ -184,18 +193,23 @@ class Options:
     threads: int | None = like(
         TrainConfig,
         "workers",
-        about="How many runs go on at once, each in a process of one thread.",
-        default_in_words="the cores there are",
+        about="Make this many runs at once, each in a process of one thread.",
+        default_in_words="the number of cores",
         panel=WORKERS,
     )
     processes: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()
-    dry_run: bool = flag("Show the plan, and leave it at that.")
+    dry_run: bool = flag("Show the plan and exit.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
-    def check(self) -> dict[str, tuple[Any, ...]]:
-        """What is tried; SettingError where the options contradict each other."""
+    @property
+    def at_once(self) -> int:
+        """Return how many runs may go on at the same time."""
+        return self.threads or self.processes or options.cores()
+
+    def check(self) -> None:
+        """Raise SettingError if the options contradict each other."""
         if not self.sources and not self.resume:
             ours = ", ".join(NAMES)
             raise SettingError(
@@ -221,27 +235,3 @@ class Options:
                 "nothing is tried",
                 "Say which values, such as --try hidden=64,128, or which seeds: --seeds 0-4.",
             )
-        return tried
-
-
-def sweep(options: Options) -> None:
-    """Train with every combination of some settings, and compare.
-
-    Each value of each --try is combined with each of the others, and each combination is run from
-    every seed. A run is that of charrnn train with one thread, to the last byte; as many go on at
-    once as there are cores. FOLDER gets a model file for each, and sweep.jsonl a row as each ends.
-
-    The table ranks the combinations by the mean of their held-out loss. Its spread is the standard
-    deviation from seed to seed, which also hold out other examples: a difference that is smaller
-    than that tells little.
-
-    Ctrl-C saves what was learned, and --resume goes on as if nothing had been. A run that fails
-    does not stop the others; in the end the exit status is 1.
-    """
-    tried = options.check()
-    thread_count.prepare(1)
-
-    from charrnn.cli.sweep.run import run  # numpy comes with it, and must find the threads set
-
-    at_once = options.threads or options.processes or thread_count.cores()
-    run(options, tried, at_once, Console(options.quiet))

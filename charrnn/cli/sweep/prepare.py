@@ -1,11 +1,8 @@
-"""A sweep made ready: the corpus read, every combination of settings looked at, the plan shown.
+"""Prepare a sweep: read the corpus and plan each combination, so that errors come before any run.
 
-Whatever can be known to fail is found out here, before the first run begins.
-
-What a sweep is begun with, and what may be asked of one that is gone on with.
-
-Values and seeds may be added. Whatever else is given has to be what it was, and so has the corpus,
-or its runs could not be compared."""
+Values and seeds may be added to a sweep that is resumed. The corpus and all other settings must
+stay the same, or the runs could not be compared.
+"""
 
 from __future__ import annotations
 
@@ -14,35 +11,33 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn import system
 from charrnn.cli.console import Console
-from charrnn.cli.errors import in_words_of_the_command_line, option_for
+from charrnn.cli.errors import in_words_of_the_command_line, option_for, typed
+from charrnn.cli.sweep.options import Options
 from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import settings_of
+from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.sweeping.folder import Folder, grown, places_of
-from charrnn.sweeping.folder import Options as Begun
-from charrnn.sweeping.grid import Grid, Trial, in_words, value_in_words
-from charrnn.sweeping.run import Material, Planned, Split, Splits, Task, planned, seconds_of
+from charrnn.sweeping.folder import Folder, Record, places_of
+from charrnn.sweeping.grid import Grid, Trial, in_words
+from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, planned
 
-if TYPE_CHECKING:
-    from charrnn.cli.sweep.options import Options
+Tried = dict[str, tuple[Any, ...]]
 
-
-ELSEWHERE = "Leave it out to go on, or sweep anew into another folder with -o."
+ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o."
 
 
-def begun_with(options: Options, tried: dict[str, tuple[Any, ...]]) -> Begun:
-    """What a new sweep is to be."""
+def new_record(options: Options, tried: Tried) -> Record:
+    """Return what a new sweep is begun with."""
     start = options.start_from
-    return Begun(
+    return Record(
         Grid(tried, options.seeds or (0,)),
         options.sources,
         options.valid,
@@ -51,203 +46,162 @@ def begun_with(options: Options, tried: dict[str, tuple[Any, ...]]) -> Begun:
         options.reading,
         options.cutting,
         None if start is None else place_of(str(start)) or str(start),
-        "",
     )
 
 
-def gone_on_with(options: Options, tried: dict[str, tuple[Any, ...]], folder: Folder) -> Begun:
-    """The sweep in the folder, with what is added; ResumeError where it is to be another one."""
-    had = folder.read_options()
-    given = [
+def resumed_record(options: Options, tried: Tried, folder: Folder) -> Record:
+    """Return the record of the folder with added values. Raise ResumeError for other settings."""
+    had = folder.read_record()
+    for config, wanted, recorded in (
         (TrainConfig, options.learning, had.learning),
         (Reading, options.reading, had.reading),
         (CorpusConfig, options.cutting, had.cutting),
-    ]
-    for config, wanted, then in given:
-        for name, value in wanted.items():
+    ):
+        for name in wanted:
             if name in had.grid.tried:
                 raise ResumeError(f"{option_for(name)} is tried in {folder.path}", ELSEWHERE)
-            usual = settings_of(config)[name].default
-            if value != then.get(name, usual):
-                shown = options_in_words(name, then[name]) if name in then else "left it open"
-                raise ResumeError(
-                    f"{typed(name, value)} contradicts {folder.path}, which has {shown}",
-                    ELSEWHERE,
-                )
+        before = {name: recorded.get(name, s.default) for name, s in settings_of(config).items()}
+        check_agreement(folder.path, before, wanted, ELSEWHERE, show=typed)
     start = options.start_from
     if start is not None and place_of(str(start)) != had.start_from:
         raise ResumeError(f"--from {start} contradicts {folder.path}", ELSEWHERE)
-    seeds = options.seeds or had.grid.seeds
-    return named_anew(grown(had, Grid(tried or had.grid.tried, seeds)), options)
+    grid = Grid(tried or had.grid.tried, options.seeds or had.grid.seeds)
+    return with_new_names(had.extended(grid), options)
 
 
-def named_anew(had: Begun, options: Options) -> Begun:
-    """The same with the names that the corpus has now, if it is no longer where it was."""
-    if not options.sources or all(os.path.exists(one) for part in had.files for one in part):
+def with_new_names(had: Record, options: Options) -> Record:
+    """Return the record with the names on the command line, if a file of the corpus has moved."""
+    if not options.sources or all(os.path.exists(file) for files in had.files for file in files):
         return had
     valid = options.valid or had.valid
     places = places_of((*options.sources, *valid))
-    return Begun(**{**vars(had), "sources": options.sources, "valid": valid, "places": places})
-
-
-def typed(name: str, value: object) -> str:
-    """A setting as it is typed."""
-    shown = options_in_words(name, value)
-    return shown if isinstance(value, bool) else f"{option_for(name)} {shown}"
-
-
-def options_in_words(name: str, value: object) -> str:
-    """Its value; where there are but two, the option that stands for it."""
-    if isinstance(value, bool):
-        return option_for(name, denied=not value)
-    return value_in_words(value)
+    return replace(had, sources=options.sources, valid=valid, places=places)
 
 
 @dataclass(frozen=True)
 class PreparedSweep:
-    """A sweep that may begin."""
+    """A sweep that is ready to run."""
 
     folder: Folder
-    begun: Begun
+    record: Record
     material: Material
     split: Split  # of the first seed
     combinations: list[Planned]
     warnings: list[Warned]
-    at_once: int = 1  # how many runs
+    at_once: int = 1  # the number of runs
 
     @property
     def largest(self) -> int:
-        """The bytes of memory that the largest run takes."""
-        return max(one.plan.memory_bytes for one in self.combinations)
+        """The bytes of memory of the largest run."""
+        return max(combination.plan.memory_bytes for combination in self.combinations)
 
     @property
     def trials(self) -> list[Trial]:
-        """All runs of it."""
-        return self.begun.grid.trials
+        """All runs."""
+        return self.record.grid.trials
 
     @property
     def missing(self) -> list[Trial]:
-        """Those that are still to be made."""
-        return [one for one in self.trials if not self.folder.is_done(one.name)]
-
-    @property
-    def tasks(self) -> list[Task]:
-        """What is to be done."""
-        of = self.folder.model_of
-        return [Task(one, self.begun.learning, str(of(one.name))) for one in self.missing]
+        """The runs that are not done yet."""
+        return [task.trial for task in self.folder.tasks(self.record)]
 
     def seconds_of(self, trial: Trial) -> float:
-        """What that run will take."""
-        return next(one.seconds for one in self.combinations if one.settings == trial.settings)
+        """Return the estimated duration of a run."""
+        return next(c.seconds for c in self.combinations if c.settings == trial.settings)
 
     @property
     def seconds_left(self) -> float:
-        """What all will take that is still to be done."""
-        each = [self.seconds_of(one) for one in self.missing]
+        """The estimated duration of all missing runs."""
+        each = [self.seconds_of(trial) for trial in self.missing]
         return max(sum(each) / max(1, min(self.at_once, len(each))), max(each, default=0.0))
 
 
 def prepared(
-    options: Options,
-    tried: dict[str, tuple[Any, ...]],
-    folder: Folder,
-    spool: Path,
-    console: Console,
+    options: Options, tried: Tried, folder: Folder, spool: Path, console: Console
 ) -> PreparedSweep:
-    """The sweep; the text of a pipe goes into a file of ``spool``, to be read more than once."""
+    """Return the sweep. Texts from pipes are copied to ``spool``, to be read more than once."""
     console.note_if_waiting((*options.sources, *options.valid))
     if options.resume:
-        begun = gone_on_with(options, tried, folder)
-        files = read_again(begun, options, folder)
+        record = resumed_record(options, tried, folder)
+        files = files_to_resume(record, options, folder)
     else:
-        begun = begun_with(options, tried)
+        record = new_record(options, tried)
         files = options.sources, options.valid
-    read, read_valid = (tuple(on_disk(name, spool) for name in names) for names in files)
-    material = Material(
-        read,
-        read_valid,
-        names=begun.sources,
-        valid_names=begun.valid,
-        places=begun.places,
-        reading=begun.reading,
-        cutting=begun.cutting,
-        start_from=begun.start_from,
-        fingerprint=begun.fingerprint,
-    )
+    material = record.material(*(tuple(on_disk(name, spool) for name in names) for names in files))
     splits = splits_of(material, options, console)
-    split = splits.of(begun.grid.seeds[0])
-    found = [looked_at(settings, begun, splits) for settings in begun.grid.combinations]
-    seconds = seconds_of([one.plan for one in found], split.corpus)
-    found = [replace(one, seconds=took) for one, took in zip(found, seconds, strict=True)]
-    begun = replace(begun, fingerprint=split.corpus.fingerprint)
-    material = replace(material, fingerprint=split.corpus.fingerprint)
-    return PreparedSweep(folder, begun, material, split, found, warnings(split.corpus))
+    split = splits.of(record.grid.seeds[0])
+    plans = [plan_of(settings, record, splits) for settings in record.grid.combinations]
+    seconds = estimate_seconds([each.plan for each in plans], split.corpus)
+    plans = [replace(each, seconds=took) for each, took in zip(plans, seconds, strict=True)]
+    fingerprint = split.corpus.fingerprint
+    record = replace(record, fingerprint=fingerprint)
+    material = replace(material, fingerprint=fingerprint)
+    return PreparedSweep(folder, record, material, split, plans, warnings(split.corpus))
 
 
-def read_again(
-    begun: Begun, options: Options, folder: Folder
+def files_to_resume(
+    record: Record, options: Options, folder: Folder
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What to read for sources and valid; an error where that is nothing which is still there."""
-    if not options.sources and not begun.sources:
+    """Return the files of the corpus and of --valid. Raise an error if a stream must be named."""
+    if not options.sources and not record.sources:
         raise ResumeError(
-            f"{folder.path} learned from texts that Python gave it",
-            "Go on from Python, with charrnn.sweep(..., resume=True).",
+            f"{folder.path} was trained on texts from Python",
+            "Resume it in Python: charrnn.sweep(..., resume=True).",
         )
-    same_again = "Give it the same text again:"
-    for did, hint, named, had in (
-        ("learned from", "CORPUS, or - for standard input", options.sources, begun.sources),
-        ("held out", "--valid FILE, or --valid - for standard input", options.valid, begun.valid),
+    for verb, hint, named, had in (
+        ("learned from", "CORPUS, or - for standard input", options.sources, record.sources),
+        ("held out", "--valid FILE, or --valid - for standard input", options.valid, record.valid),
     ):
-        gone = next(filter(is_stream, had), None)
-        if gone is not None and not named:
-            raise CorpusError(f"{folder.path} {did} {name_of(gone)}", f"{same_again} {hint}.")
-    sources, valid = begun.files
+        stream = next(filter(is_stream, had), None)
+        if stream is not None and not named:
+            what = f"{folder.path} {verb} {name_of(stream)}, which cannot be read again"
+            raise CorpusError(what, f"Give it the same text again: {hint}.")
+    sources, valid = record.files
     return options.sources or sources, options.valid or valid
 
 
 def splits_of(material: Material, options: Options, console: Console) -> Splits:
-    """The corpus of each seed, and the model to start from, of which train says all there is."""
-    model_to_start_from(options.start_from, console)
+    """Return the corpora of all seeds. Raise ModelFileError without the model to start from."""
+    model_to_start_from(options.start_from, console)  # for its notes and its hint on --from
     try:
         return Splits(material)
     except NewerModelError:
         raise
-    except ModelFileError as error:  # it was there when the sweep began
-        hint = "Put back the model that each run starts from, or sweep anew into another folder."
+    except ModelFileError as error:  # the model was there when the sweep began
+        hint = "Put back the model to start from, or begin a sweep in another folder."
         raise ModelFileError(error.what, hint, "start from") from error
 
 
-def looked_at(settings: dict[str, Any], begun: Begun, splits: Splits) -> Planned:
-    """What these settings come to; an error says which they are."""
+def plan_of(settings: dict[str, Any], record: Record, splits: Splits) -> Planned:
+    """Return the plan of a combination. Errors name the combination."""
     try:
-        found = planned(settings, begun.grid, begun.learning, splits)
+        found = planned(settings, record.grid, record.learning, splits)
         config = found.plan.config
         check_checkups(config, (found.plan.steps or 0) // config.check_every + 1)
     except SettingError as error:
         what, hint = in_words_of_the_command_line(error)
-        which = in_words(settings) if settings else ""
-        raise SettingError(f"{which}: {what}" if which else what, hint) from error
-    corpus = splits.of(begun.grid.seeds[0]).corpus
+        raise SettingError(f"{in_words(settings)}: {what}" if settings else what, hint) from error
+    corpus = splits.of(record.grid.seeds[0]).corpus
     check_memory(found.plan.memory_bytes, system.available(), text_bytes(corpus))
     return found
 
 
-def fitting(at_once: int, sweep: PreparedSweep) -> int:
-    """As many runs at once as there is memory for, the largest ones together; one at least."""
+def runs_in_memory(at_once: int, sweep: PreparedSweep) -> int:
+    """Return how many of the largest runs fit into memory: from one to ``at_once``."""
     available = system.available()
     if available is None:
         return at_once
-    here = text_bytes(sweep.split.corpus)  # which this process holds, too
+    here = text_bytes(sweep.split.corpus)  # this process holds the corpus, too
     return max(1, min(at_once, (available - here) // sweep.largest))
 
 
 def on_disk(name: str, spool: Path) -> str:
-    """A file that can be read by several, and again; what comes out of a pipe becomes one."""
+    """Return a file that can be read again: the same, or a copy of what a pipe holds."""
     with suppress(OSError, ValueError):
         if name != "-" and not stat.S_ISFIFO(os.stat(name).st_mode):
             return name
     if name != "-" and not os.path.exists(name):
-        return name  # a corpus of ours; or it is not there, which whoever reads it says best
+        return name  # a corpus of the package, or a missing file, which is reported on reading
     path = spool / str(len(list(spool.iterdir())))
     with path.open("wb") as file:
         for block in byte_blocks(name):

@@ -56,7 +56,7 @@ class Painter:
 
     def legend(self) -> Visible:
         """One line that says which colour is how many bits."""
-        names = enumerate(heat_map.names())
+        names = enumerate(heat_map.band_names())
         shown = joined((self.paint_band(f" {name} ", band) for band, name in names), " ")
         return joined([Visible("bits: "), shown])
 

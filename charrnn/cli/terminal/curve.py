@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
-from charrnn.display.figures import best_of as best_of
-from charrnn.display.figures import first_row
-from charrnn.model_file.fields import CorpusRecord
 from charrnn.text import Visible, joined, visible_line
+
+if TYPE_CHECKING:
+    from charrnn.model_file.fields import CorpusRecord
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
@@ -96,6 +96,8 @@ def learning_curve(
     history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
 ) -> list[Visible]:
     """The picture that suits this output, below an empty line; nothing without a curve."""
+    from charrnn.display.figures import best_of, first_row
+
     baselines = corpus.baselines
     best = (best_of(baselines), min(baselines.values())) if baselines else None
     rows = [*first_row(corpus), *history]

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
-
-from rich.cells import cell_len, chop_cells
+from typing import TYPE_CHECKING, NamedTuple
 
 from charrnn.cli.console import CYAN, Output
-from charrnn.scoring.score import Mean
 from charrnn.text import Visible, joined, visible_line
+
+if TYPE_CHECKING:
+    from charrnn.scoring.score import Mean
 
 TOGETHER = "\u00a0"  # a space at which no line ends
 
@@ -130,6 +130,8 @@ def indentation(output: Output) -> int:
 
 def wrap(text: str, columns: int) -> list[Visible]:
     """The text in lines of at most so many columns, of which a Chinese character takes two."""
+    from rich.cells import cell_len, chop_cells
+
     room, lines = max(8, columns), [""]
     for word in visible_line(text).split(" "):
         pieces = chop_cells(word, room) if cell_len(word) > room else [word]

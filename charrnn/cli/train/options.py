@@ -1,4 +1,4 @@
-"""``charrnn train``: from a corpus to a model file."""
+"""The options of ``charrnn train``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import launcher, options
-from charrnn.cli import options as thread_count
-from charrnn.cli.console import Console
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
+    CommandOptions,
     check_exclusive,
     check_read_once,
     flag,
@@ -26,50 +25,58 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Text, Whole, setting
 from charrnn.settings.training import TrainConfig
 
+HELP = """
+Train a network on a corpus.
+
+The network reads the corpus again and again, and learns to predict the next character. A part of
+the corpus is held out to measure the loss. Sizes that you leave out are chosen to fit the corpus.
+The plan shows them, and the loss of n-gram baselines on the same text.
+
+Ctrl-C saves the run, and --resume continues exactly where it stopped.
+"""
 EXAMPLES = """
-# learn a corpus that comes with the program, then make up ten more of its kind
+# train on a corpus of the package, then draw ten samples
 charrnn train dinosaurs
 charrnn sample -n 10
 
-# what would be done, and what is there to beat?
+# show the plan and the baselines to beat, without training
 charrnn train names.txt --dry-run
 
-# a whole book, whose paragraphs follow each other, for twenty minutes
+# train on a book for twenty minutes; --carry keeps the state between paragraphs
 charrnn train book.txt.gz -m book.npz --carry --minutes 20
 
-# names whose length is drawn first, and counted down
+# draw the length of each name first, and count it down
 charrnn train names.txt --ends length
 
-# go on after Ctrl-C, or for longer
+# resume after Ctrl-C, or train for longer
 charrnn train --resume
 charrnn train --resume --epochs 200
 
-# names of your own, from a model that has read many
+# fine-tune a model of many names on your own
 charrnn train mine.txt --from given-names.npz -m mine.npz
 
-# on four cores of any machines that share this folder
+# train with four processes on machines that share this folder
 mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
 
-# from another program, with a record of every step
+# read text from another program, and log every step
 cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What may be typed after the name of the command."""
+class Options(CommandOptions):
+    """The options of the command."""
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
-        "Texts to learn from: files, - for standard input, or a corpus that comes with the"
-        f" program: {', '.join(NAMES)}.",
+        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )
     valid: tuple[str, ...] = setting(
         Text("FILE"),
-        "Hold out this text; may be repeated.",
+        "Measure the held-out loss on this file. Repeatable.",
         panel=CORPUS,
         default=(),
-        default_in_words="a part of the corpus",
+        default_in_words="a part of CORPUS",
         repeated=True,
     )
     cutting: dict[str, Any] = group(CorpusConfig)
@@ -78,28 +85,32 @@ class Options:
     model: Path = options.model()
     start_from: Path | None = setting(
         File("MODEL"),
-        "Start from the parameters of this model, for a list that has grown or one of its kind.",
+        "Start from the parameters of this model: to fine-tune it, or after the corpus has grown.",
         panel=LEARNING,
         names=("--from",),
     )
     mpi: bool = flag(
-        "Learn as one of the processes that mpiexec starts. Needs mpi4py: pip install"
+        "Share the training among the processes that mpiexec starts. Needs mpi4py: pip install"
         " 'charrnn[mpi]'.",
         panel=LEARNING,
     )
-    resume: bool = flag("Go on with the run in the model file.")
-    force: bool = flag("Replace a model file that is there.")
+    resume: bool = flag("Continue the run in the model file exactly where it stopped.")
+    force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
         File(),
-        "Append a line of JSON to this file for each step and each check-up.",
+        "Append a JSON line to this file for each step and each check-up.",
         panel=OUTPUT,
     )
     preview: int = setting(
-        Whole(0, 100), "How many samples to show at a check-up.", panel=OUTPUT, default=1
+        Whole(0, 100), "Show this many samples at each check-up.", panel=OUTPUT, default=1
     )
-    dry_run: bool = flag("Show the plan, and leave it at that.")
+    dry_run: bool = flag("Show the plan and exit.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
+
+    @property
+    def wanted_threads(self) -> int | None:
+        return self.learning.get("workers")
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
@@ -136,38 +147,11 @@ class Options:
             )
 
     def line(self, command: str, *options: str) -> str:
-        """A line to type next, that speaks of the same model."""
+        """Return a command for the same model."""
         usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
-        which = [] if self.model == usual else ["-m", str(self.model)]
-        line = ["charrnn", command, *options, *which]
+        model = [] if self.model == usual else ["-m", str(self.model)]
+        line = ["charrnn", command, *options, *model]
         if self.mpi and command == "train":
             count = launcher.processes()
             line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]
         return shlex.join(line)
-
-
-def train(options: Options) -> None:
-    """Train a network on a corpus.
-
-    It reads the corpus over and over, and learns which character comes next. A part is held out to
-    see how well. Sizes that are not given are made to fit, so that a few names train as well as a
-    library; the plan says what was chosen, and what simple counting makes of the same text.
-
-    Ctrl-C saves what was learned, and --resume goes on as if nothing had been.
-    """
-    options.check()
-    useful = thread_count.prepare(options.learning.get("workers"))
-
-    # numpy comes with these, and must find the threads set
-    if not options.mpi:
-        from charrnn.cli.train.run import run
-
-        run(options, useful, Console(options.quiet))
-        return
-    from charrnn.cli.train.run import assist, joined, run
-
-    with joined() as ranks:
-        if ranks.number:
-            assist(ranks)
-        else:
-            run(options, ranks.count, Console(options.quiet), ranks)

@@ -1,18 +1,17 @@
-"""What a run came to: the picture, the table, the summary for programs, and what to type next.
+"""The result of a training run: curve, table, JSON summary, and the commands to type next.
 
-A run for programs: one name for one thing, in a plan, in a summary and in what a file holds.
-
-The texts of a run as they are typed to go on with it; some are gone once they were read."""
+The same keys name the same things in plans, summaries and ``info --json``.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn.cli.console import Console
-from charrnn.cli.terminal.curve import best_of, learning_curve
+from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
 from charrnn.cli.terminal.tables import (
     Entry,
@@ -24,8 +23,10 @@ from charrnn.cli.terminal.tables import (
     of_bits,
     of_held_out,
 )
+from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
+from charrnn.display.figures import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER, Plan, parameters
@@ -33,17 +34,14 @@ from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
 from charrnn.training.members import best_of_all
-from charrnn.training.state import Best
-
-if TYPE_CHECKING:
-    from charrnn.cli.train.options import Options
 
 
 def plan_json(
     plan: Plan, record: CorpusRecord, symbols: int, rate: float, left: float, timed: float | None
 ) -> dict[str, Any]:
-    """The plan, at so many characters a second, with so many seconds left of its epochs, and so
-    many minutes where the clock may end it.
+    """Return the plan, with ``left`` seconds to its last epoch and ``timed`` minutes by the clock.
+
+    ``rate`` is in characters per second.
     """
     ends = [left] if plan.steps is not None else []
     ends += [60 * timed] if timed is not None else []
@@ -64,8 +62,8 @@ def plan_json(
 
 
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
-    """The corpus: what most programs ask for first, and then all that is remembered of it."""
-    promised = {
+    """Return the corpus: first the documented keys, then all others of its record."""
+    documented = {
         "examples": record.examples,
         "characters": record.characters,
         "symbols": symbols,
@@ -74,26 +72,26 @@ def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
         "examples_are": record.examples_are,
     }
     rest = asdict(record)
-    for name in ("baselines", "places", "known"):  # beside the corpus; for the file alone
+    for name in ("baselines", "places", "known"):  # shown elsewhere, or only for the file
         del rest[name]
-    return promised | rest
+    return documented | rest
 
 
 def settings_json(config: Fitted) -> dict[str, Any]:
-    """The settings; null where there is no limit."""
+    """Return the settings; a limit is null if there is none."""
     return {
         name: None if name == "epochs" and value == FOREVER else value
         for name, value in asdict(config).items()
     }
 
 
-def warnings_json(found: Iterable[Warned]) -> list[dict[str, Any]]:
-    """What is doubtful about the corpus."""
-    return [asdict(one) for one in found]
+def warnings_json(doubts: Iterable[Warned]) -> list[dict[str, Any]]:
+    """Return the warnings about the corpus."""
+    return [asdict(doubt) for doubt in doubts]
 
 
 def in_order(losses: Mapping[str, float]) -> dict[str, float]:
-    """Baselines from the simplest to the longest memory; a file has them in the order of names."""
+    """Return the baselines in order of memory, the simplest first."""
     first = ("uniform", "unigram")
 
     def place(name: str) -> tuple[int, str]:
@@ -103,49 +101,49 @@ def in_order(losses: Mapping[str, float]) -> dict[str, float]:
 
 
 def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
-    """What to type for them; nothing where all can be read again."""
+    """Return the texts to type to resume a run, or nothing if all can be read again."""
     if not any(is_stream(name) for name in (*sources, *valid)):
         return []
     return [
-        *(anew(name, "CORPUS") for name in sources),
-        *(part for name in valid for part in ("--valid", anew(name, "FILE"))),
+        *(placeholder(name, "CORPUS") for name in sources),
+        *(part for name in valid for part in ("--valid", placeholder(name, "FILE"))),
     ]
 
 
 def can_be_read_again(record: CorpusRecord) -> bool:
-    """Whether the corpus is in files that are there: no pipe, nor texts of Python."""
+    """Return True if the corpus is in existing files, not from a pipe or from Python."""
     return bool(record.files) and all(os.path.isfile(path_of(file)) for file in record.files)
 
 
 def fed(line: str, again: Sequence[str], sources: Sequence[str]) -> str:
-    """The line, with a file as standard input if that is among what is typed again."""
+    """Return the command, with a file as standard input if it reads that."""
     return f"{line} < {'CORPUS' if '-' in sources else 'FILE'}" if "-" in again else line
 
 
-def anew(name: str, place: str) -> str:
-    """The name to type once more, or what stands for another."""
-    return place if is_stream(name) and name != "-" else name
+def placeholder(name: str, word: str) -> str:
+    """Return the name to type again, or the word for a pipe of the shell."""
+    return word if is_stream(name) and name != "-" else name
 
 
-EARLY = 0.75  # of the steps: a best check-up before that was followed by too much learning by heart
+EARLY = 0.75  # of the steps: after an earlier best check-up the network mostly overfits
 REMEDIES = "more --dropout, a smaller --hidden, or more text."
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended, and what this part of it took."""
+    """The end of a run, and the pace of the part that has just ended."""
 
     run: Checkpoint
     stopped: Ending
     pace: Pace
-    is_new: bool  # whether there was anything left to do
-    warnings: list[Warned]  # what is doubtful about the corpus
-    # of all that is held out, exact, if there was time for it: of the network, and what is mixed
+    is_new: bool  # whether anything was learned
+    warnings: list[Warned]  # about the corpus
+    # exact losses on all held-out text, if there was time: of the network and of mixtures
     scores: Mapping[str, Score] = field(default_factory=dict)
 
     @property
     def best(self) -> Mean | None:
-        """The best held-out loss, if there is one."""
+        """The best held-out loss, if any."""
         best = best_of_all(self.run.states)
         if best is None or not self.run.corpus.held_out_characters:
             return None
@@ -154,20 +152,20 @@ class Outcome:
 
     @property
     def best_step(self) -> int | None:
-        """When that was; of several networks, by when each had its own."""
+        """The step of the best check-up; of several networks, the latest such step."""
         best = best_of_all(self.run.states)
         return None if best is None else best[0]
 
     @property
     def mixtures(self) -> Mapping[str, Mean]:
-        """What is asked from now on, where that is more than a network alone."""
+        """The losses of networks or counts mixed together, which sample and eval use."""
         several = {"together": "network"} if len(self.run.states) > 1 else {}
-        named = {**several, "both": "both"}
-        return {name: self.scores[p].overall for name, p in named.items() if p in self.scores}
+        parts = {**several, "both": "both"}
+        return {name: self.scores[p].overall for name, p in parts.items() if p in self.scores}
 
 
 def show(outcome: Outcome, options: Options, console: Console) -> None:
-    """Show what the run came to."""
+    """Show the curve and the table, or the JSON summary."""
     run = outcome.run
     curve = learning_curve(run.longest.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
@@ -178,40 +176,38 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
 
 
 def in_words(outcome: Outcome, options: Options) -> list[Entry]:
-    """The short table."""
+    """Return the table."""
     run, pace, state = outcome.run, outcome.pace, outcome.run.longest
-    found = [("model", str(options.model))]
+    rows = [("model", str(options.model))]
     if outcome.best is not None:
-        nats, step = outcome.best.nats_per_character, outcome.best_step
-        found.append(("best", of_held_out(nats, step, len(run.states))))
-        if run.corpus.baselines:
-            found.append(("", compared(run.corpus.baselines, nats)))
+        nats = outcome.best.nats_per_character
+        rows.append(("best", of_held_out(nats, outcome.best_step, len(run.states))))
+        rows += against_baselines(run.corpus.baselines, nats)
         for name, mean in outcome.mixtures.items():
             nats = mean.nats_per_character
-            found.append((name, f"{of_bits(nats)} per held-out character"))
-            if run.corpus.baselines:
-                found.append(("", compared(run.corpus.baselines, nats)))
+            rows.append((name, f"{of_bits(nats)} per held-out character"))
+            rows += against_baselines(run.corpus.baselines, nats)
     elif state.history:
-        found.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
-    took = f"{clock(pace.seconds)}, {counted(pace.average)} characters a second"
+        rows.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
     steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
-    return [
-        *found,
-        ("learned", f"{steps}, {state.characters:,} characters"),
-        *([("time", took)] if outcome.is_new else []),
-        ("stopped", stopped(outcome)),
-    ]
+    rows.append(("learned", f"{steps}, {state.characters:,} characters"))
+    if outcome.is_new:
+        speed = f"{counted(pace.average)} characters a second"
+        rows.append(("time", f"{clock(pace.seconds)}, {speed}"))
+    return [*rows, ("stopped", end_in_words(outcome))]
 
 
-def compared(baselines: Mapping[str, float], nats: float) -> str:
-    """How that compares with counting."""
+def against_baselines(baselines: Mapping[str, float], nats: float) -> list[Entry]:
+    """Return a row that compares the loss with the best baseline, if there are any."""
+    if not baselines:
+        return []
     name = best_of(baselines)
-    which = "below" if nats < baselines[name] else "above"
-    return f"{abs(nats - baselines[name]):.3f} nats {which} {name}, the best by counting"
+    where = "below" if nats < baselines[name] else "above"
+    return [("", f"{abs(nats - baselines[name]):.3f} nats {where} {name}, the best baseline")]
 
 
-def stopped(outcome: Outcome) -> str:
-    """Why it ended."""
+def end_in_words(outcome: Outcome) -> str:
+    """Return why the run ended."""
     c = outcome.run.config
     match outcome.stopped:
         case "epochs":
@@ -219,12 +215,12 @@ def stopped(outcome: Outcome) -> str:
         case "minutes":
             return f"after {count(c.minutes or 0.0, 'minute')}"
         case "patience":
-            return f"after {count(c.patience or 0, 'check-up')} without a better one"
+            return f"after {count(c.patience or 0, 'check-up')} without a lower loss"
     return "interrupted"
 
 
 def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
-    """The summary for programs."""
+    """Return the summary for programs."""
     run, best = outcome.run, outcome.best
     state, size = run.longest, run.vocabulary.symbols
     return {
@@ -252,59 +248,48 @@ def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
 
 
 def parts_json(outcome: Outcome) -> dict[str, Any]:
-    """What the network, counts and both make of what is held out."""
-    means = {name: score.overall for name, score in outcome.scores.items() if name != "alone"}
+    """Return the losses of the network, of the counts, and of both together."""
     return {
-        name: {**mean.per_character(), "perplexity": mean.perplexity}
-        for name, mean in means.items()
+        name: {**score.overall.per_character(), "perplexity": score.overall.perplexity}
+        for name, score in outcome.scores.items()
+        if name != "alone"
     }
 
 
 def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
-    """Lines to type next."""
-    run = outcome.run
+    """Show commands to type next."""
+    run, state = outcome.run, outcome.run.longest
     if outcome.stopped == "interrupted":
-        console.note(f"saved at step {run.longest.step:,}; to go on: {go_on(run, options)}")
+        console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
         return
     if not outcome.is_new:
-        console.note("there was nothing left to do")
-    lines = {options.line("sample", "-n", "10"): "make up ten more"}
+        console.note("nothing was left to do")
+    lines = {options.line("sample", "-n", "10"): "draw ten samples"}
     if run.corpus.held_out_characters and can_be_read_again(run.corpus):
-        lines[options.line("eval")] = "how likely is what was held out?"
-    if not (was_early := best_was_early(outcome)):
-        lines[go_on(run, options, *twice(outcome))] = "learn for longer"
+        lines[options.line("eval")] = "score the held-out text"
+    best = state.best
+    overfits = outcome.best is not None and best is not None and best.step <= EARLY * state.step
+    if not overfits:
+        limit = outcome.stopped
+        twice = 2 * getattr(run.config, limit)
+        more = f"{twice:g}" if limit == "minutes" else str(twice)
+        lines[resume_line(run, options, f"--{limit}", more)] = "train for longer"
     console.note("next:")
     longest = max(map(len, lines))
-    for line, what in lines.items():
-        explained = f"  {line:<{longest}}  # {what}"
+    for line, about in lines.items():
+        explained = f"  {line:<{longest}}  # {about}"
         console.note(explained if len(explained) <= console.err.width else f"  {line}")
-    if was_early:
-        best = f"the best was at step {was_early.step:,} of {run.longest.step:,}"
-        console.note(f"{best}: to learn for longer will not help. What may help: {REMEDIES}")
+    if overfits and best is not None:
+        early = f"the best check-up was at step {best.step:,} of {state.step:,}"
+        console.note(f"{early}: more training will not help. Try {REMEDIES}")
 
 
-def best_was_early(outcome: Outcome) -> Best | None:
-    """The best check-up, if the run went on for long after it in vain."""
-    state = outcome.run.longest
-    best = state.best
-    if outcome.best is None or best is None or best.step > EARLY * state.step:
-        return None
-    return best
-
-
-def twice(outcome: Outcome) -> list[str]:
-    """The option that lets a run which is over go on, as far again."""
-    limit = outcome.stopped
-    value = 2 * getattr(outcome.run.config, limit)
-    return [f"--{limit}", f"{value:g}" if limit == "minutes" else str(value)]
-
-
-def go_on(run: Checkpoint, options: Options, *more: str) -> str:
-    """What to type to go on with the run."""
+def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
+    """Return the command that resumes the run."""
     sources = run.corpus.sources
     again = typed_again(sources, run.corpus.valid)
     if not again and not can_be_read_again(run.corpus):
         again = ["CORPUS"]
     file = options.metrics
-    metrics = ["--metrics", anew(str(file), "FILE")] if file is not None else []
+    metrics = ["--metrics", placeholder(str(file), "FILE")] if file is not None else []
     return fed(options.line("train", *again, "--resume", *more, *metrics), again, sources)

@@ -1,4 +1,4 @@
-/* Text on a page, as text and never as markup: made visible, and coloured letter by letter. */
+/* Text on a page: escaped, never markup, and coloured letter by letter. */
 "use strict";
 const colouring = ({ steering, bounds }) => {
   const BITS = 1 / Math.LN2;
@@ -9,7 +9,7 @@ const colouring = ({ steering, bounds }) => {
     if (text) made.textContent = text;
     return made;
   };
-  // What would steer a page is shown instead.
+  // Control characters are shown, not obeyed.
   const STEERING = new RegExp(steering, "gu");
   const visible = (text) => text.replace(STEERING, (character) => {
     const code = character.codePointAt(0);
@@ -17,12 +17,12 @@ const colouring = ({ steering, bounds }) => {
     return code === 0x7f ? "\u2421" : `\\u${code.toString(16).padStart(4, "0")}`;
   });
 
-  // Colours. Neighbours of one colour share an element, and what stays as it is stays there.
+  // Colours. Neighbours of one colour share an element, and unchanged elements stay.
   const segmenter = typeof Intl !== "undefined" && Intl.Segmenter
     ? new Intl.Segmenter("und", { granularity: "grapheme" }) : null;
   const lettersOf = (text) =>
     segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
-  const plain = { name: "a", words: "" }; // of what is not read yet
+  const plain = { name: "a", words: "" }; // of characters that are not read yet
   const bySurprise = (nats) => ({
     name: "abcdefg"[bounds.filter((bound) => nats * BITS >= bound).length],
     words: (nats * BITS).toFixed(1),
@@ -54,7 +54,7 @@ const colouring = ({ steering, bounds }) => {
       if (words.trim()) part.title = words;
       target.append(part);
     }
-    target.append("\n"); // else a newline at the end would make no line
+    target.append("\n"); // so that a final newline makes a line
     painted = parts;
   }
 

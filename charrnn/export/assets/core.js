@@ -1,14 +1,14 @@
-/* A model in plain JavaScript: chances that are looked up, draws, costs. It stands on network.js.
+/* A model in plain JavaScript: random numbers, draws and scores. It needs network.js.
 
-   See sampling/draws.py, sampling/sampler.py, scoring/scorer.py. */
+   See sampling/draws.py, sampling/sampler.py and scoring/scorer.py. */
 "use strict";
 const charrnn = (() => {
   const { END, CELLS, HEADS, bytesOf, readNetwork, Stepper } = network;
   const UNKNOWN = 1;
-  const SCALARS = 1112064; // how many characters Unicode has room for
-  const REACH = 1 << 17; // symbols of a prime that are read, the last ones
+  const SCALARS = 1112064; // characters that Unicode has room for
+  const REACH = 1 << 17; // symbols of a prime that are read: the last ones
 
-  // Random numbers that are looked up: SplitMix64, begun at a key.
+  // Random numbers by key and step: SplitMix64.
   const GAMMA = 0x9E3779B97F4A7C15n;
   const u64 = (z) => z & 0xFFFFFFFFFFFFFFFFn; // BigInt.asUintN is wrong below 0 in some engines
   function mix(z) {
@@ -23,7 +23,7 @@ const charrnn = (() => {
   }
   const uniform = (key, step) => Number(mix(u64(key + BigInt(step + 1) * GAMMA)) >> 12n) * 2 ** -52;
 
-  function rint(x) { // the nearest whole number; of two, the even one
+  function rint(x) { // the nearest integer; of two, the even one
     const near = Math.round(x);
     return near - x === 0.5 && near % 2 !== 0 ? near - 1 : near;
   }
@@ -34,7 +34,7 @@ const charrnn = (() => {
     return d > 0 ? x + Math.log1p(Math.exp(-d)) : y + Math.log1p(Math.exp(d));
   }
 
-  /* From logits to the symbol that is drawn: temperature, then the likeliest. */
+  /* Draws a symbol from logits: temperature first, then top-k and top-p. */
   class Choice {
     constructor(K, { temperature = 1, topK = null, topP = null } = {}) {
       this.temperature = temperature && Math.max(temperature, 1e-100);
@@ -42,7 +42,7 @@ const charrnn = (() => {
       this.topP = topP === null || topP >= 1 ? null : topP;
       this.o = new Float64Array(K);
       this.weights = new Float64Array(K);
-      this.tickets = new Float64Array(K); // of this symbol and those before it
+      this.tickets = new Float64Array(K); // the sums of the weights up to each symbol
     }
     prepare(logits) {
       const { o, weights, tickets, temperature } = this, K = o.length;
@@ -72,7 +72,7 @@ const charrnn = (() => {
       for (const k of order) reached.push(sum += weights[k]);
       for (let i = 1; i < order.length; i++) if (reached[i - 1] >= topP * sum) weights[order[i]] = 0;
     }
-    draw(chance) { // the symbol; what it cost is left in nats
+    draw(chance) { // returns the symbol; its cost is left in nats
       const { tickets, o } = this, ticket = chance * tickets[tickets.length - 1];
       let k = 0;
       while (k < tickets.length - 1 && !(tickets[k] > ticket)) k++;
@@ -88,20 +88,20 @@ const charrnn = (() => {
       this.net = readNetwork(facts, bytes);
       this.characters = ["", "", ...codes.map((code) => String.fromCodePoint(code))];
       this.ids = new Map(codes.map((code, i) => [code, i + 2]));
-      this.knownNats = -Math.log1p(-novelty); // what being no new character costs
+      this.knownNats = -Math.log1p(-novelty); // the cost of not being a new character
       this.unseenNats = Math.log(Math.max(1, SCALARS - codes.length));
       this.logNovelty = novelty ? Math.log(novelty) : -Infinity;
       this.stepper = new Stepper(this.net);
     }
-    asRead(text) { // as a text of the corpus was read
+    asRead(text) { // as the corpus was read
       if (this.facts.newlines === "translate") text = text.replace(/\r\n?/g, "\n");
       return this.facts.normalize === "none" ? text : text.normalize(this.facts.normalize);
     }
     encode(text) {
       return Array.from(text, (character) => this.ids.get(character.codePointAt(0)) ?? UNKNOWN);
     }
-    /* A text, a character at a time: {text, nats, ended}. The last says how it ended: at its
-       "end", or at the "limit" of maxCharacters. The prime is none of it. */
+    /* Yields a text by characters: {text, nats, ended}. The last one says how the text ended:
+       by its "end", or by the "limit" of maxCharacters. The prime is not part of the text. */
     *stream({ seed = 0, number = 0, attempt = 0, prime = "", maxCharacters = 2000, ...how } = {}) {
       const choice = new Choice(this.net.K, how), key = keyOf(seed, [number, attempt]);
       const stepper = new Stepper(this.net), state = stepper.zeros();
@@ -118,7 +118,7 @@ const charrnn = (() => {
         if (ended) return;
       }
     }
-    /* The same text, whole: {text, nats, ended}, nats being the sum. */
+    /* The same text as a whole: {text, nats, ended}, with the sum of the nats. */
     sample(settings = {}) {
       const whole = { text: "", nats: 0, ended: null };
       for (const { text, nats, ended } of this.stream(settings)) {
@@ -128,7 +128,7 @@ const charrnn = (() => {
       }
       return whole;
     }
-    /* What each symbol would cost, in nats (K), where these are the logits. */
+    /* The cost of each symbol in nats (K) under these logits. */
     costs(logits) {
       const known = logits.filter((_, k) => k !== UNKNOWN);
       let most = -Infinity, sum = 0;
@@ -140,7 +140,7 @@ const charrnn = (() => {
       costs[UNKNOWN] = inUnits(this.unseenNats - logaddexp(-unknown, this.logNovelty));
       return costs;
     }
-    /* What each character of a text costs, and its end, in nats. */
+    /* The cost in nats of each character of a text and of its end. */
     score(text) {
       const stepper = new Stepper(this.net), state = stepper.zeros();
       const ids = [...this.encode(this.asRead(text)), END];

@@ -1,12 +1,12 @@
-/* @p@.h: writes texts, one character after the other. Made by charrnn.
+/* @p@.h: draws texts, one character at a time. Made by charrnn.
 
    In one file, before including this:   #define @P@_IMPLEMENTATION
-   in others, include it alone. C99 or C++, and libm. Nothing is allocated, and nothing global
-   changes: a text in the making is a @p@_state, of which there may be many.
+   in others, include it alone. It needs C99 or C++, and libm. It allocates nothing and changes
+   nothing global: each text has a @p@_state of its own.
 
        @p@_state s;
        int32_t code;
-       @p@_begin(&s, 1, 0);                          the seed, and the number of the text
+       @p@_begin(&s, 1, 0);                          the seed and the number of the text
        while ((code = @p@_next(&s, 0.8)) >= 0)       the temperature; -1 is the end
            put(code);                                a Unicode code point
 
@@ -18,12 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define @P@_SYMBOLS @K@ /* the end is 0, a character that was never seen 1 */
+#define @P@_SYMBOLS @K@ /* 0 is the end, 1 an unknown character */
 #define @P@_UNITS @H@
 #define @P@_GATES @G@
 #define @P@_LAYERS @L@
 #ifndef @P@_LONGEST
-#define @P@_LONGEST 2000 /* characters that are drawn of a text in UTF-8, as with --max-chars */
+#define @P@_LONGEST 2000 /* characters of a text in UTF-8, as with --max-chars */
 #endif
 
 #ifdef __cplusplus
@@ -37,16 +37,16 @@ typedef struct {
     int symbol, is_over;
 } @p@_state;
 
-/* Begin a text: of those of `charrnn sample --seed SEED` the one of that number, from 0. */
+/* Begin a text of `charrnn sample --seed SEED`, by its number from 0. */
 void @p@_begin(@p@_state *s, uint64_t seed, uint64_t number);
 
-/* Read a character that the text is to go on from, before the first is drawn. */
+/* Read a character of the prime, before the first character is drawn. */
 void @p@_read(@p@_state *s, uint32_t code);
 
-/* Draw a character: its code point, or -1 at the end. At 0, the likeliest each time. */
+/* Draw a character: its code point, or -1 at the end. Temperature 0 draws the likeliest. */
 int32_t @p@_next(@p@_state *s, double temperature);
 
-/* Draw to the end, or as much as there is room for, and put a 0 behind it: so many bytes of UTF-8. */
+/* Draw to the end, or until there is no room, and add a 0. Returns the bytes of UTF-8 before it. */
 size_t @p@_utf8(@p@_state *s, double temperature, char *to, size_t size);
 
 #ifdef __cplusplus
@@ -71,7 +71,7 @@ static const struct {
 @LAYERS@
 };
 
-/* y = M x, a scale a row. There may be four sums: @SUMS@. */
+/* y = M x, with a scale for each row. Four sums, since @SUMS@. */
 static void @p@_product(const @T@ *m, const double *scale, int rows, const double *x, double *y) {
     for (int i = 0; i < rows; i++, m += @P@_UNITS) {
         double sums[4] = {0, 0, 0, 0};
@@ -87,7 +87,7 @@ static void @p@_product(const @T@ *m, const double *scale, int rows, const doubl
     }
 }
 
-/* Rounded to the grid of the states, and now and then to a coarser one. */
+/* Rounds to the grid of the states, and to a coarser one if the state settles. */
 static double @p@_snapped(double x, int settles) {
     x = rint(x * @GRID@) / @GRID@;
     return settles ? rint(x * @SETTLED@) / @SETTLED@ : x;
@@ -150,7 +150,7 @@ int32_t @p@_next(@p@_state *s, double temperature) {
     lot = (double)(@p@_mix(s->key + ++s->drawn * UINT64_C(0x9E3779B97F4A7C15)) >> 12);
     if (temperature > 0) {
         if (temperature < 1e-100) temperature = 1e-100;
-        for (k = 0; k < @P@_SYMBOLS; k++) { /* each has the sum of those up to it */
+        for (k = 0; k < @P@_SYMBOLS; k++) { /* o becomes the running sum */
             if (k != 1) sum += exp((o[k] - most) / temperature);
             o[k] = sum;
         }

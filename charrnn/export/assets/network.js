@@ -1,8 +1,8 @@
-/* A network in plain JavaScript: its numbers, its cells, its heads, and one step after another.
+/* A network in plain JavaScript: numbers, cells, heads and a stepper.
 
    Each step is charrnn's own arithmetic in the same order: see network/stepper.py, network/cells
-   and network/heads. Numbers and states are on a grid, so no sum of a product is rounded, and a
-   text that is drawn here is the text that is drawn there. K symbols, H units, L layers. */
+   and network/heads. Weights and states are on a grid, so no sum is rounded, and both programs
+   draw the same texts. K symbols, H units, L layers. */
 "use strict";
 const network = (() => {
   const END = 0;
@@ -30,8 +30,8 @@ const network = (() => {
     return bytes;
   }
 
-  /* Cells: from b + U x and W h to the states after, in the place of those before.
-     ownBias: how many gates, the last, have a bias d for W h. */
+  /* Cells: compute the new states, in place, from b + U x and W h.
+     ownBias: the number of gates, the last ones, whose W h has a bias d. */
   const sigmoid = (a) => Math.tanh(a * 0.5) * 0.5 + 0.5;
   const CELLS = {
     tanh: {
@@ -65,7 +65,7 @@ const network = (() => {
     },
   };
 
-  /* Heads: from the outputs o (K) to the logits, in their place. */
+  /* Heads: turn the outputs o (K) into logits, in place. */
   const HEADS = {
     symbol() {},
     halt(o) {
@@ -77,7 +77,7 @@ const network = (() => {
     },
   };
 
-  /* The numbers, as export/encoding.py lays them out. */
+  /* The numbers, in the layout of export/encoding.py. */
   function readNetwork(facts, bytes) {
     const { symbols: K, hidden: H, layers: L, bits } = facts;
     const cell = CELLS[facts.cell], head = HEADS[facts.head];
@@ -111,14 +111,14 @@ const network = (() => {
     }
     net.V = matrix(K, H);
     net.c = vector(K);
-    if (at !== bytes.length) throw new Error("the numbers are cut short, or too many");
-    const [U] = net.U, [b] = net.b; // x is one-hot: U x is a row, and b can be in it
+    if (at !== bytes.length) throw new Error(`${bytes.length} bytes of numbers, not ${at}`);
+    const [U] = net.U, [b] = net.b; // x is one-hot: U x is a row, to which b is added here
     for (let i = 0; i < U.length; i++) U[i] += b[i % columns];
     net.large = largeFor(Math.floor((53 - (32 - Math.clz32(H - 1))) / 2));
     return net;
   }
 
-  /* y = M x, M (rows, n), four rows at a time. Every sum is exact, so their order is free. */
+  /* y = M x, M (rows, n), four rows at a time. Every sum is exact, so its order is free. */
   function product(M, x, y) {
     const rows = y.length, n = x.length;
     let i = 0;
@@ -144,7 +144,7 @@ const network = (() => {
     }
   }
 
-  /* One step after another. A state is a list of arrays (H): each layer's h, and its c if it has. */
+  /* One step at a time. A state is a list of arrays (H): the h of each layer, and its c if any. */
   class Stepper {
     constructor(net) {
       this.net = net;
@@ -156,7 +156,7 @@ const network = (() => {
       const { cell, H, L } = this.net;
       return Array.from({ length: L * cell.states }, () => new Float64Array(H));
     }
-    read(x, state, index) { // x is the index-th symbol of its text, the first END being the 0th
+    read(x, state, index) { // x is symbol number `index` of its text; the first END is number 0
       const { cell, H, L, U, W, b, d, large } = this.net;
       const { ux, wh } = this, each = cell.states, columns = ux.length;
       for (let layer = 0; layer < L; layer++) {
@@ -175,7 +175,7 @@ const network = (() => {
         if (settles(index)) snap(own, SETTLED);
       }
     }
-    step(x, state, index) { // the logits of what comes next (K), in an array that every step fills
+    step(x, state, index) { // the logits of the next symbol (K), in an array that every step reuses
       const { head, cell, V, c } = this.net, o = this.o;
       this.read(x, state, index);
       product(V, state[state.length - cell.states], o);

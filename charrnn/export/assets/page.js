@@ -1,19 +1,19 @@
-/* The page around the model. What comes from the model or its user gets into the page as text,
-   never as markup. */
+/* The page around the model. Text of the model and its user enters the page as text, never as
+   markup. */
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);
   const facts = JSON.parse($("facts").textContent);
   const model = new charrnn.Model(facts, charrnn.bytesOf($("numbers").textContent));
   const { BITS, element, visible, bySurprise, byState, coloured, paint } = colouring(facts);
-  const SLICE = 12; // milliseconds of work between two looks at the user
-  const SELDOM = 250; // milliseconds between two looks at a long text that is being read
+  const SLICE = 12; // milliseconds of work before the browser may react
+  const SELDOM = 250; // milliseconds between two repaints of a long text that is being read
   const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/constraints.py
   const MOST = 1000; // texts
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));
   const counted = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
-  function within(input, otherwise) { // the whole number in a field, or the nearest it may be
+  function within(input, otherwise) { // the integer in a field, within its limits
     const n = Math.floor(Number(input.value)) || otherwise;
     return Math.max(Number(input.min), Math.min(Number(input.max), n));
   }
@@ -27,7 +27,7 @@
     return "U+" + character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
   }
 
-  // Texts that are not to be said: a Bloom filter, as html.py fills it.
+  // Texts not to draw: the Bloom filter made by export/html.py.
   const known = facts.novel && charrnn.bytesOf(facts.novel.bits);
   function isKnown(text) {
     const key = charrnn.keyOf(0, Array.from(text, (character) => character.codePointAt(0)));
@@ -65,7 +65,7 @@
     const hash = "#" + new URLSearchParams(settings);
     try {
       history.replaceState(null, "", hash);
-    } catch { /* a page in a frame may not */ }
+    } catch { /* not allowed in a frame */ }
     return hash;
   }
   function recall() {
@@ -115,8 +115,8 @@
     list.removeAttribute("aria-busy");
     const unseen = new Set(Array.from(q.prime).filter((c) => !model.ids.has(c.codePointAt(0))));
     const notes = [];
-    if (lost) notes.push(`${counted(lost, "text")} given up: all that came is in the corpus`);
-    if (unseen.size) notes.push(`never seen, and read as unknown: ${visible([...unseen].join(" "))}`);
+    if (lost) notes.push(`${counted(lost, "text")} given up: every attempt is in the corpus`);
+    if (unseen.size) notes.push(`not in the vocabulary, read as unknown: ${visible([...unseen].join(" "))}`);
     $("said").textContent = notes.join("; ");
   }
   function newItem(list) {
@@ -140,7 +140,7 @@
     $("temperature-said").textContent = Number($("temperature").value).toFixed(2);
   };
 
-  // Reading. The state is kept every few characters, so that a key costs a step and not a text.
+  // Reading. States are kept every few characters, so a key press costs few steps.
   const EVERY = 32;
   const reader = new charrnn.Stepper(model.net);
   let before = { ids: [], nats: [], states: [], units: [] }, reading = 0, typing = false;
@@ -161,7 +161,7 @@
       units: before.units.slice(0, Math.max(0, kept * EVERY - 1)),
     };
     const state = kept ? now.states[kept].map((h) => h.slice()) : reader.zeros();
-    let costs, since = performance.now(), seen = 0; // when the colours were last put on
+    let costs, since = performance.now(), seen = 0; // the time of the last repaint
     for (let i = kept * EVERY; i <= ids.length; i++) {
       if (i % EVERY === 0) now.states[i / EVERY] = state.map((h) => h.slice());
       costs = model.costs(reader.step(i ? ids[i - 1] : charrnn.END, state, i));
@@ -183,9 +183,9 @@
     const bits = now.nats.reduce((sum, nats) => sum + nats, 0) * BITS;
     const unseen = ids.filter((id) => id === charrnn.UNKNOWN).length;
     $("cost").textContent = !ids.length ? "" : `${counted(ids.length, "character")}, `
-      + `${bits.toFixed(1)} bits: ${(bits / ids.length).toFixed(2)} each. To end here costs `
+      + `${bits.toFixed(1)} bits: ${(bits / ids.length).toFixed(2)} each. Ending here costs `
       + `${(costs[charrnn.END] * BITS).toFixed(1)} more.`
-      + (unseen ? ` ${unseen} of them it has never seen.` : "");
+      + (unseen ? ` ${counted(unseen, "character")} not in the vocabulary.` : "");
   }
   function unitsOf(state) { // h of every layer
     const { L, H, cell } = model.net, units = new Float32Array(L * H);
@@ -204,7 +204,7 @@
   const percent = (p) =>
     p < 0.0005 ? "<0.1 %" : (100 * p).toFixed(p < 0.0995 || p >= 0.995 ? 1 : 0) + " %";
 
-  // What comes next: ten buttons that stay, so that whoever presses one can press it again.
+  // Next characters: the ten buttons stay in place, so they can be pressed repeatedly.
   function showNext(costs) {
     const order = Array.from(costs.keys()).filter((id) => id !== charrnn.UNKNOWN)
       .sort((i, j) => costs[i] - costs[j]).slice(0, 10);
@@ -231,9 +231,9 @@
     try {
       await navigator.clipboard.writeText(text);
       $("said").textContent = words;
-    } catch { // not everywhere may a page do that
+    } catch { // not allowed everywhere
       getSelection().selectAllChildren(otherwise);
-      $("said").textContent = "selected: copy it with Ctrl+C";
+      $("said").textContent = "selected: press Ctrl+C to copy";
     }
   }
   let soon = 0;
@@ -255,7 +255,7 @@
   });
   $("link").addEventListener("click", () => {
     const link = location.href.split("#")[0] + remember(asked());
-    copy(link, "the link is copied: whoever opens it sees these texts", $("command"));
+    copy(link, "link copied: it shows these texts", $("command"));
   });
   $("samples").addEventListener("click", (event) => {
     const item = event.target.closest("li"), button = event.target.closest("button");
