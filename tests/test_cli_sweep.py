@@ -347,18 +347,17 @@ def test_a_module_in_the_current_folder_is_not_taken_for_one_of_ours(program: Pr
 
 
 def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(swept: Program) -> None:
-    program = swept
-    before = rows_of(program)
-    program.run("sweep", "--resume", "-o", "sweep").says("2 of them are done")
-    assert rows_of(program) == before
+    before = rows_of(swept)
+    swept.run("sweep", "--resume", "-o", "sweep").says("2 of them are done")
+    assert rows_of(swept) == before
     more = ("--try", "lr=0.01,0.02", "--seeds", "0-2")
-    program.run("sweep", "--resume", "-o", "sweep", *more).says("6 runs", "2 of them are done")
-    after = rows_of(program)
+    swept.run("sweep", "--resume", "-o", "sweep", *more).says("6 runs", "2 of them are done")
+    after = rows_of(swept)
     assert len(after) == 6
     assert {name: after[name] for name in before} == before
-    alone = trained_alone(program, "alone.npz", *QUICK, "--lr", "0.02", "--seed", "2")
-    assert (program / "sweep/lr=0.02,seed=2.npz").read_bytes() == alone
-    assert program.run("sweep", "--resume", "-o", "sweep", "--json", "-q").json["runs"] == 6
+    alone = trained_alone(swept, "alone.npz", *QUICK, "--lr", "0.02", "--seed", "2")
+    assert (swept / "sweep/lr=0.02,seed=2.npz").read_bytes() == alone
+    assert swept.run("sweep", "--resume", "-o", "sweep", "--json", "-q").json["runs"] == 6
 
 
 @pytest.mark.parametrize(
@@ -368,9 +367,9 @@ def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(swept: P
         (["--clip", "2"], "--clip 2 contradicts sweep, which has 1", "-o"),
         (["--holdout", "0.2"], "--holdout 0.2 contradicts sweep", "-o"),
         (["--lr", "0.01"], "--lr is tried in sweep", "-o"),
-        (["--try", "lr=0.02"], "also tries lr 0.01", "added, not taken away"),
+        (["--try", "lr=0.02"], "also tries lr 0.01", "added, but not taken away"),
         (["--try", "clip=1"], "tries lr", "another folder"),
-        (["--seeds", "1-2"], "tries seeds 0 as well", "added, not taken away"),
+        (["--seeds", "1-2"], "also tries seeds 0", "added, but not taken away"),
         (["--valid", "other.txt"], "has changed since the sweep began", "another folder"),
         (["other.txt"], "has changed since the sweep began", "another folder"),
     ],
@@ -473,28 +472,26 @@ def test_a_folder_that_does_not_say_what_is_to_be_done_is_damaged(
 
 
 def test_half_a_row_is_survived(swept: Program) -> None:
-    program = swept
-    rows = program / "sweep/sweep.jsonl"
+    rows = swept / "sweep/sweep.jsonl"
     whole = rows.read_text()
-    model = (program / "sweep/lr=0.01,seed=1.npz").read_bytes()
+    model = (swept / "sweep/lr=0.01,seed=1.npz").read_bytes()
     rows.write_text(whole[:-40])
-    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
-    assert len(rows_of(program)) == len(rows.read_text().splitlines()) == 2
-    assert (program / "sweep/lr=0.01,seed=1.npz").read_bytes() == model
+    swept.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    assert len(rows_of(swept)) == len(rows.read_text().splitlines()) == 2
+    assert (swept / "sweep/lr=0.01,seed=1.npz").read_bytes() == model
 
 
 def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
     swept: Program,
 ) -> None:
-    program = swept
-    first, second = (program / f"sweep/lr=0.01,seed={seed}.npz" for seed in (0, 1))
+    first, second = (swept / f"sweep/lr=0.01,seed={seed}.npz" for seed in (0, 1))
     whole = second.read_bytes()
     second.unlink()
-    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    swept.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
     assert second.read_bytes() == whole
     for other, said in ((whole[:1000], "is damaged"), (first.read_bytes(), "other settings")):
         second.write_bytes(other)
-        ran = program.run("sweep", "--resume", "-o", "sweep")
+        ran = swept.run("sweep", "--resume", "-o", "sweep")
         assert (ran.status, said in ran.err, "Move the file away" in ran.err) == (1, True, True)
         assert second.read_bytes() == other
 
