@@ -21,20 +21,37 @@ A bug is not in this tree: it keeps its traceback.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
+_NAME = re.compile(r"(?<!\w)\[([a-z_]+)\]")  # not that of charrnn[plot]
+
 
 class CharrnnError(Exception):
-    """What is wrong, in one sentence, and what to do about it, in another.
+    """An error that is not a bug: what is wrong, in one sentence, and what to do about it.
 
-    The key says which of its class it is, or names the setting that is meant, and the details are
-    the values that the hint speaks of: for whoever has other words for them.
+    Where a hint means a setting or an option, it says ``[lr]``. Python shows ``lr``, the command
+    line ``--lr``. ``setting`` is the name of the setting that ``what`` begins with, if any.
     """
 
-    def __init__(self, what: str, hint: str = "", key: str = "", **details: object) -> None:
+    def __init__(self, what: str, hint: str = "", setting: str = "") -> None:
         super().__init__(what)
         self.what = what
-        self.hint = hint
-        self.key = key
-        self.details = details
+        self.setting = setting
+        self.hint_pattern = hint
+
+    @property
+    def hint(self) -> str:
+        """Return the hint for Python."""
+        return self.hint_with(str)
+
+    @hint.setter
+    def hint(self, text: str) -> None:
+        self.hint_pattern = text
+
+    def hint_with(self, written: Callable[[str], str]) -> str:
+        """Return the hint, each ``[name]`` in it written by this function."""
+        return _NAME.sub(lambda found: written(found[1]), self.hint_pattern)
 
 
 class SettingError(CharrnnError):

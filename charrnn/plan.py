@@ -316,5 +316,4 @@ def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:
             f"{what}; {for_text / 2**30:.1f} GiB are for the corpus alone",
             "Learn from a part of it, or on a machine with more memory.",
         )
-    hint = "Try a smaller network, a smaller batch or a shorter horizon."
-    raise CorpusError(what, hint, "memory")
+    raise CorpusError(what, "Try a smaller [hidden], [batch] or [bptt].")

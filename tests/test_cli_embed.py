@@ -80,10 +80,10 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
     [
         (["-"], "the text has no examples", "Name a text that is not empty."),
         (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
-        (["--encoding", "latin-1"], "--encoding is for a TEXT, and there is none", "as it was"),
+        (["--encoding", "latin-1"], "--encoding needs TEXT", "as in training"),
         (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
         (["-o", "-"], "--output names a file, and - is none", "JSON goes to standard output."),
-        (["--force"], "--force is for the file of --output", "Add -o FILE.npy."),
+        (["--force"], "--force needs --output FILE.npy", "Add --output FILE.npy."),
         (["no.txt"], "no.txt does not exist", "Check the name"),
         (["-o", "no/x.npy"], "no/x.npy cannot be written: there is no folder", "--output"),
         (["-m", "no.npz"], "there is no model no.npz", "Train one first"),

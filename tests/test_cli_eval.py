@@ -82,7 +82,7 @@ def test_without_a_text_what_was_held_out_is_scored(well_trained: Program, loade
     facts = loaded.corpus
     assert found["examples"] == facts.held_out_examples == 6
     assert found["characters"] == facts.held_out_characters
-    again = corpus.load(["names.txt"], facts.config)
+    again = corpus.read_files(["names.txt"], facts.config)
     held_out = [again.vocabulary.decode(again.held_out.nth(i)) for i in range(len(again.held_out))]
     assert found["nats"] == pytest.approx(loaded.score(held_out).nats)
     assert found["text"] == "held out of names.txt"
@@ -291,15 +291,15 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
         (("--per-example", "--per-char"), "exclude each other"),
         (("--per-char", "--baselines"), "exclude each other"),
         (("--sort", "input"), "--per-example"),
-        (("--top", "3", "--sort", "input"), "--top is for sorted rows"),
+        (("--top", "3", "--sort", "input"), "--top and --sort input exclude each other"),
         (("--top", "3", "--per-char"), "exclude each other"),
         (("--fast", "--dynamic", "0.1"), "exclude each other"),
-        (("--force",), "--force is for the page of --html"),
+        (("--force",), "--force needs --html"),
         (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
         (("--above", "nan"), "a number from 0"),
         (("--sort", "size", "--per-example"), "surprise, nats, input"),
-        (("--encoding", "utf-8"), "--encoding is for a TEXT"),
-        (("--examples", "lines"), "--examples is for a TEXT"),
+        (("--encoding", "utf-8"), "--encoding needs TEXT"),
+        (("--examples", "lines"), "--examples needs TEXT"),
         (("-", "-"), "read only once"),
         (("--examples", "words", "names.txt"), "lines, paragraphs, files"),
     ],

@@ -107,7 +107,7 @@ def test_where_gradients_grow_no_horizon_is_advised() -> None:
         (["-"], "the text has no examples", "Name a text", 1),
         (["no.txt"], "no.txt does not exist", "Check the name", 1),
         (["-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
-        (["--examples", "lines"], "--examples is for a TEXT", "as it was in training", 2),
+        (["--examples", "lines"], "--examples needs TEXT", "as in training", 2),
         (["-", "-m", "a", "-m", "b"], "standard input can be read only once", "Name a file", 2),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_sample_is_known_by_its_number(coin: Program, more: tuple[str, ...]) -
 
 
 def test_what_is_not_to_be_repeated_is_refused_beside_a_first(coin: Program) -> None:
-    what, hint = "--first and --unique exclude each other", "Whether a sample was drawn before"
+    what, hint = "--first and --unique exclude each other", "--unique compares a sample"
     coin.refuses(*LINE, "--first", "3", "--unique", what=what, hint=hint, status=2)
 
 
@@ -212,8 +212,8 @@ def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(
 @pytest.mark.parametrize(
     ("args", "what"),
     [
-        (("--ignore-case",), "--ignore-case is for --novel"),
-        (("--of", "3"), "--of is for --best"),
+        (("--ignore-case",), "--ignore-case needs --novel CORPUS"),
+        (("--of", "3"), "--of needs --best"),
         (("-n", "5", "--best", "--of", "3"), "--of 3 is less than -n 5"),
         (("--shortest", "5", "--longest", "4"), "nothing has at least 5 and at most 4 characters"),
     ],

@@ -85,7 +85,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert ran.status == 1
     assert ran.err.startswith("charrnn: error: slim.npz is slim")
     resume = well_trained.run("info", "-m", "slim.npz", "--json").json["resume"]
-    assert resume == {"is_possible": False, "why": "the file is slim, and holds no run"}
+    assert resume == {"is_possible": False, "why": "the file is slim and holds no training state"}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
         (2, "model.npz --force", "it would write over model.npz", "Name a file of its own."),
         (2, "names.txt --force", "it would write over names.txt", "Name a file of its own."),
         (2, "link --force", "it would write over link", "Name a file of its own."),
-        (1, "slim.npz -m no.npz", "there is no model no.npz", "Or say with -m where it is."),
+        (1, "slim.npz -m no.npz", "there is no model no.npz", "or name another with -m."),
     ],
 )
 def test_refusals(well_trained: Program, status: int, line: str, what: str, hint: str) -> None:

@@ -52,7 +52,7 @@ def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
     lines.run(*RUN, *options, *by_threads).says()
     by_ranks = ("--mpi", "-m", "ranks.npz", "--metrics", "ranks.jsonl")
     ran = lines.run(*RUN, *options, *by_ranks, by=ranks(count))
-    ran.says(f"with {count} ranks", f"ranks      {count}, of")
+    ran.says(f"with {count} ranks", f"ranks      {count}, with")
     assert ran.err.count("corpus     lines.txt") == 1  # the first alone speaks
     assert (lines / "ranks.npz").read_bytes() == (lines / "threads.npz").read_bytes()
     assert (lines / "ranks.jsonl").read_bytes() == (lines / "threads.jsonl").read_bytes()
@@ -127,7 +127,7 @@ def test_the_clock_of_the_first_is_that_of_all(
         (("--members", "2"), "--members 2 do not go with ranks", "a run of its own"),
         (("--own-inputs", "0.1"), "--own-inputs 0.1 does not go with ranks", "with threads"),
         (("--free-running", "2"), "--free-running 2 does not go with ranks", "with threads"),
-        (("--threads", "2"), "--mpi and --threads exclude each other", "as many ranks"),
+        (("--threads", "2"), "--mpi and --threads exclude each other", "one thread"),
     ],
 )
 def test_what_reads_all_lanes_at_once_is_refused_by_the_first_alone(
@@ -145,7 +145,7 @@ def test_without_mpi4py_it_says_what_to_install(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "mpi4py")
-    hint = "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich"
+    hint = "An MPI is needed as well: pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what="--mpi needs mpi4py", hint=hint)
 
 

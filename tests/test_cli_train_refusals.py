@@ -62,11 +62,11 @@ def test_wrong_bytes_are_replaced_or_skipped_if_asked(program: Program) -> None:
         ("- --valid -", "standard input can be read only once"),
         ("x -m a.npz --metrics a.npz", "--metrics would write into a.npz"),
         ("x --metrics ./x", "--metrics would write into x"),
-        ("names.txt -m ./names.txt", "the model would be written over names.txt"),
-        ("names.txt -m names.txt --dry-run", "the model would be written over names.txt"),
-        ("x --valid names.txt -m names.txt", "the model would be written over names.txt"),
-        ("names.txt -m names.txt --resume", "the model would be written over names.txt"),
-        ("verses -m verses", "the model would be written over verses"),
+        ("names.txt -m ./names.txt", "the model would replace the text names.txt"),
+        ("names.txt -m names.txt --dry-run", "the model would replace the text names.txt"),
+        ("x --valid names.txt -m names.txt", "the model would replace the text names.txt"),
+        ("names.txt -m names.txt --resume", "the model would replace the text names.txt"),
+        ("verses -m verses", "the model would replace the text verses"),
         ("verses --metrics verses", "--metrics would write into verses"),
     ],
 )
@@ -100,7 +100,7 @@ def test_a_corpus_that_comes_along_is_never_replaced(program: Program, tmp_path:
     link.symlink_to(path_of("verses"))  # a link, lest a fault costs us the corpus
     ran = program.run("train", "verses", "--dry-run", "--force", "-m", link)
     assert ran.status == 2
-    assert "the model would be written over" in ran.err
+    assert "the model would replace the text" in ran.err
 
 
 def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
@@ -108,8 +108,8 @@ def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
     assert (ran.status, ran.out) == (2, "")
     what, hint = ran.err.splitlines()
     assert what == "charrnn: error: CORPUS is missing"
-    assert hint.startswith("Name a file, - for standard input, or one of dinosaurs, ")
-    assert hint.endswith("Try 'charrnn train --help'.")
+    assert hint.startswith("Name a file, - or one of dinosaurs, ")
+    assert hint.endswith("see --help.")
 
 
 def test_every_option_is_tried_somewhere() -> None:

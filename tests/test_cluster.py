@@ -58,11 +58,7 @@ def test_an_error_of_a_piece_comes_in_its_place_and_as_what_it_is(two: Cluster) 
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(CorpusError, match="piece three is wrong") as caught:
         next(results)
-    assert (caught.value.hint, caught.value.key, caught.value.details) == (
-        "Mend it.",
-        "text",
-        {"line": 3},
-    )
+    assert (caught.value.hint, caught.value.setting) == ("Mend it.", "text")
 
 
 def test_a_bug_comes_as_what_it_is_and_says_where_it_was(two: Cluster) -> None:

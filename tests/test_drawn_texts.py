@@ -117,7 +117,7 @@ def test_what_is_held_out_of_each_corpus_stands_above_those_who_learned_from_it(
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("names.txt --drawn 5", "--drawn is for what was held out"),
+        ("names.txt --drawn 5", "--drawn and names.txt exclude each other"),
         ("--drawn 5 --per-example", "--drawn and --per-example exclude each other"),
         ("--drawn 0", "--drawn"),
     ],

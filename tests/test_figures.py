@@ -50,12 +50,13 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     ax = matplotlib.figure.Figure().add_subplot()
     assert model.plot(ax) is ax
     learning, held_out, best = ax.lines
-    steps = [row["step"] for row in model.trained.history]
-    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == steps  # type: ignore[arg-type]
-    assert list(held_out.get_ydata()) == [row["held_out"] for row in model.trained.history]  # type: ignore[arg-type]
-    assert list(best.get_ydata()) == [model.trained.best_nats_per_character]  # type: ignore[arg-type]
+    history = model.trained.history
+    steps, losses = zip(*((row["step"], row["held_out"]) for row in history), strict=True)
+    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == [*steps]  # type: ignore[arg-type]
+    assert list(held_out.get_ydata()) == [*losses]  # type: ignore[arg-type]
+    assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
     low, high = ax.get_ylim()
-    assert low < min(row["held_out"] for row in model.trained.history) < high
+    assert low < min(losses) < high
 
 
 def test_names_are_shown_as_they_are(model: Model) -> None:
@@ -174,11 +175,11 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     [
         (["info", "--plot", "curve.txt"], "--plot cannot be curve.txt", 2),
         (["info", "--plot", "-"], "--plot cannot be -", 2),
-        (["info", "--beside", "b.npz"], "--beside is for a --plot", 2),
-        (["info", "--force"], "--force is for a --plot", 2),
-        (["sample", "--force"], "--force is for a --plot", 2),
+        (["info", "--beside", "b.npz"], "--beside needs --plot FILE", 2),
+        (["info", "--force"], "--force needs --plot FILE", 2),
+        (["sample", "--force"], "--force needs --plot FILE", 2),
         (["sample", "--plot", "names.svg"], "names.svg is there already", 1),
-        (["reach", "--force"], "--force is for a --plot", 2),
+        (["reach", "--force"], "--force needs --plot FILE", 2),
         (["info", "--plot", "names.svg"], "names.svg is there already", 1),
         (["reach", "--plot", "names.svg"], "names.svg is there already", 1),
         (["info", "--plot", "nowhere/a.svg"], "nowhere/a.svg cannot be written", 1),

@@ -133,7 +133,7 @@ def test_what_is_not_utf8_is_said_with_its_place(path: Path, wrong: bytes, byte:
 def test_the_mark_of_a_wide_encoding_is_recognised(path: Path, encoding: str, order: str) -> None:
     what, hint = what_is_said(path, "\ufefftext".encode(f"{encoding}-{order}"))
     assert what == f"PATH looks like {encoding.upper()}"
-    assert hint == f"Try the encoding {encoding}"
+    assert hint == f"Try encoding {encoding}"
 
 
 def test_a_nul_is_said(path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_nul_is_said(path: Path) -> None:
 def test_utf16_without_a_mark_is_said(path: Path) -> None:
     what, hint = what_is_said(path, "text".encode("utf-16-le"), Reading("utf-16"))
     assert what == "PATH looks like UTF-16 without its mark"
-    assert hint == "Try the encoding utf-16-le"
+    assert hint == "Try encoding utf-16-le"
 
 
 def test_a_wide_text_that_is_cut_short_is_said(path: Path) -> None:

@@ -144,7 +144,7 @@ def test_the_library_speaks_of_the_setting_by_its_own_name() -> None:
     with pytest.raises(SettingError) as error:
         TrainConfig(workers=0)
     assert error.value.what == "workers cannot be 0"
-    assert error.value.key == "workers"
+    assert error.value.setting == "workers"
     with pytest.raises(SettingError, match="temperature cannot be -1"):
         SampleConfig(temperature=-1)
 

@@ -138,7 +138,7 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
     missing = "these parts are missing: 2/3"
     alone = "--add and --model exclude each other"
     trained.refuses(
-        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="stands in"
+        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="The parts say"
     )
     trained.refuses("eval", "--add", names[0], names[2], what=missing, hint="Score them")
     twice = "part 1 is there twice, in 1.json too"
@@ -165,16 +165,16 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
         ("- --part 1/3", "standard input can be read only once", "Name a file."),
         ("names.txt --part 1/3 --baselines", "--part and --baselines exclude each other", "Leave"),
         ("--part 1/3 --drawn 5", "--part and --drawn exclude each other", "Leave"),
-        ("names.txt --part 1/3 --dynamic 0.1", "--dynamic learns from all that stands", "in one"),
-        ("names.txt --workers 2 --dynamic 0.1", "--dynamic learns from all that stands", "in one"),
-        ("--add", "there is nothing to add up", "Name what the parts wrote."),
-        ("--add x.json --above 0", "--add and --above exclude each other", "stands in the parts"),
-        ("--add x.json --part 1/3", "--add and --part exclude each other", "stands in the parts"),
-        ("--add x.json --use network", "--add and --use exclude each other", "stands in the parts"),
-        ("--add x.json --encoding utf-8", "--add and --encoding exclude", "stands in the parts"),
+        ("names.txt --part 1/3 --dynamic 0.1", "--dynamic and --", "in one piece"),
+        ("names.txt --workers 2 --dynamic 0.1", "--dynamic and --", "in one piece"),
+        ("--add", "--add needs TEXT", "Name the files"),
+        ("--add x.json --above 0", "--add and --above exclude each other", "The parts say"),
+        ("--add x.json --part 1/3", "--add and --part exclude each other", "The parts say"),
+        ("--add x.json --use network", "--add and --use exclude each other", "The parts say"),
+        ("--add x.json --encoding utf-8", "--add and --encoding exclude", "The parts say"),
         ("names.txt --workers 2 --scheduler x", "--workers and --scheduler exclude", "Leave one"),
         ("names.txt --workers 2 --threads 2", "--workers and --threads exclude", "Leave one"),
-        ("- --workers 2 --per-example --sort input", "--sort input tells each line", "Read a file"),
+        ("- --workers 2 --per-example --sort input", "--sort input shows each line", "Read a file"),
     ],
 )
 def test_what_cannot_be_shared_out_is_refused(

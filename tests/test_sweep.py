@@ -190,12 +190,12 @@ def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
     names.write_text("\n".join(WORDS))
     calls = []
 
-    def load(*given: object) -> corpora.Corpus:
+    def read_files(*given: object) -> corpora.Corpus:
         calls.append(given)
-        return corpora.load(*given)  # type: ignore[arg-type]
+        return corpora.read_files(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweep_run, "load", load)
-    splits = Splits(Material((str(names),), names=("names.txt",)))
+    monkeypatch.setattr(sweep_run, "read_files", read_files)
+    splits = Splits(Material(("names.txt",), files=(str(names),)))
     assert splits.of(0) is splits.counted(0) is splits.of(0)
     assert splits.of(1).corpus.sources == ("names.txt",)
     assert len(calls) == 2
@@ -232,9 +232,9 @@ def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
 def test_a_corpus_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     names = tmp_path / "names.txt"
     names.write_text("\n".join(WORDS))
-    before = Splits(Material((str(names),), names=("names.txt",))).of(0).corpus.fingerprint
+    before = Splits(Material(("names.txt",), files=(str(names),))).of(0).corpus.fingerprint
     names.write_text("\n".join(WORDS[1:]))
-    after = Material((str(names),), names=("names.txt",), fingerprint=before)
+    after = Material(("names.txt",), files=(str(names),), fingerprint=before)
     with pytest.raises(CorpusError, match=r"names.txt has changed since the sweep began"):
         Splits(after).of(0)
 

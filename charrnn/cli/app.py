@@ -35,7 +35,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault, show_version
-from charrnn.errors import CharrnnError, SettingError
+from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
 
 if TYPE_CHECKING:
@@ -315,13 +315,6 @@ charrnn --install-completion
 class Command(TyperCommand):
     """A command whose help is our page, and whose errors know by what name it was called."""
 
-    def invoke(self, ctx: Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except CharrnnError as error:
-            error.details["command"] = self.name
-            raise
-
     def get_params(self, ctx: Context) -> list[Any]:
         params = super().get_params(ctx)
         spare_pydantic(params)
@@ -382,21 +375,47 @@ def load(name: str) -> Command:
 
 def dispatch(name: str, options: CommandOptions) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
-    from charrnn.cli.options import prepare, with_piped_text
+    from charrnn.cli.options import check, prepare, with_piped_text
 
     console = Console(options.quiet)
     options = with_piped_text(options, console)
-    options.check()
+    check(options)
     threads = prepare(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
+
+
+ZSH = """
+#compdef %(prog_name)s
+
+_%(prog_name)s() {
+  eval "$(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" \
+%(autocomplete_var)s=complete_zsh "${words[1]}" 2> /dev/null)"
+}
+
+if [[ "${funcstack[1]}" == "_%(prog_name)s" ]]; then
+  _%(prog_name)s "$@"
+else
+  (( ${+functions[compdef]} )) || { autoload -Uz compinit && compinit }
+  compdef _%(prog_name)s %(prog_name)s
+fi
+"""
+
+
+def mend() -> None:
+    """Have Typer write our script for zsh; a Typer that keeps it elsewhere is left alone."""
+    try:
+        from typer import _completion_shared
+    except ImportError:
+        return
+    scripts = getattr(_completion_shared, "_completion_scripts", None)
+    if isinstance(scripts, dict) and "zsh" in scripts:
+        scripts["zsh"] = ZSH
 
 
 def program() -> Commands:
     """The whole program, ready for a command line."""
     with_completion = _completion_is_asked_for()
     if with_completion:
-        from charrnn.cli.options import mend
-
         mend()
     app = _typer(with_completion=with_completion)
     register = app.callback(cls=Commands, epilog=EXAMPLES, context_settings=_settings())

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, CommandOptions, check_read_once, flag, group, like
+from charrnn.cli.options import (
+    OUTPUT,
+    TEXT_OR_HELD_OUT,
+    CommandOptions,
+    excludes,
+    flag,
+    group,
+    like,
+    needs,
+)
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, File, setting
@@ -47,6 +56,8 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 class Options(CommandOptions):
     """The options of ``charrnn embed``."""
 
+    RULES = (*TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
+
     sources: tuple[str, ...] = options.sources(
         "TEXT",
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
@@ -69,27 +80,12 @@ class Options(CommandOptions):
     quiet: bool = options.quiet()
 
     def check(self) -> None:
-        """Raise SettingError where the options contradict each other, or lead nowhere."""
-        if self.held_out and self.sources:
-            raise SettingError(
-                f"--held-out and {self.sources[0]} exclude each other", "Leave one of them out."
-            )
-        given = [*(["examples"] if self.examples else []), *self.reading]
-        if given and not self.sources:
-            raise SettingError(
-                f"--{given[0]} is for a TEXT, and there is none",
-                "What was held out is read as it was in training.",
-            )
-        if self.output is not None and self.as_json:
-            raise SettingError("--output and --json exclude each other", "Leave one of them out.")
+        """Raise SettingError if the array has no file to go to."""
         if self.output == Path("-"):
             raise SettingError(
                 "--output names a file, and - is none",
                 "Without it, JSON goes to standard output.",
             )
-        if self.force and self.output is None:
-            raise SettingError("--force is for the file of --output", "Add -o FILE.npy.")
-        check_read_once(self.sources)
 
     @property
     def model_as_a_source(self) -> str:

@@ -12,98 +12,48 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from charrnn.cli import console as streams
 from charrnn.cli import launcher, signals
 from charrnn.cli.console import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Console, Fault
-from charrnn.errors import (
-    CharrnnError,
-    CorpusError,
-    DamagedModelError,
-    DivergedError,
-    ModelBusyError,
-    ModelFileError,
-    NewerModelError,
-    NotAModelError,
-    SaveError,
-    SettingError,
-)
+from charrnn.errors import CharrnnError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import in_words, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import ExportOptions, FillConfig, SampleConfig
 from charrnn.text import Visible
 
-
-def likely_encodings(error: CharrnnError) -> str:
-    """The encodings that a text could be in, as they are typed."""
-    offers: Any = error.details["offers"]
-    reads = (f"--encoding {name}, which reads '{text}'" for name, text in offers)
-    return f"Perhaps {'; or '.join(reads)}"
-
-
-A_FEW = "If only a few bytes are wrong, read on with --errors replace, or skip."
-
-# {hint} is what the library says, without a full stop; {command} is the one that was typed; other
-# names are details of the error.
-HINTS: dict[tuple[type[CharrnnError], str], str | Callable[[CharrnnError], str]] = {
-    (CorpusError, "encoding"): "Try --encoding {encoding}",
-    (CorpusError, "other encoding"): f"{{hint}}: --encoding NAME. {A_FEW}",
-    (CorpusError, "nul"): f"{{hint}}. {A_FEW}",
-    (CorpusError, "likely encodings"): likely_encodings,
-    (CorpusError, "memory"): "Try a smaller --hidden, --batch or --bptt.",
-    (CorpusError, "model"): "A model is named with -m, or with --from to start a training from it.",
-    (CorpusError, "text"): "{hint}: charrnn {command} TEXT",
-    (ModelFileError, "no counts"): "Train one with charrnn train --counts, or leave --use out.",
-    (SettingError, "nothing held out"): "{hint} with --holdout or --valid.",
-    (SettingError, "fill"): "Train one with --ends symbol or --ends halt.",
-    (SettingError, "fed back"): "Leave it out, or add --cell output.",
-    (SettingError, "window"): "{hint}: --bptt N.",
-    (DivergedError, "lr"): "try a smaller learning rate, such as --lr {lr}",
-    (DivergedError, "rate"): "Try a smaller rate, such as --dynamic {rate}",
-    (ModelFileError, "missing"): (
-        "Train one first: charrnn train CORPUS. Or say with -m where it is."
-    ),
-    (ModelFileError, "unreadable"): "{hint} with -m.",
-    (NotAModelError, ""): "Say with -m which file charrnn train wrote.",
-    (DamagedModelError, ""): "{hint}: charrnn train CORPUS --force",
-    (NewerModelError, ""): "{hint}: pip install --upgrade charrnn",
-    (ModelBusyError, ""): "{hint} with -m.",
-    (SaveError, "elsewhere"): "{hint} with -m.",
-    (SaveError, "folder"): "Name a file with -m in a folder that can be written to.",
-    (SaveError, "not finite"): "What was saved before is untouched. Try a smaller --lr.",
+OTHER_OPTIONS = {  # that hints name, and no configuration has
+    "model": "-m",
+    "start_from": "--from",
+    "valid": "--valid",
+    "use": "--use",
+    "dynamic": "--dynamic",
 }
+CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions)
 
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
-    """What is wrong, and what to do about it; what was noted on the way comes after that."""
-    what, name = error.what, str(error.details.get("setting", error.key))
-    if isinstance(error, SettingError) and name and what.startswith(f"{name} "):
+    """Return what is wrong and what to do, with options in place of the names of settings."""
+    what, name = error.what, error.setting
+    if name and what.startswith(f"{name} "):
         what = option_for(name) + what.removeprefix(name)
-    hint = error.hint
-    if (type(error), error.key) in HINTS:
-        known = HINTS[type(error), error.key]
-        hint = (
-            known.format(hint=hint.rstrip("."), **error.details)
-            if isinstance(known, str)
-            else known(error)
-        )
+    hint = error.hint_with(option_for)
     for note in getattr(error, "__notes__", ()):
         hint = f"{hint[:1].upper()}{hint[1:].rstrip('.')}. {note}"
     return what, hint
 
 
 def option_for(name: str, *, denied: bool = False) -> str:
-    """What is typed for a setting, or to have it not: --threads for workers, --reset for carry."""
-    for config in (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions):
-        one = settings_of(config).get(name)
-        if one is not None and one.names != ():
-            yes, _, no = one.options(name)[-1].partition("/")
+    """Return the option for a setting, such as --threads for workers; denied: to switch it off."""
+    for config in CONFIGS:
+        setting = settings_of(config).get(name)
+        if setting is not None and setting.names != ():
+            yes, _, no = setting.options(name)[-1].partition("/")
             return no if denied and no else yes
-    return name
+    return OTHER_OPTIONS.get(name, name)
 
 
 def typed(name: str, value: object) -> str:

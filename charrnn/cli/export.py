@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, check_read_once, flag, group
+from charrnn.cli.options import CommandOptions, Source, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, export, kind_of
-from charrnn.settings.fields import File, OneOf, Text, setting
+from charrnn.settings.fields import File, OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Options(CommandOptions):
     )
     about: dict[str, Any] = group(ExportOptions)
     novel: tuple[str, ...] = setting(
-        Text("CORPUS"),
+        Source("CORPUS"),
         "Make the page reject exact copies of the texts in this corpus. Repeatable. Anyone who has"
         " the page can test whether a text is in the corpus.",
         panel=FILE,
@@ -106,7 +106,6 @@ class Options(CommandOptions):
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
         self.export_options.check_for(self.kind, takes)
-        check_read_once(self.novel)
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

@@ -161,5 +161,5 @@ def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
 
 def note_if_several(model: Model, console: Console) -> None:
     """Say which network is looked at, where only one of them is."""
-    if model.trained.others_learned:
+    if len(model.trained.networks) > 1:
         console.note("the first of several networks is looked at")

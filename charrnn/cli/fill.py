@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console
-from charrnn.cli.options import CommandOptions, check_read_once, group
+from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import FILLING, Text, setting
@@ -72,7 +72,8 @@ class Options(CommandOptions):
                 f"--{of_bytes[0]} is for standard input, and no TEXT is -",
                 "What is typed is read as the terminal has it.",
             )
-        check_read_once(self.texts)
+        if self.texts.count("-") > 1:
+            raise SettingError("standard input can be read only once", "Name one - at most.")
 
 
 def run(options: Options, threads: int, console: Console) -> None:

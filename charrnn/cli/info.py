@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
-from charrnn.cli.options import OUTPUT, CommandOptions, flag
+from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import (
@@ -25,7 +25,7 @@ from charrnn.cli.terminal.tables import (
     of_held_out,
 )
 from charrnn.corpus.files import path_of
-from charrnn.errors import CorpusError, SettingError
+from charrnn.errors import CorpusError
 from charrnn.settings.fields import File, setting, settings_of
 from charrnn.settings.training import Fitted
 
@@ -61,6 +61,8 @@ COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the
 class Options(CommandOptions):
     """The options of ``charrnn info``."""
 
+    RULES = (needs("beside", "plot"), needs("force", "plot"))
+
     model: Path = options.model()
     plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
@@ -74,14 +76,6 @@ class Options(CommandOptions):
     force: bool = flag("Replace the file of --plot if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
-
-    def check(self) -> None:
-        """Raise SettingError where the options lead nowhere."""
-        for name, given in (("beside", self.beside), ("force", self.force)):
-            if given and self.plot is None:
-                raise SettingError(
-                    f"--{name} is for a --plot, and there is none", "Add --plot FILE."
-                )
 
 
 @dataclass(frozen=True)

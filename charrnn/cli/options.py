@@ -36,20 +36,16 @@ from __future__ import annotations
 
 import glob
 import os
-import select
-import stat
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from inspect import Parameter, Signature
-from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import typer
 
-from charrnn.cli.console import Console
+from charrnn.cli.console import Console, has_text
 from charrnn.corpus.files import NAMES, path_of
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.settings.fields import (
@@ -61,7 +57,6 @@ from charrnn.settings.fields import (
     Text,
     Values,
     Whole,
-    option_of,
     setting,
     settings_of,
 )
@@ -71,65 +66,10 @@ if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
 
 
-SOON = 1.0  # seconds until we say what we wait for
-
-
-def has_text(console: Console) -> bool:
-    """Whether it is a pipe or a file with something in it.
-
-    A terminal has nothing, nor has /dev/null, which a job of cron is given. What a pipe holds does
-    not depend on when it comes, so there we wait for the first byte or the end.
-    """
-    try:
-        file = sys.stdin.fileno()
-        mode = os.fstat(file).st_mode
-        if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
-            return False
-        if os.name != "nt":
-            os.set_blocking(file, True)
-            if not select.select([file], [], [], SOON)[0]:
-                console.note("waiting for text from standard input")
-        stream = sys.stdin.buffer
-        if isinstance(stream, BufferedReader) and stream.peek(1):
-            return True
-    except (AttributeError, OSError, ValueError):  # closed, not for reading, or a stand-in
-        return False
-    console.note("standard input is empty: what was held out in training is read")
-    return False
-
-
 def with_piped_text(options: Any, console: Console) -> Any:
     """Return the options with "-" as their text, if none is named but one is piped in."""
     wants_text = getattr(options, "held_out", None) is False and not options.sources
     return replace(options, sources=("-",)) if wants_text and has_text(console) else options
-
-
-ZSH = """
-#compdef %(prog_name)s
-
-_%(prog_name)s() {
-  eval "$(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" \
-%(autocomplete_var)s=complete_zsh "${words[1]}" 2> /dev/null)"
-}
-
-if [[ "${funcstack[1]}" == "_%(prog_name)s" ]]; then
-  _%(prog_name)s "$@"
-else
-  (( ${+functions[compdef]} )) || { autoload -Uz compinit && compinit }
-  compdef _%(prog_name)s %(prog_name)s
-fi
-"""
-
-
-def mend() -> None:
-    """Have Typer write our script for zsh; a Typer that keeps it elsewhere is left alone."""
-    try:
-        from typer import _completion_shared
-    except ImportError:
-        return
-    scripts = getattr(_completion_shared, "_completion_scripts", None)
-    if isinstance(scripts, dict) and "zsh" in scripts:
-        scripts["zsh"] = ZSH
 
 
 def tried(incomplete: str) -> list[str]:
@@ -151,8 +91,8 @@ MODEL = Path("model.npz")
 
 
 @dataclass(frozen=True)
-class CorpusName(Text):
-    """The name of a file, or of a corpus that comes with the program."""
+class Source(Text):
+    """The name of a text: a file, a corpus that comes with the program, or "-"."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +105,7 @@ class Trying(Text):
 class CommandOptions:
     """The options of a command: a base of dataclasses with a field for each."""
 
+    RULES: ClassVar[tuple[Rule, ...]] = ()
     quiet: bool
 
     @property
@@ -174,7 +115,7 @@ class CommandOptions:
         return threads
 
     def check(self) -> None:
-        """Raise SettingError if the options contradict each other."""
+        """Raise SettingError for what RULES cannot express."""
 
 
 class Option(NamedTuple):
@@ -212,9 +153,7 @@ def like(config: type, name: str, **changes: Any) -> Any:
 def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
     """An argument that takes the names of texts: files, or "-" for standard input."""
     default = MISSING if is_required else ()
-    return setting(
-        CorpusName(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True
-    )
+    return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
 
 def model() -> Any:
@@ -301,19 +240,101 @@ def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = Non
     return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
-def check_exclusive(**chosen: object) -> None:
-    """Raise SettingError where more than one of these options was typed."""
-    names = [option_of(name) for name, value in chosen.items() if value]
-    if len(names) > 1:
-        raise SettingError(
-            f"{names[0]} and {names[1]} exclude each other", "Leave one of them out."
-        )
+class Rule(NamedTuple):
+    """A relation between options. Options are named by their fields, or by a field and a value."""
+
+    kind: Literal["excludes", "allows only", "needs"]
+    name: str  # "" for a rule that always applies
+    others: tuple[str, ...]
+    hint: str
+
+    def check(self, typed: Mapping[str, str], names: Mapping[str, str]) -> None:
+        """Raise SettingError if the options typed break the rule; names has all of them."""
+        if self.name and self.name not in typed:
+            return
+        if self.kind == "needs":
+            if not any(other in typed for other in self.others):
+                wanted = [names[other] for other in self.others]
+                what = f"{typed[self.name]} needs {' or '.join(wanted)}" if self.name else ""
+                raise SettingError(
+                    what or f"{wanted[0]} is missing", self.hint or f"Add {wanted[0]}."
+                )
+            return
+        listed = {name for name in typed if name in self.others}
+        wrong = listed if self.kind == "excludes" else typed.keys() - listed - {self.name}
+        for name, option in typed.items():
+            if name in wrong:
+                raise SettingError(
+                    f"{typed[self.name]} and {option} exclude each other",
+                    self.hint or "Leave one of them out.",
+                )
 
 
-def check_read_once(sources: Iterable[str]) -> None:
-    """Raise SettingError where standard input is named twice."""
-    if [*sources].count("-") > 1:
+def excludes(name: str, *others: str, hint: str = "") -> Rule:
+    """Return the rule that an option cannot be typed together with any of the others."""
+    return Rule("excludes", name, others, hint)
+
+
+def allows_only(name: str, *others: str, hint: str = "") -> Rule:
+    """Return the rule that an option can be typed together with the others only."""
+    return Rule("allows only", name, others, hint)
+
+
+def needs(name: str, *others: str, hint: str = "") -> Rule:
+    """Return the rule that an option makes sense only with one of the others."""
+    return Rule("needs", name, others, hint)
+
+
+def needs_one(*names: str, hint: str) -> Rule:
+    """Return the rule that one of these must be typed."""
+    return Rule("needs", "", names, hint)
+
+
+CORPUS_OR_RESUME = needs_one(
+    "sources", "resume", hint=f"Name a file, - or one of {', '.join(NAMES)}; see --help."
+)
+SHARED_WORK = (
+    excludes("processes", "scheduler", "workers", "threads"),
+    excludes("scheduler", "workers", "threads"),
+)
+_AS_IN_TRAINING = "Held-out text is read as in training."
+TEXT_OR_HELD_OUT = (
+    excludes("held_out", "sources"),
+    needs("examples", "sources", hint=_AS_IN_TRAINING),
+    needs("reading", "sources", hint=_AS_IN_TRAINING),
+)
+
+
+def check(options: CommandOptions) -> None:
+    """Raise SettingError if options break the rules of their command."""
+    kind = type(options)
+    names, typed = {}, {}
+    sources: list[str] = []
+    for one in _options_of(kind):
+        setting, value = one.setting, getattr(options, one.group or one.name)
+        names[one.name] = option = setting.options(one.name)[-1].partition("/")[0]
+        if option.startswith("-"):
+            names[one.name] = f"{option} {setting.values.metavar}".rstrip()
+        if isinstance(setting.values, Source) and value:
+            sources.extend(value if setting.repeated else [value])
+        if one.group:
+            value = value.get(one.name)
+        elif value in (setting.default, tuple(_in_the_environment(setting))):
+            value = None
+        if value is not None:
+            shown = option
+            if not option.startswith("-"):  # an argument is named by its value
+                shown = str(value[0] if setting.repeated else value)
+            typed[one.name] = shown
+            if isinstance(value, str):
+                typed[f"{one.name}={value}"] = f"{shown} {value}"
+            if one.group:
+                typed.setdefault(one.group, shown)
+    for rule in kind.RULES:
+        rule.check(typed, names)
+    if sources.count("-") > 1:
         raise SettingError("standard input can be read only once", "Name one - at most.")
+    options.check()
 
 
 def would_replace(path: Path, source: str) -> bool:
@@ -414,7 +435,7 @@ def not_one_of(typed: Any, allowed: str) -> str:
 
 
 def _completion(values: Values) -> Any:
-    if isinstance(values, CorpusName):
+    if isinstance(values, Source):
         return corpora
     if isinstance(values, Trying):
         return tried
@@ -432,13 +453,6 @@ def _expanded(names: list[str] | None) -> list[str] | None:
     if names is None or os.name != "nt":
         return names
     return [file for name in names for file in sorted(glob.glob(name)) or [name]]
-
-
-def check(processes: int | None, scheduler: str | None, threads: int | None) -> None:
-    """Raise SettingError where more than one of them was typed: a piece of work has one thread."""
-    check_exclusive(workers=processes, scheduler=scheduler)
-    check_exclusive(workers=processes, threads=threads)
-    check_exclusive(scheduler=scheduler, threads=threads)
 
 
 @contextmanager

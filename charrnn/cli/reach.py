@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
-from charrnn.cli.options import CommandOptions, check_read_once, flag, group, like
+from charrnn.cli.options import TEXT_OR_HELD_OUT, CommandOptions, flag, group, like, needs
 from charrnn.cli.terminal.curve import Canvas, Line
 from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import Column, Table, entries
@@ -76,6 +76,8 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 class Options(CommandOptions):
     """The options of ``charrnn reach``."""
 
+    RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
+
     sources: tuple[str, ...] = options.sources(
         "TEXT",
         "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
@@ -93,20 +95,7 @@ class Options(CommandOptions):
     quiet: bool = options.quiet()
 
     def check(self) -> None:
-        """Raise SettingError where the options lead nowhere."""
-        if self.held_out and self.sources:
-            raise SettingError(
-                f"--held-out and {self.sources[0]} exclude each other", "Leave one of them out."
-            )
-        given = [*(["examples"] if self.examples else []), *self.reading]
-        if given and not self.sources:
-            raise SettingError(
-                f"--{given[0]} is for a TEXT, and there is none",
-                "What was held out is read as it was in training.",
-            )
-        if self.force and self.plot is None:
-            raise SettingError("--force is for a --plot, and there is none", "Add --plot FILE.")
-        check_read_once(self.sources)
+        """Raise SettingError if several models are to read standard input."""
         if "-" in self.sources and len(self.models) > 1:
             raise SettingError(
                 "standard input can be read only once, and there are several models",

@@ -37,7 +37,7 @@ charrnn sample -m names.npz -n 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """What may be typed after the name of the command."""
+    """The options of charrnn slim."""
 
     out: Path = setting(File(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",))
     model: Path = options.model()

@@ -164,7 +164,7 @@ class ScoringJob:
         size = sum(
             network.parameters.architecture.parameter_count
             for model in self.models
-            for network in (model.language_model, *model.trained.others)
+            for network in model.trained.networks
         )
         return max(CHECK_FEWEST, min(CHECK_MOST, CHECK_WORK // size))
 

@@ -137,6 +137,7 @@ SHOWN: Final = 30  # characters of a wrong line
 BEFORE: Final = 10  # of them before the first that is not ASCII
 FAR: Final = 1000  # bytes; beyond them, the beginning of a wrong line is not shown
 NO_TEXT: Final = "A corpus is text."
+SKIP: Final = "If only a few bytes are wrong, read on with [errors] replace, or skip."
 
 
 def _check_bytes(name: str, reading: Reading, block: bytes, head: bytes, offset: int) -> None:
@@ -148,19 +149,20 @@ def _check_bytes(name: str, reading: Reading, block: bytes, head: bytes, offset:
     nul = block.find(0)
     if nul >= 0 and reading.errors == "strict":
         raise _not_a_text(name, head) or CorpusError(
-            f"{name} looks binary: there is a NUL at byte {offset + nul}", NO_TEXT, "nul"
+            f"{name} looks binary: there is a NUL at byte {offset + nul}", f"{NO_TEXT} {SKIP}"
         )
 
 
 def _named(what: str, encoding: str) -> CorpusError:
-    return CorpusError(what, f"Try the encoding {encoding}", "encoding", encoding=encoding)
+    return CorpusError(what, f"Try [encoding] {encoding}")
 
 
 def _not_a_text(name: str, head: bytes, encoding: str = "") -> CorpusError | None:
     """Return the error for a model file, or for UTF-16 without a mark; None for other bytes."""
     if head.startswith(b"PK\x03\x04") and b"charrnn.json" in head:
         return CorpusError(
-            f"{name} is a model of charrnn, not a text", "Name it as the model.", "model"
+            f"{name} is a model of charrnn, not a text",
+            "Name a model with [model], or start a training from it with [start_from].",
         )
     nuls = [head[first:HEAD:2].count(0) for first in (0, 1)]
     wide = "utf-16-le" if nuls[1] else "utf-16-be"
@@ -190,9 +192,9 @@ def _undecodable(
         wrong_line = block[begins if start - begins < FAR else start :]
     offers = _offers(re.split(rb"[\r\n]", wrong_line, maxsplit=1)[0][:HEAD], encoding)
     if not offers:
-        return CorpusError(what, "If it is text in another encoding, name that", "other encoding")
-    reads = "; or ".join(f"{offer}, which reads '{text}'" for offer, text in offers)
-    return CorpusError(what, f"Perhaps {reads}", "likely encodings", offers=offers)
+        return CorpusError(what, f"Name the encoding of the text with [encoding]. {SKIP}")
+    reads = "; or ".join(f"[encoding] {offer}, which reads '{text}'" for offer, text in offers)
+    return CorpusError(what, f"Perhaps {reads}")
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:

@@ -221,8 +221,7 @@ class Filler:
         if alone is not None and alone.architecture.head.lengths is not None:
             raise SettingError(
                 "a model that draws the length before the text cannot fill in what is missing",
-                "Train one with ends symbol or halt.",
-                "fill",
+                "Train one with [ends] symbol or [ends] halt.",
             )
         self._vocabulary = model.vocabulary
         self._reader = NextSymbols(model, workers)

@@ -58,8 +58,7 @@ def save(
         if not npz.is_finite(array):
             raise SaveError(
                 f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
-                "The last save is untouched. Try a smaller learning rate.",
-                "not finite",
+                "The last save is untouched. Try a smaller [lr].",
             )
     replace(path, layout.size, _sealed(_pieces(layout, text, arrays)))
 
@@ -79,15 +78,14 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
         with open_regular(path) as file:
             return Reader(os.fspath(path), file).read(expected, names or (lambda _: True))
     except FileNotFoundError as error:
-        hint = "Train one first, or say where it is."
-        raise ModelFileError(f"there is no model {os.fspath(path)}", hint, "missing") from error
+        hint = "Train one first, or name another with [model]."
+        raise ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
     except OSError as error:
         raise ModelFileError(
             f"{os.fspath(path)} cannot be read: {error.strerror or error}",
-            "Mend the link, which leads to itself, or name another model."
+            "Mend the link, which leads to itself, or name another model with [model]."
             if error.errno == errno.ELOOP
-            else "Look at its permissions and at the disk, or name another model.",
-            "unreadable",
+            else "Look at its permissions and at the disk, or name another model with [model].",
         ) from error
 
 
@@ -112,7 +110,6 @@ def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected
         raise SaveError(
             f"{os.fspath(path)} was not saved, since it could not be loaded: {why}",
             "The last save is untouched.",
-            "unreadable",
         )
 
 

@@ -85,7 +85,7 @@ def _check_regular(path: str | os.PathLike[str], status: os.stat_result) -> None
 
 
 def _not_a_model(path: str, why: str = "") -> NotAModelError:
-    hint = "Name a file that a run was saved to."
+    hint = "Name a file with [model] that a training run has saved."
     return NotAModelError(f"{path} is not a charrnn model{why}", hint)
 
 
@@ -226,7 +226,7 @@ class Reader:
         except NewerFormatError as error:
             raise NewerModelError(
                 f"{self.path} was written by a newer charrnn: {error} is unknown",
-                "Update this one.",
+                "Install the newest charrnn.",
             ) from error
 
     def layout(self, text_size: int, arrays: Mapping[str, Spec]) -> Layout:

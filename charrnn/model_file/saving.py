@@ -33,14 +33,13 @@ _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in betw
 _temporaries: set[str] = set()  # temporary files of this process
 
 _HINTS = {
-    errno.ENOSPC: "Free some room, or name a file elsewhere.",
-    errno.EDQUOT: "Free some room, or name a file elsewhere.",
+    errno.ENOSPC: "Free some room, or name a file elsewhere with [model].",
+    errno.EDQUOT: "Free some room, or name a file elsewhere with [model].",
     errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
-    errno.ENOENT: "Make the folder first, or name a file elsewhere.",
-    errno.ELOOP: "Mend the link, which leads to itself, or name a file elsewhere.",
+    errno.ENOENT: "Make the folder first, or name a file elsewhere with [model].",
+    errno.ELOOP: "Mend the link, which leads to itself, or name a file elsewhere with [model].",
 }
-_HINT = "Name a file in a folder that can be written to."
-_KEYS = {errno.EFBIG: "size"} | dict.fromkeys(set(_HINTS) - {errno.EFBIG}, "elsewhere")
+_HINT = "Name a file with [model] in a folder that can be written to."
 _OF_PLACES = (  # errors that do not depend on the size of the file
     *(errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR),
     errno.EINVAL,
@@ -57,12 +56,10 @@ def locked(path: Path) -> Iterator[None]:
     except BlockingIOError as busy:
         raise ModelBusyError(
             f"{os.fspath(path)} is being written by another run{busy.strerror}",
-            "Wait until that run has ended, or name another file.",
+            "Wait until that run has ended, or name another file with [model].",
         ) from busy
     except OSError as error:
-        raise SaveError(
-            f"{os.fspath(path)} cannot be locked: {error.strerror}", _HINT, "folder"
-        ) from error
+        raise SaveError(f"{os.fspath(path)} cannot be locked: {error.strerror}", _HINT) from error
     try:
         yield
     finally:
@@ -295,5 +292,4 @@ def _save_errors(path: Path, size: int) -> Iterator[None]:
         raise SaveError(
             f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
             _HINTS.get(error.errno or 0, _HINT),
-            _KEYS.get(error.errno or 0, "folder"),
         ) from error

@@ -108,9 +108,7 @@ class DynamicScorer:
             smaller = f"{min(self.rate / 10, 2e-4):.1g}"
             raise DivergedError(
                 "the loss grew out of bounds while learning from the text",
-                f"Try a smaller rate, such as {smaller}",
-                "rate",
-                rate=smaller,
+                f"Try a smaller rate, such as [dynamic] {smaller}",
             )
         add_novelty(self.model, ids, nats, ranks)
         return nats, ranks

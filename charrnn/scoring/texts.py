@@ -23,7 +23,7 @@ from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
-NAME_A_TEXT: Final = "Name a text"
+NAME_A_TEXT: Final = "Name a text to read."
 
 
 class Facts(Protocol):
@@ -76,21 +76,19 @@ def rebuild_corpus(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
     check_files_exist(facts)
     try:
-        rebuilt = corpus.load(facts.source_files, facts.config, facts.valid_files)
+        rebuilt = corpus.read_files(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
-        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT, "text") from error
+        raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if rebuilt.fingerprint != facts.fingerprint:
         raise CorpusError(
             "the corpus has changed since the model was trained: "
             + ", ".join(facts.sources + facts.valid),
             f"Bring the old one back. {NAME_A_TEXT}",
-            "text",
         )
     if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
         raise CorpusError(
             "the corpus is no longer split as it was when the model was trained",
             f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}",
-            "text",
         )
     return rebuilt
 
@@ -99,17 +97,16 @@ def check_files_exist(facts: Facts) -> None:
     """Raise CorpusError if the files of a corpus are not where they were."""
     sources = facts.sources + facts.valid
     if not sources:
-        raise CorpusError("the model was trained on texts from no file", NAME_A_TEXT, "text")
+        raise CorpusError("the model was trained on texts from no file", NAME_A_TEXT)
     if "-" in sources:
         raise CorpusError(
-            "the model was trained on standard input, which was not kept", NAME_A_TEXT, "text"
+            "the model was trained on standard input, which was not kept", NAME_A_TEXT
         )
     for source, file in zip(sources, facts.source_files + facts.valid_files, strict=True):
         if not os.path.exists(path_of(file)):
             raise CorpusError(
                 f"the corpus has moved: {source} is not there",
                 f"Put it back where it was, or beside the model file. {NAME_A_TEXT}",
-                "text",
             )
 
 
@@ -117,7 +114,7 @@ def held_out_codes(rebuilt: Corpus, facts: Facts) -> Iterator[Codes]:
     """Return the code points that were held out, with those of characters unseen in training."""
     ids = rebuilt.held_out.ids
     if not len(ids):
-        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT, "text")
+        raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
         return codes_of_ids(ids, rebuilt.vocabulary)
     config, first = facts.config, len(facts.sources)

@@ -232,7 +232,7 @@ def check_together(config: TrainConfig) -> None:
             "carry and ends length exclude each other: where examples follow each other as a book"
             " does, none has a length of its own",
             "Leave one of them out.",
-            setting="carry",
+            "carry",
         )
     forced, own, free = config.teacher_forcing, config.own_inputs, config.free_running
     if config.cell == "output" and config.layers not in (None, 1):
@@ -240,15 +240,14 @@ def check_together(config: TrainConfig) -> None:
             f"layers {config.layers} does not go with outputs that are fed back: the layers below"
             " the top have none",
             "Let it be 1, or take another cell.",
-            setting="layers",
+            "layers",
         )
     if forced and config.cell != "output":
         raise SettingError(
             f"teacher_forcing feeds the truth back where outputs would be, and {config.cell} units"
             " feed back their state",
-            "Leave it out, or let the cell be output.",
-            "fed back",
-            setting="teacher_forcing",
+            "Leave it out, or add [cell] output.",
+            "teacher_forcing",
         )
     for name, value in (("own_inputs", own), ("free_running", free), ("stride", config.stride)):
         if forced and value:
@@ -256,14 +255,13 @@ def check_together(config: TrainConfig) -> None:
                 f"{name} {value:g} contradicts teacher forcing, by which only the truth is read"
                 " and no gradient goes back",
                 "Leave one of them out.",
-                setting=name,
+                name,
             )
         if name != "own_inputs" and value and config.bptt and value > config.bptt:
             raise SettingError(
                 f"{name} {value:,} is more than the {config.bptt:,} steps of a window",
-                "Let it be as many at most, or go back over more.",
-                "window",
-                setting=name,
+                "Lower it, or raise [bptt].",
+                name,
             )
 
 

@@ -375,7 +375,5 @@ def diverged(state: TrainState, config: Fitted) -> DivergedError:
     lr = f"{min(config.lr / 5, USUAL_LR):.1g}"
     return DivergedError(
         f"the loss grew out of bounds at step {state.step:,}",
-        f"try a smaller learning rate, such as {lr}",
-        "lr",
-        lr=lr,
+        f"Try a smaller learning rate, such as [lr] {lr}.",
     )

@@ -146,9 +146,8 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
     if patience is not None and not len(corpus.held_out):
         raise SettingError(
             f"patience {patience} needs text that is held out, and there is none",
-            "Leave it out, or hold some out.",
-            "nothing held out",
-            setting="patience",
+            "Leave it out, or hold out some text with [holdout] or [valid].",
+            "patience",
         )
 
 

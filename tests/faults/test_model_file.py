@@ -34,8 +34,8 @@ COMMANDS = [
     *[("info",), ("sample",), ("eval", "names.txt"), ("train", "--resume")],
     *[("embed", "names.txt"), ("reach", "names.txt"), ("fill", "a_")],
 ]
-RESTORE = "Restore it from a copy, or train it again: charrnn train CORPUS --force"
-WHICH = "Say with -m which file charrnn train wrote."
+RESTORE = "Restore it from a copy, or train it again."
+WHICH = "Name a file with -m that a training run has saved."
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
@@ -284,10 +284,10 @@ def is_harmless(program: Program, *what: object) -> None:
 
 def go_on(run: Checkpoint, program: Program) -> None:
     """A few steps more, if this is the run of that corpus, and a save."""
-    learned = corpus.load([str(program / "names.txt")], run.corpus.config)
+    learned = corpus.read_files([str(program / "names.txt")], run.corpus.config)
     if learned.vocabulary != run.vocabulary or learned.fingerprint != run.corpus.fingerprint:
         return
-    for _ in zip(range(3), loop.train(run.state, learned, run.config), strict=False):
+    for _ in zip(range(3), loop.train(run.states[0], learned, run.config), strict=False):
         pass
     checkpoint.save(program / "other.npz", run)
     checkpoint.load(program / "other.npz")
@@ -322,7 +322,7 @@ def test_14_a_newer_model_is_called_newer(trained: Program) -> None:
     forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), newer)
     for command in COMMANDS:
         what = "model.npz was written by a newer charrnn"
-        hint = "pip install --upgrade charrnn"
+        hint = "Install the newest charrnn."
         trained.refuses(*command, what=what, hint=hint, child=command[0] == "info")
 
 

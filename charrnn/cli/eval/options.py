@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli import options as shared_work
 from charrnn.cli.options import (
     OUTPUT,
+    SHARED_WORK,
+    TEXT_OR_HELD_OUT,
     CommandOptions,
-    check_exclusive,
-    check_read_once,
+    allows_only,
+    excludes,
     flag,
     group,
     like,
+    needs,
     would_replace,
 )
 from charrnn.errors import SettingError
@@ -30,7 +32,6 @@ from charrnn.settings.fields import (
     Real,
     Whole,
     setting,
-    settings_of,
 )
 from charrnn.settings.using import Part, Parts
 
@@ -84,7 +85,29 @@ charrnn eval play.txt --dynamic 0.0002
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """What may be typed after the name of the command."""
+    """The options of charrnn eval."""
+
+    RULES = (
+        allows_only(
+            *("add", "sources", "as_json", "quiet", "workers"),
+            hint="The parts say what was scored, and how.",
+        ),
+        needs("add", "sources", hint="Name the files that the parts wrote."),
+        *TEXT_OR_HELD_OUT,
+        excludes("per_example", "per_char", "baselines"),
+        excludes("top", "per_char", "baselines", "sort=input"),
+        excludes("per_char", "baselines"),
+        excludes("drawn", "sources", "per_example", "per_char", "top"),
+        excludes("part", "baselines", "drawn"),
+        excludes("fast", "dynamic"),
+        excludes(
+            *("dynamic", "part", "processes", "scheduler"),
+            hint="--dynamic learns from all of the text before: score the text in one piece.",
+        ),
+        needs("sort", "per_example", "top"),
+        needs("force", "html"),
+        *SHARED_WORK,
+    )
 
     sources: tuple[str, ...] = options.sources(
         "TEXT",
@@ -186,46 +209,6 @@ class Options(CommandOptions):
         """Whether stdout is taken by more than the sums."""
         return self.shows_examples or self.per_char
 
-    def check(self) -> None:
-        """Raise SettingError where the options contradict each other, or lead nowhere."""
-        check_exclusive(
-            per_example=self.per_example, per_char=self.per_char, baselines=self.baselines
-        )
-        check_exclusive(top=self.top, per_char=self.per_char, baselines=self.baselines)
-        check_exclusive(fast=self.fast, dynamic=self.dynamic)
-        check_exclusive(drawn=self.drawn, per_example=self.per_example, per_char=self.per_char)
-        check_exclusive(drawn=self.drawn, top=self.top)
-        if self.drawn is not None and self.sources:
-            raise SettingError(
-                "--drawn is for what was held out in training, and there is a TEXT",
-                "Leave one of them out.",
-            )
-        if self.sort is not None and not self.shows_examples:
-            raise SettingError("--sort is for the rows of --per-example", "Add --per-example.")
-        if self.top is not None and self.sort == "input":
-            raise SettingError("--top is for sorted rows", "Leave --sort input out.")
-        if self.force and self.html is None:
-            raise SettingError("--force is for the page of --html", "Add --html FILE.html.")
-        self.check_text()
-        self.check_sharing()
-        for model in self.models:
-            self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
-        self.check_page(*self.sources)
-
-    def check_text(self) -> None:
-        """Raise SettingError where it is not clear what to score, or how to read it."""
-        if self.held_out and self.sources:
-            raise SettingError(
-                f"--held-out and {self.sources[0]} exclude each other", "Leave one of them out."
-            )
-        given = [*(["examples"] if self.examples else []), *self.reading]
-        if given and not self.sources:
-            raise SettingError(
-                f"--{given[0]} is for a TEXT, and there is none",
-                "What was held out is read as it was in training.",
-            )
-        check_read_once(self.sources)
-
     @property
     def is_shared_out(self) -> bool:
         """Whether the text is cut into pieces that are scored apart."""
@@ -236,43 +219,20 @@ class Options(CommandOptions):
         """Whether others are to do the work."""
         return self.processes is not None or self.scheduler is not None
 
-    def check_sharing(self) -> None:
-        """Raise SettingError where the work cannot be shared out, or there is nothing to do."""
-        shared_work.check(self.processes, self.scheduler, self.workers)
-        if self.dynamic is not None and self.is_shared_out:
+    def check(self) -> None:
+        """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
+        if "-" in self.sources and self.has_workers and self.sort == "input":
             raise SettingError(
-                "--dynamic learns from all that stands before, and cannot be shared out",
-                "Score the text in one piece.",
-            )
-        if self.has_workers and self.sort == "input" and "-" in self.sources:
-            raise SettingError(
-                "--sort input tells each line of a stream as it comes, and workers take many",
+                "--sort input shows each line of a stream as it comes, and workers take many",
                 "Read a file, or leave the workers out.",
             )
-        if self.part is not None:
-            check_exclusive(part=True, baselines=self.baselines, drawn=self.drawn)
-            if "-" in self.sources:
-                raise SettingError(
-                    "standard input can be read only once, and not by each part",
-                    "Name a file.",
-                )
-        if self.add:
-            beside = {**vars(self), "add": None, "sources": None, "models": None}
-            beside |= {"as_json": None, "quiet": None, "workers": None}
-            named = settings_of(type(self))["models"]
-            untyped = named.default, (Path(os.environ.get(named.variable, "")),)
-            if self.models not in untyped:
-                beside["models"] = self.models
-            for name, value in beside.items():
-                if value or (value == 0 and value is not False):
-                    one = settings_of(type(self)).get(name)
-                    option = f"--{next(iter(value))}" if one is None else one.options(name)[-1]
-                    raise SettingError(
-                        f"--add and {option} exclude each other",
-                        "What was scored, and how, stands in the parts.",
-                    )
-            if not self.sources:
-                raise SettingError("there is nothing to add up", "Name what the parts wrote.")
+        if "-" in self.sources and self.part is not None:
+            raise SettingError(
+                "standard input can be read only once, and not by each part", "Name a file."
+            )
+        for model in self.models:
+            self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
+        self.check_page(*self.sources)
 
     def check_page(self, *sources: str) -> None:
         """Raise SettingError where the page would take the place of one of these."""

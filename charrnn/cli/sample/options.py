@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli import options as shared_work
-from charrnn.cli.options import CommandOptions, check_exclusive, check_read_once, flag, group, like
+from charrnn.cli.options import (
+    SHARED_WORK,
+    CommandOptions,
+    Source,
+    excludes,
+    flag,
+    group,
+    like,
+    needs,
+)
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, setting, settings_of
@@ -71,7 +79,23 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """What may be typed after the name of the command."""
+    """The options of charrnn sample."""
+
+    RULES = (
+        *SHARED_WORK,
+        excludes(
+            *("unique", "processes", "scheduler"),
+            hint="Each worker sees its own samples only: pipe them to sort -u instead.",
+        ),
+        excludes(
+            *("first", "unique"),
+            hint="--unique compares a sample with all samples before it, which --first skips.",
+        ),
+        excludes("prime", "prime_file"),
+        needs("ignore_case", "novel"),
+        needs("of", "best"),
+        needs("force", "plot"),
+    )
 
     count: int = setting(
         COUNT,
@@ -104,7 +128,7 @@ class Options(CommandOptions):
         Text(), "Read this first and go on from there.", panel=PRIME, names=("-p", "--prime")
     )
     prime_file: str | None = setting(
-        Text("FILE"),
+        Source("FILE"),
         "Read this file first, - for standard input. Where examples are lines, its last newline"
         " does not count.",
         panel=PRIME,
@@ -118,7 +142,7 @@ class Options(CommandOptions):
         default_in_words="as in training",
     )
     novel: tuple[str, ...] = setting(
-        Text("CORPUS"),
+        Source("CORPUS"),
         "Draw again what stands in this corpus word for word; may be repeated.",
         panel=AGAIN,
         default=(),
@@ -160,22 +184,6 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         """Raise SettingError where the options contradict each other."""
-        shared_work.check(self.processes, self.scheduler, self.workers)
-        if self.unique and (self.processes is not None or self.scheduler is not None):
-            raise SettingError(
-                "--unique asks whether any sample before is the same, so others cannot draw it",
-                "Leave the workers out, or have what they draw sorted: sort -u",
-            )
-        check_exclusive(prime=self.prime is not None, prime_file=self.prime_file is not None)
-        if self.ignore_case and not self.novel:
-            raise SettingError("--ignore-case is for --novel", "Name a CORPUS with --novel.")
-        if self.first and self.unique:
-            raise SettingError(
-                "--first and --unique exclude each other",
-                "Whether a sample was drawn before is known only if those before it are drawn.",
-            )
-        if self.of is not None and not self.best:
-            raise SettingError("--of is for --best", "Add --best.")
         if self.drawn < self.count:
             raise SettingError(
                 f"--of {self.drawn} is less than -n {self.count}", "Draw as many as are shown."
@@ -185,9 +193,6 @@ class Options(CommandOptions):
                 f"nothing has at least {self.shortest} and at most {self.longest} characters",
                 "Let --longest be no less than --shortest.",
             )
-        if self.force and self.plot is None:
-            raise SettingError("--force is for a --plot, and there is none", "Add --plot FILE.")
-        check_read_once(self.files)
 
     @property
     def drawn(self) -> int:

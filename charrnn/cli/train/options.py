@@ -6,15 +6,16 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from charrnn.cli import launcher, options
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
     CommandOptions,
-    check_exclusive,
-    check_read_once,
+    Rule,
+    Source,
+    excludes,
     flag,
     group,
     would_replace,
@@ -22,7 +23,7 @@ from charrnn.cli.options import (
 from charrnn.corpus.files import NAMES
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, LEARNING, File, Text, Whole, setting
+from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
 
 HELP = """
@@ -64,15 +65,20 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
-    """The options of the command."""
+class CorpusOptions(CommandOptions):
+    """The options of a corpus to train on."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        options.CORPUS_OR_RESUME,
+        excludes("valid", "holdout"),
+    )
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
         f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )
     valid: tuple[str, ...] = setting(
-        Text("FILE"),
+        Source("FILE"),
         "Measure the held-out loss on this file. Repeatable.",
         panel=CORPUS,
         default=(),
@@ -81,6 +87,18 @@ class Options(CommandOptions):
     )
     cutting: dict[str, Any] = group(CorpusConfig)
     reading: dict[str, Any] = group(Reading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CorpusOptions):
+    """The options of charrnn train."""
+
+    RULES = (
+        *CorpusOptions.RULES,
+        excludes("resume", "force", "start_from"),
+        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
+    )
+
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = options.model()
     start_from: Path | None = setting(
@@ -113,37 +131,22 @@ class Options(CommandOptions):
         return self.learning.get("workers")
 
     def check(self) -> None:
-        """Raise SettingError where the options contradict each other."""
-        if not self.sources and not self.resume:
-            ours = ", ".join(NAMES)
-            raise SettingError(
-                "CORPUS is missing",
-                f"Name a file, - for standard input, or one of {ours}. Try 'charrnn train --help'.",
-            )
-        check_exclusive(resume=self.resume, force=self.force)
+        """Raise SettingError if a file of the run would be written over."""
         if not self.mpi:
             launcher.check_alone()
-        elif "workers" in self.learning:
-            raise SettingError(
-                "--mpi and --threads exclude each other: each rank has one thread",
-                "Leave --threads out, and start as many ranks as there are cores.",
-            )
-        if self.resume and self.start_from is not None:
-            raise SettingError("--resume and --from exclude each other", "Leave one of them out.")
-        check_exclusive(valid=self.valid, holdout="holdout" in self.cutting)
         named = [*self.sources, *self.valid]
-        check_read_once(named)
         if any(would_replace(self.model, source) for source in named):
             raise SettingError(
-                f"the model would be written over {self.model}", "Name another file with -m."
+                f"the model would replace the text {self.model}",
+                "Name another file with -m.",
             )
         self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
 
     def check_metrics(self, *taken: str) -> None:
-        """Raise SettingError where the metrics would be written into one of these."""
-        if self.metrics is not None and any(would_replace(self.metrics, one) for one in taken):
+        """Raise SettingError if the metrics would be written into one of these files."""
+        if self.metrics is not None and any(would_replace(self.metrics, file) for file in taken):
             raise SettingError(
-                f"--metrics would write into {self.metrics}", "Name a file of its own."
+                f"--metrics would write into {self.metrics}", "Name another file for the metrics."
             )
 
     def line(self, command: str, *options: str) -> str:

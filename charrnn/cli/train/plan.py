@@ -32,9 +32,9 @@ WORDS: Final = [
     (
         "words",
         "Loss is the mean surprise per character; less is better. 1 nat is 1.44 bits. At perplexity"
-        " 5, each character is as hard to guess as one of 5 equally likely ones. gap is the"
-        " held-out loss minus the training loss. * marks the best check-up so far. markov-6 counts"
-        " which characters follow the last 6.",
+        " 5, each character is as hard to guess as one of 5 equally likely ones. gap: held-out loss"
+        " minus training loss. *: the best check-up so far. markov-6 counts which characters follow"
+        " the last 6.",
     )
 ]
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
@@ -102,7 +102,7 @@ def examples_in_words(corpus: Corpus) -> Iterator[str]:
 
 
 def start_in_words(path: Path | None, model: LanguageModel, corpus: Corpus) -> list[Entry]:
-    """Return what is kept of the model that a run starts from, and which characters are new."""
+    """Return the parameters taken from the model of --from, and the new characters."""
     known = set(model.vocabulary.characters)
     new = "".join(c for c in corpus.vocabulary.characters if c not in known)
     reused = f"{path}: all {count(len(model.parameters.flat), 'parameter')} reused"
@@ -214,7 +214,7 @@ def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
     """Return which part of a large corpus was counted and scored, or "" if all of it was."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
     counted, scored = baseline.train_symbols / whole, baseline.held_out_symbols / max(1, held_out)
-    return pieces_in_words(counted, scored, "what is held out")
+    return pieces_in_words(counted, scored, "the held-out text")
 
 
 class PlanDisplay:

@@ -2,8 +2,8 @@
 
     lock the model file -> begin or resume the run -> train -> show the result
 
-The same options and corpus always give the same file, whatever is previewed, saved or interrupted
-on the way.
+The same options and corpus always give the same file. Previews, saves and interruptions do not
+change it.
 
 With ``--mpi``, several processes train as one program. Only rank 0 writes, reads and saves. An
 error on one rank ends all of them, so that no rank waits for a lost one.
@@ -78,7 +78,7 @@ def join_ranks() -> MpiRanks:
     except ImportError as error:
         raise CharrnnError(
             "--mpi needs mpi4py",
-            "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich",
+            "Install it: pip install 'charrnn[mpi]'. An MPI is needed as well: pip install mpich",
         ) from error
     except RuntimeError as error:  # its message lists where mpi4py has looked
         raise CharrnnError(
@@ -142,7 +142,7 @@ def model_file_held(options: Options) -> Iterator[None]:
 
 
 def check_model_file(options: Options) -> None:
-    """Raise an error if a model would be lost, or if there is none to resume."""
+    """Raise an error if a model would be replaced without --force, or if none can be resumed."""
     is_there = os.path.exists(options.model)
     if options.resume and not is_there:
         raise ResumeError(
