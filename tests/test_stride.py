@@ -36,7 +36,6 @@ def targets(window: Window) -> list[int]:
     return found
 
 
-@settings(max_examples=150)
 @given(corpora, st.integers(1, 6), st.integers(1, 9), st.data(), st.integers(0, 9), st.booleans())
 def test_every_symbol_counts_exactly_once(
     lengths: list[int], lanes: int, steps: int, data: st.DataObject, seed: int, carry: bool
