@@ -358,7 +358,7 @@ def _renumber(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
     codes = np.array(draft.characters, np.uint32)
     numbers = np.concatenate((numbers, vocabulary.encode_codes(codes)))
     encoded = ids if ids.dtype == numbers.dtype else np.empty(len(ids), numbers.dtype)
-    for source, target in zip(blocks_of(ids), _blocks_of(encoded), strict=True):
+    for source, target in zip(blocks_of(ids), blocks_of(encoded), strict=True):
         target[:] = numbers[source]
     return encoded
 
