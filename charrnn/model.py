@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from charrnn.analysis.embedding import Vectors, embedded
-from charrnn.corpus.corpus import check_texts, ended_codes
+from charrnn.analysis.embedding import Vectors, embed
+from charrnn.corpus.corpus import check_texts
+from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
@@ -29,7 +30,8 @@ from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
 from charrnn.network.inputs import read_after, read_before, still_to_come
-from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.heat_map import heat_map
@@ -38,7 +40,7 @@ from charrnn.scoring.pieces import score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import OneOf, Text, Whole, check, configured
+from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions
 from charrnn.system import single_threaded
@@ -181,7 +183,7 @@ class Model:
         """
         count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
         prime = check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "count", "first", "prime", "use")
+        config = make_config(SampleConfig, drawing, "count", "first", "prime", "use")
         with single_threaded():
             sampler = Sampler(self.predictor(use), config, prime)
             return [prime + drawn.text for drawn in sampler.samples(range(first, first + count))]
@@ -191,7 +193,7 @@ class Model:
     ) -> Iterator[str]:
         """Yield the characters of one text as they are sampled, without the prime."""
         prime = check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "prime", "use")
+        config = make_config(SampleConfig, drawing, "prime", "use")
         with single_threaded():
             stream = Sampler(self.predictor(use), config, prime).stream()
         return (piece.text for piece in in_one_thread(stream) if piece.text)
@@ -201,21 +203,21 @@ class Model:
         with single_threaded():
             reader = scorer_of(self.predictor(use))
             return sum(
-                (p.score() for p in score_blocks(reader, ended_codes(each_of(texts)))), Score()
+                (p.score() for p in score_blocks(reader, stream_of(each_of(texts)))), Score()
             )
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""
         with single_threaded():
             scorer = scorer_of(self.predictor(use))
-            return list(score_examples(scorer, ended_codes(each_of(texts))))
+            return list(score_examples(scorer, stream_of(each_of(texts))))
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
         with single_threaded():
             reader = scorer_of(self.predictor(use), ranking=True)
-            found = list(score_blocks(reader, ended_codes([text])))
+            found = list(score_blocks(reader, stream_of([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])
@@ -224,7 +226,7 @@ class Model:
         """Return a vector for each text, (N, H): the last state of the top layer."""
         blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
         with single_threaded():
-            some = embedded(self.language_model, ended_codes(each_of(texts)))
+            some = embed(self.language_model, stream_of(each_of(texts)))
             return np.concatenate([blank, *(one.vectors for one in some)])
 
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
@@ -234,7 +236,7 @@ class Model:
         """
         text = check("text", text, Text())
         with single_threaded():
-            return Filler(self.predictor(), configured(FillConfig, how)).fill(text)
+            return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
         """Return the outputs o (T, K) after each of these ids, read from a zero state."""

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Texts, corpus_of
+from charrnn.corpus.corpus import Corpus, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
 from charrnn.counts.baselines import Baseline
 from charrnn.display.notebook import show_progress
@@ -38,6 +38,7 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded

@@ -260,6 +260,6 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     given = ("--minutes", "4")
     chosen = program.run(*plan, *given, "--json").json["settings"]
     assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
-    assert "ends included and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
+    assert "(ends included) and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
     assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.segmentation import stream_of
 from charrnn.display.figures import plot, plot_lengths, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
@@ -150,7 +150,7 @@ def test_lengths_are_drawn_as_shares() -> None:
 
 @given(st.lists(st.text("ab", max_size=5)), st.integers(1, 7))
 def test_the_lengths_of_examples_do_not_depend_on_blocks(examples: list[str], size: int) -> None:
-    codes = np.concatenate([np.zeros(0, np.uint32), *ended_codes(examples)])
+    codes = np.concatenate([np.zeros(0, np.uint32), *stream_of(examples)])
     blocks = (codes[at : at + size] for at in range(0, len(codes), size))
     assert example_lengths(blocks) == [len(example) for example in examples]
 
@@ -164,7 +164,7 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
     Path("names.txt").unlink()
     ran = well_trained.run(*line, "-t", "0.5,1", "--json", "--plot", "a.svg", "--force")
-    assert "the samples stand alone: the corpus has moved" in ran.err
+    assert "the figure has no lengths of the corpus: the corpus has moved" in ran.err
     text = words((well_trained / "a.svg").read_bytes())
     assert {"temperature 0.5", "temperature 1"} <= set(text)
     assert "corpus" not in text

@@ -100,7 +100,7 @@ def test_a_model_alone_takes_the_place_of_no_run(tmp_path: Path) -> None:
     whole = charrnn.fit(TEXTS, CONFIG)
     whole.save(path)
     before = path.read_bytes()
-    with pytest.raises(ModelExistsError, match="holds a run to go on with"):
+    with pytest.raises(ModelExistsError, match="holds a run that can be resumed"):
         charrnn.load(path).save(path)
     assert path.read_bytes() == before
     charrnn.load(path).save(tmp_path / "slim.npz")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.plan import fit_settings
 from charrnn.settings.training import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments, usual_squares

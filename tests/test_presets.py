@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.plan import (
@@ -18,6 +18,7 @@ from charrnn.plan import (
     preset_for_longer,
     usual_epochs,
 )
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 
 SYMBOLS = 65

@@ -15,12 +15,13 @@ from charrnn import system
 from charrnn.cli.console import NARROW, Console, Output
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.model_file import checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
 from charrnn.plan import fit_settings
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.training.checkup import Checkup
 from charrnn.training.loop import train

@@ -13,12 +13,12 @@ import pytest
 import reber
 
 from charrnn.corpus import corpus
-from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.plan import fit_settings
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start

@@ -6,23 +6,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.options import (
     OUTPUT,
     TEXT_OR_HELD_OUT,
-    CommandOptions,
+    TextOptions,
     excludes,
     flag,
-    group,
-    like,
     needs,
 )
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, File, setting
+from charrnn.settings.fields import File, setting
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
@@ -53,21 +50,11 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(TextOptions):
     """The options of ``charrnn embed``."""
 
     RULES = (*TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 
-    sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-        " the held-out part of the training corpus.",
-    )
-    held_out: bool = flag(
-        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
-    )
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
     output: Path | None = setting(
         File("FILE.npy"),
@@ -95,7 +82,7 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the vectors to stdout, or into the file of --output."""
-    from charrnn.analysis.embedding import embedded
+    from charrnn.analysis.embedding import embed
     from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load
@@ -109,7 +96,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     console.note_if_waiting(options.sources)
     note_if_several(model, console)
     codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
-    batches = embedded(model.language_model, codes)
+    batches = embed(model.language_model, codes)
     rows = 0
     if file is None:
         rows = write_lines(batches, console)

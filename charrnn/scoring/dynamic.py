@@ -22,8 +22,9 @@ import numpy as np
 
 from charrnn.errors import DivergedError
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
-from charrnn.network.parameters import Array, LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.readout import ExactReadout, add_novelty
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import rank_ends
@@ -38,7 +39,7 @@ LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 
 
 class DynamicScorer:
-    """A scorer of one network that learns from what it reads."""
+    """A scorer of one network that learns from the text while it reads."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class DynamicScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read and what was learned from it."""
+        """Start a new text with the original parameters."""
         p = self.model.parameters.copy()
         self._first = self.model.parameters.flat
         self._p, self._gradient, self._squares = p, p.like(), p.like()

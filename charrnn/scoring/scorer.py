@@ -29,12 +29,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Examples, ended_codes
+from charrnn.corpus.corpus import Examples
+from charrnn.corpus.segmentation import stream_of
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
-from charrnn.network.parameters import Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty
-from charrnn.network.rounding import OFTEN, Grid
+from charrnn.network.rounding import OFTEN, Integers
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks, score_blocks
@@ -111,7 +112,7 @@ class Chunks:
 
 
 def cut(ids: Ids, most: int, warm_up: int, carry: bool) -> Chunks:
-    """Cut symbols into chunks of about one length, as many as help."""
+    """Cut symbols into chunks of about one length, at most ``most``."""
     begins = np.zeros(0, np.int64) if carry else np.flatnonzero(ids[:-1] == END) + 1
     for shortest in (SHORTEST, 4 * warm_up):
         lanes = max(1, min(most, len(ids) // shortest))
@@ -175,8 +176,8 @@ def _settling_places(passage: Passage, carry: bool) -> NDArray[np.bool_]:
 class Pass:
     """The states of each chunk in a pass."""
 
-    begun: State  # where it began to count
-    ended: State  # where it ended
+    begun: State  # at the first counted symbol
+    ended: State  # after the last
     marks: Marks  # after each window, from where it was read
 
 
@@ -192,8 +193,8 @@ class ChunkReader:
         ranking: bool = False,
         keep_logits: bool = False,
     ) -> None:
-        self.grid = Grid.of(model.architecture) if on_grid else None
-        self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
+        self.grid = model.architecture.grid if on_grid else None
+        self.p = model.parameters.exact() if self.grid else model.parameters
         hidden = self.p.architecture.hidden
         self.carry = model.carry
         lanes = _lanes_a_thread(hidden)
@@ -387,8 +388,8 @@ def likelier_lengths(p: Parameters, tau: Integers) -> Integers:
 class NetworkScorer:
     """A scorer of one network.
 
-    A text has the same score, to the last bit, however it arrives and whoever computes it. With
-    ``fast`` it has the precision of training instead, in half the time.
+    The score does not depend on blocks, threads or processes, to the last bit. With ``fast`` it has
+    the precision of training instead, in half the time.
     """
 
     def __init__(
@@ -415,7 +416,7 @@ class NetworkScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
         self._before, self._index, self._since = END, 0, 0
         self._state = self._reader.zeros(1)
 
@@ -458,7 +459,7 @@ class NetworkScorer:
 
     def score_texts(self, texts: Iterable[str]) -> Score:
         """Return the sums, with bytes, over texts that are an example each."""
-        return sum((block.score() for block in score_blocks(self, ended_codes(texts))), Score())
+        return sum((block.score() for block in score_blocks(self, stream_of(texts))), Score())
 
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Return nearly the same as ``nats``, sooner: chunks that do not meet are not mended."""

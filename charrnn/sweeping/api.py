@@ -25,7 +25,7 @@ from charrnn.settings.using import FIXED
 from charrnn.sweeping.folder import Folder, Record, places_of
 from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes
-from charrnn.sweeping.run import Ended, Material, Splits, planned
+from charrnn.sweeping.run import Ended, Material, Splits, plan_settings
 
 
 def sweep(
@@ -50,21 +50,21 @@ def sweep(
     learning = changed_settings(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
     if resume:
-        record = resumed(there, wanted, learning, cutting)
+        record = resume_record(there, wanted, learning, cutting)
     else:
         record = Record(wanted, learning, Material(files, (), places_of(files), {}, cutting))
     given = None if files else tuple(check_texts(texts))
     material = replace(record.material, files=files, texts=given)
     splits = Splits(material)
     for settings in wanted.combinations:
-        planned(settings, wanted, record.learning, splits)
+        plan_settings(settings, wanted, record.learning, splits)
     fingerprint = splits.of(wanted.seeds[0]).corpus.fingerprint
     record = replace(record, material=replace(material, fingerprint=fingerprint))
     return _results(there, record, processes or cores(), resume)
 
 
 def _results(folder: Folder, record: Record, processes: int, resume: bool) -> Iterator[Result]:
-    with folder.held():
+    with folder.lock():
         if resume:
             folder.read_rows()
             folder.forget_lost()
@@ -78,7 +78,7 @@ def _results(folder: Folder, record: Record, processes: int, resume: bool) -> It
                     yield event.result
 
 
-def resumed(
+def resume_record(
     folder: Folder, wanted: Grid, learning: dict[str, Any], cutting: dict[str, Any]
 ) -> Record:
     """Return the record of the folder with added values. Raise ResumeError for other settings.
@@ -96,7 +96,7 @@ def resumed(
         (CorpusConfig, had.material.cutting, had.material.cutting | cutting),
     ):
         check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
-    return had.extended(wanted)
+    return had.extend(wanted)
 
 
 def all_settings(config: type, given: Mapping[str, Any]) -> dict[str, Any]:

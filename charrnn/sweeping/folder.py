@@ -46,7 +46,7 @@ class Record:
     learning: dict[str, Any]  # settings shared by all runs
     material: Material
 
-    def extended(self, grid: Grid) -> Record:
+    def extend(self, grid: Grid) -> Record:
         """Return the record with added values and seeds. Raise ResumeError if any are missing."""
         had = self.grid
         if set(grid.tried) != set(had.tried):
@@ -89,7 +89,7 @@ class Folder:
         return (self.path / RECORD).exists()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Make the folder if needed, and keep other sweeps out of it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -168,7 +168,7 @@ class Result:
         return {**whole, "parts": parts} if parts else whole
 
 
-def failed(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
+def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
     """Return the result of a failed run."""
     return Result(
         trial.name, trial.settings, trial.seed, None, None, None, seconds, stopped, error=why

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, read_files
+from charrnn.corpus.corpus import Corpus, from_texts, read_files
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -31,9 +31,9 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
+from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
 from charrnn.system import single_threaded
 from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done
@@ -97,7 +97,7 @@ class Splits:
             self._last = seed, self._read(seed)
         return self._last[1]
 
-    def counted(self, seed: int) -> Split:
+    def with_baselines(self, seed: int) -> Split:
         """Return the corpus of a seed with all baselines in its record."""
         split = self.of(seed)
         if not split.record.baselines:
@@ -181,20 +181,20 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
     """Make the run and yield an event at each step. To close the generator stops and saves it."""
     began = time.monotonic()
     try:
-        with single_threaded(), held(task.file or task.model):
-            split = splits.counted(task.trial.seed)
+        with single_threaded(), lock_file(task.file or task.model):
+            split = splits.with_baselines(task.trial.seed)
             began = time.monotonic()  # the corpus of several runs counts for none of them
             yield from _train(task, split, splits.model, began)
     except DivergedError as error:
-        yield Ended(failed(task.trial, error.what, "diverged", time.monotonic() - began))
+        yield Ended(failure(task.trial, error.what, "diverged", time.monotonic() - began))
     except (CharrnnError, OSError) as error:
-        yield Ended(failed(task.trial, str(error), seconds=time.monotonic() - began))
+        yield Ended(failure(task.trial, str(error), seconds=time.monotonic() - began))
     except MemoryError:
-        yield Ended(failed(task.trial, "not enough memory", seconds=time.monotonic() - began))
+        yield Ended(failure(task.trial, "not enough memory", seconds=time.monotonic() - began))
 
 
 @contextmanager
-def held(path: str) -> Iterator[None]:
+def lock_file(path: str) -> Iterator[None]:
     """Lock the model file. Wait a while for a killed sweep whose processes are still ending."""
     with ExitStack() as stack:
         until = time.monotonic() + PATIENCE
@@ -260,7 +260,7 @@ class Planned:
         return in_words(self.settings)
 
 
-def planned(
+def plan_settings(
     settings: dict[str, Any], grid: Grid, learning: dict[str, Any], splits: Splits
 ) -> Planned:
     """Return the plan for these settings. Raise SettingError if they contradict each other."""

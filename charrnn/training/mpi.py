@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, read_files
+from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel, useful_workers
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.ranks import DismissedError, Learning, Ranks
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import math
 
 import numpy as np
 
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.settings.training import Fitted, Rule
 
 MOMENTS: dict[Rule, tuple[str, ...]] = {

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.parameters import Parameters
 from charrnn.network.readout import normalise
+from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.settings.training import Fitted
 from charrnn.system import OWN_INPUTS

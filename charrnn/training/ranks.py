@@ -8,13 +8,15 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, read_files
+from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 
 T = TypeVar("T")

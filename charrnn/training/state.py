@@ -17,7 +17,8 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus
 from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, LanguageModel, Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State
 from charrnn.settings.fields import check_agreement
 from charrnn.settings.training import Fitted, TrainConfig

@@ -1,4 +1,4 @@
-"""Reading: how fast, how its cost grows, and how much memory training takes at the most."""
+"""Speed of reading by size of the corpus, and peak memory of training."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.folder import Folder, Record, places_of
 from charrnn.sweeping.grid import Trial, grid_of, in_words
-from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, planned
+from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
 
 Tried = dict[str, tuple[Any, ...]]
 
@@ -50,7 +50,7 @@ def new_record(options: Options, tried: Tried) -> Record:
     return Record(grid_of(tried, options.seeds or (0,)), options.learning, material)
 
 
-def resumed_record(options: Options, tried: Tried, folder: Folder) -> Record:
+def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
     """Return the record of the folder with added values. Raise ResumeError for other settings."""
     had = folder.read_record()
     m = had.material
@@ -75,7 +75,7 @@ def resumed_record(options: Options, tried: Tried, folder: Folder) -> Record:
         m = replace(m, sources=options.sources, valid=valid, places=places)
     files, valid_files = options.sources or m.files, options.valid or m.valid_files
     m = replace(m, files=files, valid_files=valid_files)
-    return replace(had.extended(grid), material=m)
+    return replace(had.extend(grid), material=m)
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,12 @@ class PreparedSweep:
         return max(sum(each) / max(1, min(self.at_once, len(each))), max(each, default=0.0))
 
 
-def prepared(
+def prepare_sweep(
     options: Options, tried: Tried, folder: Folder, spool: Path, console: Console
 ) -> PreparedSweep:
     """Return the sweep. Texts from pipes are copied to ``spool``, to be read more than once."""
     console.note_if_waiting((*options.sources, *options.valid))
-    if options.resume:
-        record = resumed_record(options, tried, folder)
-    else:
-        record = new_record(options, tried)
+    record = resume_record(options, tried, folder) if options.resume else new_record(options, tried)
     files, valid_files = (
         tuple(on_disk(name, spool) for name in names)
         for names in (record.material.files, record.material.valid_files)
@@ -171,15 +168,15 @@ def splits_of(material: Material, options: Options, console: Console) -> Splits:
 def plan_of(settings: dict[str, Any], record: Record, splits: Splits) -> Planned:
     """Return the plan of a combination. Errors name the combination."""
     try:
-        found = planned(settings, record.grid, record.learning, splits)
-        config = found.plan.config
-        check_checkups(config, (found.plan.steps or 0) // config.check_every + 1)
+        combination = plan_settings(settings, record.grid, record.learning, splits)
+        config = combination.plan.config
+        check_checkups(config, (combination.plan.steps or 0) // config.check_every + 1)
     except SettingError as error:
         what, hint = in_words_of_the_command_line(error)
         raise SettingError(f"{in_words(settings)}: {what}" if settings else what, hint) from error
     corpus = splits.of(record.grid.seeds[0]).corpus
-    check_memory(found.plan.memory_bytes, system.available(), text_bytes(corpus))
-    return found
+    check_memory(combination.plan.memory_bytes, system.available(), text_bytes(corpus))
+    return combination
 
 
 def runs_in_memory(at_once: int, sweep: PreparedSweep) -> int:

@@ -18,7 +18,7 @@ from charrnn.cli.options import cluster_for
 from charrnn.cli.signals import Stop
 from charrnn.cli.sweep import show
 from charrnn.cli.sweep.options import Options, values_tried
-from charrnn.cli.sweep.prepare import PreparedSweep, prepared, runs_in_memory
+from charrnn.cli.sweep.prepare import PreparedSweep, prepare_sweep, runs_in_memory
 from charrnn.cli.sweep.show import SweepProgress
 from charrnn.cli.terminal.tables import entries
 from charrnn.cli.train.summary import fed, typed_again
@@ -43,7 +43,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             if not folder.has_sweep:
                 folder.read_record()  # which raises the error
             if not options.dry_run:
-                stack.enter_context(folder.held())
+                stack.enter_context(folder.lock())
             folder.read_rows()
             folder.forget_lost()
         cluster = None
@@ -51,7 +51,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             workers = cluster_for(options.processes, options.scheduler, console)
             cluster = stack.enter_context(workers)
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
-        sweep = prepared(options, values_tried(options.tried), folder, spool, console)
+        sweep = prepare_sweep(options, values_tried(options.tried), folder, spool, console)
         if not options.resume:
             check_free(folder, sweep, options)
         here = runs_in_memory(options.at_once, sweep)
@@ -60,7 +60,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         if options.dry_run:
             return
         if not options.resume:
-            stack.enter_context(folder.held())
+            stack.enter_context(folder.lock())
             check_free(folder, sweep, options)  # another sweep may have begun before the lock
         folder.write_record(sweep.record)
         if cluster is not None:

@@ -19,7 +19,7 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
@@ -28,7 +28,7 @@ from charrnn.model_file.reader import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.members import all_ended
 from charrnn.training.ranks import Ranks, check_can_be_shared
@@ -115,13 +115,13 @@ class PreparedRun:
         }
 
 
-def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
+def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
     """Return the run and show its plan. Raise SaveError if the disk is too small for the file."""
     display = PlanDisplay(options, console)
     if options.resume:
-        ready = resumed_run(options, console, ranks, display)
+        ready = resume_run(options, console, ranks, display)
     else:
-        ready = new_run(options, workers, console, ranks, display)
+        ready = begin_run(options, workers, console, ranks, display)
     run, corpus = ready.checkpoint, ready.corpus
     if not ready.is_over:
         hint = "Train for a shorter time." if options.resume else ""
@@ -141,7 +141,7 @@ def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> 
     return ready
 
 
-def new_run(
+def begin_run(
     options: Options, workers: int, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
     """Begin a run."""
@@ -164,7 +164,7 @@ def new_run(
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
 
 
-def resumed_run(
+def resume_run(
     options: Options, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
     """Resume the run in the model file."""

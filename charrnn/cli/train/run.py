@@ -28,9 +28,8 @@ from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
 from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
-from charrnn.cli.train.prepare import PreparedRun, prepared
+from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
-from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
@@ -39,6 +38,7 @@ from charrnn.model_file.reader import is_model
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
 from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done, Event
@@ -52,7 +52,7 @@ SMALLEST = 1 << 12  # bytes: every model file has more
 
 
 @contextmanager
-def joined() -> Iterator[MpiRanks]:
+def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
     ranks = join_ranks()
     if ranks.number:
@@ -130,7 +130,7 @@ def assist(ranks: MpiRanks) -> None:
 
 
 @contextmanager
-def model_file_held(options: Options) -> Iterator[None]:
+def lock_model_file(options: Options) -> Iterator[None]:
     """Lock the model file and check that it can be written. A dry run does not touch it."""
     if options.dry_run:
         yield
@@ -164,7 +164,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     if not options.mpi:
         train(options, threads, console, ALONE)
         return
-    with joined() as ranks:
+    with mpi_ranks() as ranks:
         if ranks.number:
             assist(ranks)
         else:
@@ -176,8 +176,8 @@ def train(options: Options, workers: int, console: Console, ranks: Ranks) -> Non
     if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # a missing corpus is reported before --force is suggested
-    with model_file_held(options):
-        ready = prepared(options, workers, console, ranks)
+    with lock_model_file(options):
+        ready = prepare_run(options, workers, console, ranks)
         if options.dry_run:
             if options.as_json:
                 console.json("plan", ready.as_json())
@@ -208,13 +208,17 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
             alarm=console.alarm,
         )
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
-        with noting_what_is_saved(saver), screen:
-            ranks.begin(replace(checkpoint, counted=None))
-            counted = checkpoint.counted
-            events = train_all(checkpoint.states, ready.corpus, config, counted, ranks)
-            why = follow(events, stop, screen, saver, metrics, ranks)
-            ranks.end()
-            saver.save()
+        try:
+            with screen:
+                ranks.begin(replace(checkpoint, counted=None))
+                counted = checkpoint.counted
+                events = train_all(checkpoint.states, ready.corpus, config, counted, ranks)
+                why = follow(events, stop, screen, saver, metrics, ranks)
+                ranks.end()
+                saver.save()
+        except CharrnnError as error:
+            error.add_note(saver.file_in_words())
+            raise
     scores: dict[str, Score] = {}
     if not stop.requested:  # after a signal the exact scores would take too long
         threads = 1 if options.mpi else config.workers
@@ -243,13 +247,3 @@ def follow(
             break
     screen.finish()
     return "interrupted"
-
-
-@contextmanager
-def noting_what_is_saved(saver: Saver) -> Iterator[None]:
-    """Add to errors what the model file holds."""
-    try:
-        yield
-    except CharrnnError as error:
-        error.add_note(saver.file_in_words())
-        raise
