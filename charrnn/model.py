@@ -87,7 +87,6 @@ class Surprisal:
         return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
 
     def _repr_html_(self) -> str:
-        """A heat map in a notebook."""
         return heat_map(self.text, self.nats)
 
 
@@ -109,7 +108,6 @@ class Model:
         return f"<charrnn.Model: {networks}{counts}, {size.symbols} symbols{loss}>"
 
     def _repr_html_(self) -> str:
-        """A table and the learning curve in a notebook."""
         return model_card(self.trained)
 
     @property
@@ -201,10 +199,8 @@ class Model:
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """Return the score of these texts, each an example with its END."""
         with single_threaded():
-            reader = scorer_of(self.predictor(use))
-            return sum(
-                (p.score() for p in score_blocks(reader, stream_of(each_of(texts)))), Score()
-            )
+            blocks = score_blocks(scorer_of(self.predictor(use)), stream_of(each_of(texts)))
+            return sum((block.score() for block in blocks), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""

@@ -1,8 +1,5 @@
 """Several networks that train side by side, each from a seed of its own, as one run.
 
-    member 1    -> step -> step -> check-up ..      the seed of the run
-    member 2    -> step -> step -> check-up ..      the next seed, and so on
-
 Each member trains exactly as it would alone; threads share the members. The events hold means: the
 mean loss of a step, and the mean held-out loss of a check-up, beside the loss of the mixture of all
 networks and the counts. A member that has ended keeps its last check-up in the mean.
@@ -14,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.ngrams import sequence_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import Threads
 from charrnn.scoring.predictor import check_mixable
@@ -24,8 +20,6 @@ from charrnn.training.loop import Done, Event, Step, Stopwatch, find_ending, pro
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import TrainState, start
 from charrnn.vocabulary import Ids
-
-COUNTED = 10_000_000  # symbols of the text that is kept for counting, at most
 
 
 def check_mixture(config: TrainConfig) -> None:
@@ -42,13 +36,6 @@ def start_all(
     return tuple(start(corpus, of_member(config, i), model) for i in range(config.members))
 
 
-def text_to_count(corpus: Corpus, config: TrainConfig) -> Ids | None:
-    """Return the text that a model file keeps for its n-gram counts, if any."""
-    if not config.counts:
-        return None
-    return sequence_of(corpus.train.ids, corpus.vocabulary.symbols, COUNTED)
-
-
 def train_all(
     states: Sequence[TrainState],
     corpus: Corpus,
@@ -57,11 +44,10 @@ def train_all(
     ranks: Ranks = ALONE,
 ) -> Iterator[Event]:
     """Train all networks until the last has ended, changing the states in place."""
-    configs = [of_member(config, i) for i in range(len(states))]
     workers = max(1, config.workers // len(states))  # of each network
     runs = [
-        train(state, corpus, replace(own, workers=workers), ranks)
-        for state, own in zip(states, configs, strict=True)
+        train(state, corpus, replace(of_member(config, i), workers=workers), ranks)
+        for i, state in enumerate(states)
     ]
     if len(runs) == 1 and counted is None:
         yield from runs[0]

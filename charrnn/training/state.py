@@ -1,10 +1,7 @@
 """The state of a run: its beginning, its contents and the parameters of a model to start from.
 
 A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
-that starts from a model has the model's sizes and predicts as the model does. The arrays between
-the layers are copied. U, V and c have a row for each symbol: rows of characters that both models
-know are copied. The row of a new character is zero in U and V, and its entry in c follows from its
-frequency.
+that starts from a model has the model's sizes and predicts as the model does.
 """
 
 from __future__ import annotations
@@ -94,12 +91,11 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
         )
 
 
-def inherit(
-    model: LanguageModel,
-    vocabulary: Vocabulary,
-    frequencies: Array,  # (K,) of the new vocabulary, in the training text
-) -> Parameters:
-    """Return the model's parameters for a vocabulary with all of its characters and others."""
+def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) -> Parameters:
+    """Return the model's parameters for a vocabulary with all of its characters and others.
+
+    A new character has zeros in U and V, and c by its frequency (K,) in the training text.
+    """
     old = model.parameters
     p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
     kept = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
