@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
@@ -49,7 +49,6 @@ from charrnn.vocabulary import END, Vocabulary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Item = TypeVar("Item")
 NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
 
@@ -112,7 +111,6 @@ class Model:
 
     @property
     def language_model(self) -> LanguageModel:
-        """The first network: its parameters and its vocabulary."""
         return self.trained.model
 
     @cached_property
@@ -122,10 +120,7 @@ class Model:
         return None if counted is None else Counts(counted, self.vocabulary.symbols)
 
     def predictor(self, use: str | None = None) -> Predictor:
-        """Return the predictor of all networks and counts, or of a part: ``network``, ``counts``.
-
-        ``both`` asks for networks and counts together.
-        """
+        """Return the predictor of all networks and counts; ``use`` can choose a part."""
         networks = self.trained.networks
         if use is None:
             return Predictor(networks, self.counts)
@@ -139,7 +134,6 @@ class Model:
 
     @property
     def parameters(self) -> Parameters:
-        """The best parameters of the first network."""
         return self.trained.model.parameters
 
     @property
@@ -194,7 +188,8 @@ class Model:
         config = make_config(SampleConfig, drawing, "prime", "use")
         with single_threaded():
             stream = Sampler(self.predictor(use), config, prime).stream()
-        return (piece.text for piece in in_one_thread(stream) if piece.text)
+        advance = single_threaded()(lambda: next(stream, None))
+        return (piece.text for piece in iter(advance, None) if piece.text)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """Return the score of these texts, each an example with its END."""
@@ -291,10 +286,9 @@ class Model:
         export_to(path, self.trained, said, force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model into a file, in place of an older one.
+        """Write the model into a file, with the run after ``fit``.
 
-        After ``fit`` the file holds the run as well, for ``resume``. Otherwise it is slim and
-        never replaces a file with a run.
+        Without a run, the file is slim and never replaces a file with a run.
         """
         with locked(path):
             if self.checkpoint is None:
@@ -307,14 +301,3 @@ class Model:
 def each_of(texts: Iterable[str]) -> Iterable[str]:
     """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)
-
-
-def in_one_thread(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the items, each made while the matrix library has one thread."""
-    while True:
-        with single_threaded():
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-        yield item

@@ -140,15 +140,13 @@ def fit_window(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
 
 
 def steps_in(symbols: int, targets: int) -> int:
-    """Return how many steps an epoch has."""
     return -(-symbols // targets)
 
 
 def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
-    """Return the number of steps between check-ups.
+    """Return the number of steps between check-ups, so many that check-ups cost little.
 
-    Check-ups are rare enough to cost little, though each scores all of the held-out text. If few
-    would remain in the whole run, each scores a part.
+    If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
     held_out = len(corpus.held_out.ids)
     least = steps_in(EXAMINED * held_out, targets)
@@ -190,8 +188,6 @@ TRIAL = 0.25  # seconds for measuring the speed of this machine
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run and its cost."""
-
     config: Fitted
     parameters: int
     memory_bytes: int
@@ -249,10 +245,7 @@ def text_bytes(corpus: Corpus) -> int:
 
 
 def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> float:
-    """Measure the speed of training on this machine by a few steps as in the middle of the run.
-
-    With several processes, one measures its share for all.
-    """
+    """Measure the speed of training by a few steps of one rank, as in the middle of the run."""
     config, busy = share_of_rank(config, corpus, ranks)
     states = start_all(corpus, config)
     for state in states:

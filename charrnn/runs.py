@@ -143,15 +143,13 @@ def begin(
 ) -> Checkpoint:
     """Return a new run on this corpus, every open setting chosen to fit it.
 
-    ``speed`` is that of this machine in characters per second; it is measured if a time limit
-    needs it.
+    ``speed`` in characters per second is measured if a time limit needs it.
     """
     record = record_of(corpus, cutting, {})
     plan = fit_settings(config, corpus)
     if plan.minutes is not None:
-        if speed is None:
-            speed = characters_per_second(plan, corpus)
-        plan = fit_pace(plan, config, corpus, speed)
+        rate = characters_per_second(plan, corpus) if speed is None else speed
+        plan = fit_pace(plan, config, corpus, rate)
     states = start_all(corpus, plan, start_from)
     counted = None
     if plan.counts:
@@ -253,10 +251,7 @@ def fit(
     start_from: Model | None = None,
     progress: bool = False,
 ) -> Model:
-    """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
-
-    ``progress`` shows a bar in a terminal or in a notebook.
-    """
+    """Train on texts or files, and return the best model; its ``save`` keeps the run as well."""
     run = train(texts, config, holdout=holdout, start_from=start_from)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
@@ -264,7 +259,6 @@ def fit(
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """Return the model in a file."""
     return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 
 

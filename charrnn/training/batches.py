@@ -58,10 +58,7 @@ class Epoch:
         counting: bool = False,
         here: slice | None = None,
     ) -> None:
-        """Prepare an epoch. ``counting`` adds the position in the example as an input.
-
-        The windows hold the lanes ``here``: all lanes, unless other processes read the rest.
-        """
+        """With ``counting``, windows hold places in examples; ``here``: the lanes to read."""
         self.examples = examples
         self.here = slice(0, lanes) if here is None else here
         self.steps = steps
@@ -165,7 +162,6 @@ class Epoch:
         return lengths
 
     def _cursors(self, positions: Positions) -> list[Cursor]:
-        """Return a cursor for each position on the circle."""
         positions = positions % len(self.examples.ids)
         cursors = [Cursor(0, 0) for _ in positions]
         passed = 0

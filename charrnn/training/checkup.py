@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +132,6 @@ class JointCheckups:
 
     @cached_property
     def mixed(self) -> Part:
-        """The part of the held-out text on which the mixture is scored."""
         most = min(MIXED, LOGITS // self._corpus.vocabulary.symbols)
         return part_of(self._corpus.held_out, max(1 << 8, most))
 
@@ -170,14 +170,9 @@ class JointCheckups:
                 )
         checkups = [self.latest[i] for i in sorted(self.latest)]
         share = 1 / len(checkups)
-        checkup = replace(
-            checkups[0],
-            step=step,
-            train_nats_per_character=sum(c.train_nats_per_character for c in checkups) * share,
-            familiar_nats_per_character=sum(c.familiar_nats_per_character for c in checkups)
-            * share,
-            is_best=True,
-        )
+        names: Sequence[str] = ("train_nats_per_character", "familiar_nats_per_character")
+        losses: Any = {name: sum(getattr(c, name) for c in checkups) * share for name in names}
+        checkup = replace(checkups[0], step=step, is_best=True, **losses)
         scores = [checkup.score for checkup in checkups if checkup.score is not None]
         if not scores:
             return checkup
@@ -214,24 +209,18 @@ def scores_of_best(
     *,
     however_long: bool = False,
 ) -> dict[str, Score]:
-    """Return the exact scores of the best parameters on the whole held-out text.
+    """Return the exact scores of the best parameters on the whole held-out text, if any.
 
     The keys are "network"; with counts also "counts" and "both"; with several networks also
-    "alone", the mean of their own losses. The result is empty if nothing is held out, and unless
-    ``however_long``, if scoring would take long in comparison with training.
+    "alone", the mean of their own losses. Scoring that takes long is left out by default.
     """
     held_out, vocabulary = corpus.held_out, corpus.vocabulary
     symbols = len(held_out.ids)
     is_long = symbols > max(AT_ONCE, int(SHARE * states[0].characters))
     if states[0].best is None or not symbols or (is_long and not however_long):
         return {}
-    networks = tuple(
-        LanguageModel(
-            Parameters(state.parameters.architecture, state.best.flat), vocabulary, config.carry
-        )
-        for state in states
-        if state.best is not None
-    )
+    best = [Parameters(s.parameters.architecture, s.best.flat) for s in states if s.best]
+    networks = tuple(LanguageModel(p, vocabulary, config.carry) for p in best)
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
     scorer = scorer_of(Predictor(networks, counts), config.workers)
     nats, _ = scorer.read(held_out.ids)

@@ -122,13 +122,9 @@ class Learner:
         noise = self.regularization
         noise.begin(state.step)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
-        nats = self.parallel.nats_and_gradient(
-            noise.weights(state.parameters),
-            noise.characters(window),
-            gradient,
-            1 / (config.batch * config.moves_on),  # the mean loss over a full window
-            noise.units(),
-        )
+        p, hidden = noise.weights(state.parameters), noise.characters(window)
+        scale = 1 / (config.batch * config.moves_on)  # the mean loss over a full window
+        nats = self.parallel.nats_and_gradient(p, hidden, gradient, scale, noise.units())
         noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
@@ -187,7 +183,6 @@ def is_due(state: TrainState, config: Fitted) -> bool:
 
 
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:
-    """Return the reason why the run is over; None if it goes on."""
     best_step = None if state.best is None else state.best.step
     return ending(config, state.epoch, state.minutes, best_step, state.history)
 
@@ -200,16 +195,7 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
 
 
 def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
-    """Return the factor of the learning rate at a step, counted from 0.
-
-    rate
-     1 |   ____                 constant ______________
-       |  /    ``-._            linear   a straight line down
-       | /          `-.         cosine   as drawn
-       |/              `-.__
-       +--------------------- progress
-        warm-up
-    """
+    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
     rising = min(1.0, (step + 1) / (warmup + 1))
     left = 1.0 - progress
     if schedule == "constant":
@@ -219,16 +205,12 @@ def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
 
 
 class Stopwatch:
-    """A clock that leaves out the time in which the process was stopped: Ctrl-Z, or a closed lid.
-
-    A long lap that hardly used the processor counts with its processor time alone.
-    """
+    """A clock that leaves out the time in which the process was stopped, as by Ctrl-Z."""
 
     def __init__(self) -> None:
         self._wall, self._used = time.monotonic(), time.process_time()
 
     def lap(self) -> float:
-        """Return the seconds since the last lap."""
         wall, used = time.monotonic(), time.process_time()
         seconds, work = wall - self._wall, used - self._used
         self._wall, self._used = wall, used

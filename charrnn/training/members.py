@@ -18,7 +18,7 @@ from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.checkup import Checkup, JointCheckups
 from charrnn.training.loop import Done, Event, Step, Stopwatch, find_ending, progress, train
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.state import TrainState, start
+from charrnn.training.state import Best, TrainState, start
 from charrnn.vocabulary import Ids
 
 
@@ -31,7 +31,6 @@ def check_mixture(config: TrainConfig) -> None:
 def start_all(
     corpus: Corpus, config: Fitted, model: LanguageModel | None = None
 ) -> tuple[TrainState, ...]:
-    """Return the states of all networks before the first step."""
     check_mixture(config)
     return tuple(start(corpus, of_member(config, i), model) for i in range(config.members))
 
@@ -83,7 +82,6 @@ def train_all(
 
 
 def mean_step(steps: Sequence[Step]) -> Step:
-    """Return the mean of the networks' steps."""
     share = 1 / len(steps)
     return replace(
         steps[0],
@@ -111,20 +109,14 @@ def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> fl
     return sum(shares) / len(shares)
 
 
-def mean_of_bests(bests: Sequence[tuple[int, float] | None]) -> tuple[int, float] | None:
+def mean_of_bests(
+    bests: Sequence[tuple[int, float] | Best | None],
+) -> tuple[int, float] | None:
     """Return the step by which each network had its best check-up, and their mean loss there.
 
     None if a network has had no check-up.
     """
-    known = [best for best in bests if best is not None]
+    known = [best[:2] for best in bests if best is not None]
     if len(known) < len(bests):
         return None
     return max(step for step, _ in known), sum(nats for _, nats in known) / len(known)
-
-
-def best_of_all(states: Sequence[TrainState]) -> tuple[int, float] | None:
-    """Return ``mean_of_bests`` of these states."""
-    bests = [state.best for state in states]
-    return mean_of_bests(
-        [None if best is None else (best.step, best.nats_per_character) for best in bests]
-    )

@@ -13,7 +13,7 @@ import socket
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 
@@ -72,11 +72,19 @@ class MpiRanks(Ranks):
             failure = caught
         found = self.comm.allgather((failure, marks, socket.gethostname()))
         for number, (error, other, machine) in enumerate(found):
-            if error is not None or other != found[0][1]:
-                self.are_apart = True
-                raise _corpus_error(
-                    error, other, found[0][1], f"rank {number} on {machine}", number
-                )
+            if error is None and other == found[0][1]:
+                continue
+            self.are_apart = True
+            where = f"rank {number} on {machine}"
+            if number and isinstance(error, CharrnnError):
+                error.what = f"{where}: {error.what}"
+            if error is not None and (number == 0 or isinstance(error, CharrnnError)):
+                raise error
+            what = f"{where}: {error}"
+            if error is None:
+                both = f"SHA-256 {other[0][:12]}, and {found[0][1][0][:12]} on the first rank"
+                what = f"the corpus of {where} differs: {both}"
+            raise CorpusError(what, "Let every rank read the same corpus.")
         assert corpus is not None
         return corpus
 
@@ -106,7 +114,6 @@ class MpiRanks(Ranks):
         self.gather(lanes)
 
     def gather(self, lanes: State) -> None:
-        """Collect all lanes in the first rank."""
         for state in lanes:
             at = [bound * state.shape[1] for bound in self.bounds]
             counts = [stop - start for start, stop in pairwise(at)]
@@ -163,7 +170,6 @@ class OneOfMany(Parallel):
         self.here = slice(start, stop)
 
     def start_from(self, state: State) -> None:
-        """Start the next window from this state of all lanes."""
         if self._is_busy:
             super().start_from([of_all[self.here] for of_all in state])
 
@@ -182,28 +188,9 @@ class OneOfMany(Parallel):
         scale: float = 1.0,
         masks: Masks | None = None,
     ) -> float:
-        """Return the loss of the window in nats over all lanes, and fill ``gradient``."""
         own = (p, window, gradient, scale, masks)
         nats = super().nats_and_gradient(*own) if self._is_busy else 0.0
         return self._ranks.add_up(gradient.flat, nats)
-
-
-def _corpus_error(
-    error: Exception | None, other: Any, first: Any, where: str, number: int
-) -> Exception:
-    """Return the error of a rank's corpus, as the first rank reports it."""
-    if number == 0 and error is not None:
-        return error
-    if isinstance(error, CharrnnError):
-        error.what = f"{where}: {error.what}"
-        return error
-    if error is not None:
-        return CorpusError(f"{where}: {error}", "Let every rank read the same corpus.")
-    return CorpusError(
-        f"the corpus of {where} differs: SHA-256 {other[0][:12]}, and {first[0][:12]} on the first"
-        " rank",
-        "Let every rank read the same corpus.",
-    )
 
 
 def join() -> MpiRanks:

@@ -29,7 +29,6 @@ TINY = 1e-8
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
-    """Return the optimiser's moments before the first step: zeros."""
     return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
 
 
@@ -42,8 +41,6 @@ def clip(gradient: Array, longest: float) -> float:
 
 
 class Optimizer:
-    """One update rule with its work buffers."""
-
     def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
         self.rule = rule
         self._a, self._b = np.empty_like(p.flat), np.empty_like(p.flat)

@@ -57,7 +57,6 @@ class OwnInputs:
         return replace(window, x=x)
 
     def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
-        """Return which inputs are replaced, (T, B)."""
         steps, lanes = window.x.shape
         own: NDArray[np.bool_] = rng.random(window.x.shape) < self.config.own_inputs * done
         length = min(self.config.free_running, steps)

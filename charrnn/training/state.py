@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 OF_SYMBOLS = ("U1", "V", "c")  # arrays with a row for each symbol
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The parameters with the lowest held-out loss so far; the last ones if nothing is held out."""
 
     step: int
@@ -113,14 +113,9 @@ def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) ->
 def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
     """Return the settings that the parameters of a model decide."""
     a = model.architecture
-    return {
-        "hidden": a.hidden,
-        "layers": a.layers,
-        "cell": a.cell_name,
-        "ends": a.head_name,
-        "clock": "clock" in a.asked,
-        "teacher_forcing": a.forced,
-    }
+    sizes: dict[str, int | str | bool]
+    sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
+    return sizes | {"clock": "clock" in a.asked, "teacher_forcing": a.forced}
 
 
 def take_sizes(

@@ -33,7 +33,7 @@ from charrnn.plan import FOREVER
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
-from charrnn.training.members import best_of_all
+from charrnn.training.members import mean_of_bests
 
 
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Outcome:
     @property
     def best(self) -> Mean | None:
         """The best held-out loss, if any."""
-        best = best_of_all(self.run.states)
+        best = mean_of_bests([state.best for state in self.run.states])
         if best is None or not self.run.corpus.held_out_characters:
             return None
         exact = self.scores.get("network" if len(self.run.states) == 1 else "alone")
@@ -128,7 +128,7 @@ class Outcome:
     @property
     def best_step(self) -> int | None:
         """The step of the best check-up; of several networks, the latest such step."""
-        best = best_of_all(self.run.states)
+        best = mean_of_bests([state.best for state in self.run.states])
         return None if best is None else best[0]
 
     @property
