@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import (
-    OUTPUT,
-    TEXT_OR_HELD_OUT,
-    TextOptions,
-    excludes,
-    flag,
-    needs,
-)
+from charrnn.cli.options import OUTPUT, TEXT_OR_HELD_OUT, TextOptions, excludes, flag, needs
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.fields import File, setting
 from charrnn.text import encodable
@@ -70,8 +63,7 @@ class Options(TextOptions):
         """Raise SettingError if the array has no file to go to."""
         if self.output == Path("-"):
             raise SettingError(
-                "--output names a file, and - is none",
-                "Without it, JSON goes to standard output.",
+                "--output names a file, and - is none", "Without it, JSON goes to standard output."
             )
 
     @property

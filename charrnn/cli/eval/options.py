@@ -19,15 +19,7 @@ from charrnn.cli.options import (
     would_replace,
 )
 from charrnn.errors import SettingError
-from charrnn.settings.fields import (
-    COUNT,
-    DYNAMIC_RATE,
-    File,
-    OneOf,
-    Real,
-    Whole,
-    setting,
-)
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
 from charrnn.settings.using import Part, Parts
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
