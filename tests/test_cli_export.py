@@ -84,7 +84,7 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
     [
         (["x.gguf"], "no kind of file ends in .gguf", "Use one of .html, .mjs, "),
         (["names"], "names has no suffix", "Use one of .html, .mjs, "),
-        (["-"], "FILE names a file, and - is none", "Name one: names.html"),
+        (["-"], "FILE: '-' is not the name of a file", "--help"),
         (["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
         (["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),
         (["x.html", "--prefix", "a"], "--prefix is not for html", "Leave it out."),
@@ -124,17 +124,17 @@ def test_what_a_kind_cannot_hold_is_said_of_that_kind(program: Program, suffix: 
 def test_nothing_is_replaced_but_by_force(trained: Program) -> None:
     Path("names.html").write_text("a page of somebody else")
     hint = "Name another file, or add --force to replace it."
-    trained.refuses("export", "names.html", what="names.html is there already", hint=hint)
+    trained.refuses("export", "names.html", what="names.html already exists", hint=hint)
     trained.run("export", "names.html", "--force").says()
     assert Path("names.html").read_bytes().startswith(b"<!doctype html>")
-    trained.refuses("export", "names.html", what="names.html is there already", hint=hint)
+    trained.refuses("export", "names.html", what="names.html already exists", hint=hint)
 
 
 @pytest.mark.parametrize("name", ["model.npz", "names.txt"])
 def test_neither_model_nor_corpus_is_replaced_even_by_force(trained: Program, name: str) -> None:
     trained.refuses(
         *("export", name, "--to", "html", "--force"),
-        what=f"it would write over {name}",
+        what=f"FILE would write over {name}",
         hint="Name a file of its own.",
         status=2,
     )
@@ -209,7 +209,7 @@ def test_every_kind_is_written_without_a_corpus_whole_and_over_nothing(
     name = f"names{KINDS[kind].suffix}"
     trained.run("export", name).says()
     content = Path(name).read_bytes()
-    trained.refuses("export", name, what=f"{name} is there already", hint="--force")
+    trained.refuses("export", name, what=f"{name} already exists", hint="--force")
     trained.run("export", name, "--force").says()
     assert Path(name).read_bytes() == content
     path = str(Path.cwd()).encode()

@@ -68,13 +68,10 @@ def test_where_there_are_no_counts_to_leave_out_it_says_so(well_trained: Program
 
 def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
     Path("novel.txt").write_text("It was a dark and stormy night.")
-    for name in ("novel.txt", "model.npz"):
-        well_trained.refuses(
-            *("slim", name),
-            what=f"{name} is there already",
-            hint="Name another file; it is read from the one that -m names. Or replace it with"
-            " --force.",
-        )
+    hint = "Name another file, or add --force to replace it."
+    well_trained.refuses("slim", "novel.txt", what="novel.txt already exists", hint=hint)
+    what, hint = "OUT would write over model.npz", "Name a file of its own."
+    well_trained.refuses("slim", "model.npz", what=what, hint=hint, status=2)
     assert well_trained.run("slim", "novel.txt", "--force").status == 0
     assert well_trained.run("info", "-m", "novel.txt").status == 0
 
@@ -94,7 +91,7 @@ def test_where_it_cannot_be_written_is_told(well_trained: Program) -> None:
     Path("folder").mkdir()
     what = "folder cannot be written: "
     well_trained.refuses("slim", "folder", "--force", what=what, hint=hint)
-    what, hint = "OUT names a file, and - is none", "Name one: names.npz"
+    what, hint = "OUT: '-' is not the name of a file", "--help"
     well_trained.refuses("slim", "-", what=what, hint=hint, status=2)
 
 
@@ -103,7 +100,7 @@ def test_neither_the_model_nor_its_corpus_is_written_over(well_trained: Program,
     Path("link").symlink_to("names.txt")
     well_trained.refuses(
         *("slim", name, "--force"),
-        what=f"it would write over {name}",
+        what=f"OUT would write over {name}",
         hint="Name a file of its own.",
         status=2,
     )

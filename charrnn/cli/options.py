@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from charrnn.cli.console import Console, has_text
-from charrnn.corpus.files import NAMES, path_of
+from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.settings.fields import (
     CORPUS,
@@ -93,6 +93,32 @@ MODEL = Path("model.npz")
 @dataclass(frozen=True)
 class Source(Text):
     """The name of a text: a file, a corpus that comes with the program, or "-"."""
+
+
+@dataclass(frozen=True)
+class NewFile(File):
+    """The name of a file to write, which "-" is not."""
+
+    allowed: str = "the name of a file"
+
+    def read(self, typed: Any) -> Path:
+        if str(typed) == "-":
+            raise ValueError("not a file")
+        return super().read(typed)
+
+
+@dataclass(frozen=True)
+class FigureName(NewFile):
+    """The name of a file for --plot, whose suffix tells the kind of picture."""
+
+    metavar: str = "FILE"
+    allowed: str = "a file name that ends in .svg, .png or .pdf"
+
+    def read(self, typed: Any) -> Path:
+        path = super().read(typed)
+        if path.suffix.lower() not in (".svg", ".png", ".pdf"):
+            raise ValueError("no such picture")
+        return path
 
 
 @dataclass(frozen=True)
@@ -195,7 +221,7 @@ def models(about: str = "The model file; several are set side by side.") -> Any:
 def plot(about: str) -> Any:
     """The option for a figure."""
     more = "Its suffix is .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
-    return setting(File("FILE"), f"{about} {more}", panel=OUTPUT, names=("--plot",))
+    return setting(FigureName(), f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
 def as_json() -> Any:
@@ -335,19 +361,6 @@ def check(options: CommandOptions) -> None:
     if sources.count("-") > 1:
         raise SettingError("standard input can be read only once", "Name one - at most.")
     options.check()
-
-
-def would_replace(path: Path, source: str) -> bool:
-    """Whether the source leads to this file, or would as soon as something is written there."""
-    file = 0 if source == "-" else path_of(source)  # standard input may well be a file
-    try:
-        return os.path.samefile(file, path) and os.path.isfile(path)  # a terminal loses nothing
-    except OSError:  # one of them is not there
-        with suppress(OSError):  # nor is the folder that we are in
-            return source != "-" and os.path.realpath(source) == os.path.realpath(path)
-        return False
-    except ValueError:  # the model of a stranger says that it learned from "\0"
-        return False
 
 
 def _options_of(kind: type) -> Iterator[Option]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, CommandOptions, flag
-from charrnn.errors import ModelExistsError, SettingError
-from charrnn.settings.fields import File, setting
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag
+from charrnn.settings.fields import setting
 
 HELP = """
 Write a model without what only training needs.
@@ -39,7 +38,9 @@ charrnn sample -m names.npz -n 10
 class Options(CommandOptions):
     """The options of charrnn slim."""
 
-    out: Path = setting(File(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",))
+    out: Path = setting(
+        NewFile(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",)
+    )
     model: Path = options.model()
     without_counts: bool = flag(
         "Leave out the text that a model of train --counts counts; the network is all that is left."
@@ -48,27 +49,14 @@ class Options(CommandOptions):
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
-    def check(self) -> None:
-        """Raise CharrnnError where OUT is no file, or is there."""
-        if str(self.out) == "-":
-            raise SettingError("OUT names a file, and - is none", "Name one: names.npz")
-        if self.out.exists() and not self.force:
-            raise ModelExistsError(
-                f"{self.out} is there already",
-                "Name another file; it is read from the one that -m names. Or replace it with"
-                " --force.",
-            )
-
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the small file."""
-    from charrnn.cli.files import OutputFile
     from charrnn.runs import load
 
     model = load(options.model)
-    model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
-    learned_from = (name for name in model.corpus.files if name != "-")
-    OutputFile(options.out, "", force=options.force).check(model_as_a_source, *learned_from)
+    file = OutputFile(options.out, "OUT", force=options.force)
+    file.check(options.model, corpus=model.corpus.files)
     before = options.model.stat().st_size
     slim = model.slim(without_counts=options.without_counts)
     slim.save(options.out)

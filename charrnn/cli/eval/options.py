@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from charrnn.cli.options import (
     group,
     like,
     needs,
-    would_replace,
 )
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -230,11 +228,3 @@ class Options(CommandOptions):
             raise SettingError(
                 "standard input can be read only once, and not by each part", "Name a file."
             )
-        for model in self.models:
-            self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
-        self.check_page(*self.sources)
-
-    def check_page(self, *sources: str) -> None:
-        """Raise SettingError where the page would take the place of one of these."""
-        if self.html is not None and any(would_replace(self.html, source) for source in sources):
-            raise SettingError(f"--html would write over {self.html}", "Name a file of its own.")

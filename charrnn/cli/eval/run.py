@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace as changed
 from itertools import chain, tee
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -22,14 +20,12 @@ from charrnn.cli.eval.parts import add_up, part_json
 from charrnn.cli.eval.rows import Alarm, ExampleRows, heat_map
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.eval.text import Text, part_of, the_text
-from charrnn.cli.files import check_may_be_replaced
+from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for
 from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
+from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.model import Model
-from charrnn.model_file import container
-from charrnn.model_file.saving import replace
 from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import TextCollector
@@ -146,12 +142,13 @@ def run(options: Options, threads: int, console: Console) -> None:
     if options.add:
         add_up(options, console)
         return
+    page_file = None
+    if options.html is not None:
+        page_file = OutputFile(options.html, "--html", force=options.force, is_ours=is_page)
     models = [load(path) for path in options.models]
     model = models[0]
-    learned_from = model.corpus.files
-    options.check_page(*(source for source in learned_from if source != "-"))
-    if options.html is not None:
-        check_page(options.html, force=options.force)
+    if page_file is not None:
+        page_file.check(*options.models, *options.sources, corpus=model.corpus.files)
     corpus = None
     if options.baselines or not options.sources:
         corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
@@ -200,11 +197,11 @@ def run(options: Options, threads: int, console: Console) -> None:
             files = [name_of(source) for source in options.sources]
             read = scored_by_workers(cluster, job, text.codes, places, files)
         stream = heard_by_all(read, everybody, text)
-        if options.html is None:
+        if page_file is None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            write_page(options.html, page(text.name, stream, summaries[0].page_figures, gap))
+            page_file.write(0, page(text.name, stream, summaries[0].page_figures, gap))
     for listener in chain.from_iterable(everybody):
         listener.finish()
     if options.baselines and corpus is not None:
@@ -344,28 +341,3 @@ def heard_by_all(
             f"there is nothing to score in {text.name}",
             "A text needs a character that can be seen.",
         )
-
-
-def check_page(path: Path, *, force: bool) -> None:
-    """Find out before the work, not after it, whether the file may and can be written."""
-    check_may_be_replaced(path, is_page, force=force, option="--html")
-    with _refused(path):
-        container.check_writable(path, 0)
-
-
-def write_page(path: Path, page: Iterator[bytes]) -> None:
-    """Write the page as it comes, under another name until it is complete."""
-    with _refused(path):
-        replace(path, 0, page)
-
-
-@contextmanager
-def _refused(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except SaveError as error:
-        cause = error.__cause__
-        reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else error.what
-        raise SaveError(
-            f"{path} cannot be written: {reason}", "Name another file with --html."
-        ) from error

@@ -232,7 +232,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     temperatures = options.temperatures or (SampleConfig.temperature,)
     config = SampleConfig(**options.sampling)
     if file is not None:
-        file.check(*(os.path.join(os.curdir, path) for path in options.models), *options.files)
+        file.check(*options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
@@ -424,7 +424,7 @@ def plot_lengths(
         console.note(f"the samples stand alone: {error}")
     for temperature, some in drawn.items():
         lengths["samples" if len(drawn) == 1 else f"temperature {temperature:g}"] = some
-    file.write(partial(figures.plot_lengths, lengths), console)
+    file.draw(partial(figures.plot_lengths, lengths), console)
 
 
 def check_all_are_there(tally: Tally, options: Options, times: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import launcher, options
+from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
@@ -17,10 +18,8 @@ from charrnn.cli.options import (
     excludes,
     flag,
     group,
-    would_replace,
 )
 from charrnn.corpus.files import NAMES
-from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
@@ -123,19 +122,14 @@ class Options(CommandOptions):
         """Raise SettingError where the options contradict each other."""
         if not self.mpi:
             launcher.check_alone()
-        named = [*self.sources, *self.valid]
-        if any(would_replace(self.model, source) for source in named):
-            raise SettingError(
-                f"the model would be written over {self.model}", "Name another file with -m."
-            )
-        self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
+        texts = (*self.sources, *self.valid)
+        check_not_an_input(self.model, "-m", *texts)
+        self.check_metrics(self.model, *texts)
 
-    def check_metrics(self, *taken: str) -> None:
-        """Raise SettingError where the metrics would be written into one of these."""
-        if self.metrics is not None and any(would_replace(self.metrics, one) for one in taken):
-            raise SettingError(
-                f"--metrics would write into {self.metrics}", "Name a file of its own."
-            )
+    def check_metrics(self, *inputs: Path | str) -> None:
+        """Raise SettingError if the metrics would take the place of an input."""
+        if self.metrics is not None:
+            check_not_an_input(self.metrics, "--metrics", *inputs)
 
     def line(self, command: str, *options: str) -> str:
         """Return a command for the same model."""

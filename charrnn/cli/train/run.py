@@ -150,7 +150,7 @@ def check_model_file(options: Options) -> None:
             f"Train one first: {options.line('train', 'CORPUS')}",
         )
     if is_there and not options.resume and not options.force:
-        check_may_be_replaced(options.model, is_model, force=False, option="-m")
+        check_may_be_replaced(options.model, is_model, "-m")
         raise ModelExistsError(
             f"{options.model} already exists",
             f"Resume it: {options.line('train', '--resume')}. Or replace it with --force, or"
