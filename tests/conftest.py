@@ -16,9 +16,9 @@ import pytest
 from hypothesis import settings
 
 from charrnn import plan
-from charrnn.cli.options import prepare
+from charrnn.cli.options import set_threads
 
-prepare()  # before anything imports numpy
+set_threads()  # before anything imports numpy
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 

@@ -102,6 +102,6 @@ def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program)
     assert well_trained.run("embed", "--held-out", child=True, stdin=names).out == held_out
     empty = well_trained.run("embed", child=True, stdin=b"")
     assert empty.out == held_out
-    empty.says("standard input is empty: what was held out in training is read")
+    empty.says("standard input is empty: reading the held-out text of the training")
     what, hint = "--held-out and names.txt exclude each other", "Leave one of them out."
     well_trained.refuses("embed", "names.txt", "--held-out", what=what, hint=hint, status=2)

@@ -47,6 +47,6 @@ def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
 ) -> None:
     for name in options.BLAS:
         monkeypatch.setenv(name, "8")
-    assert options.prepare(3) == 3
+    assert options.set_threads(3) == 3
     assert {os.environ[name] for name in options.BLAS} == {"1"}
-    assert options.prepare(None) == min(options.cores(), options.ENOUGH)
+    assert options.set_threads(None) == min(options.cores(), options.ENOUGH)

@@ -498,7 +498,7 @@ BLAS = (
 ENOUGH = 4  # beyond that they mostly wait for each other, at Python's lock
 
 
-def prepare(threads: int | None = None) -> int:
+def set_threads(threads: int | None = None) -> int:
     """How many threads to work with. To be called before anything imports numpy."""
     for name in BLAS:
         os.environ[name] = "1"

@@ -224,7 +224,7 @@ def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterato
         if size > LONGEST + least:
             raise CorpusError(
                 f"an example has more than {LONGEST:,} characters and cannot be shared out",
-                "Score the text in one process, without --part.",
+                "Score the text in one process, without [part].",
             )
     if size:
         yield np.concatenate(begun)
