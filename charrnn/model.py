@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from charrnn.analysis.embedding import Vectors, embedded
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.corpus import check_texts, ended_codes
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
-from charrnn.errors import ModelFileError, SettingError
+from charrnn.errors import ModelFileError
 from charrnn.export import export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
@@ -101,7 +101,7 @@ class Model:
         size, best = self.parameters.architecture, self.trained.best
         loss = "" if best is None else f", {best[1]:.3f} nats per character"
         layers = f"{size.layers} x {size.hidden} {size.cell_name} units"
-        several = 1 + len(self.trained.others_learned)
+        several = len(self.trained.networks)
         networks = f"{several} of {layers}" if several > 1 else layers
         counts = "" if self.trained.counted is None else ", and counts"
         return f"<charrnn.Model: {networks}{counts}, {size.symbols} symbols{loss}>"
@@ -125,7 +125,7 @@ class Model:
         """What draws and scores: all networks, and counts where it keeps them; or a part of that,
         ``network``, ``counts`` or ``both``.
         """
-        networks = (self.language_model, *self.trained.others)
+        networks = self.trained.networks
         if use is None:
             return Predictor(networks, self.counts)
         chosen: Use = check("use", use, USES)
@@ -264,12 +264,8 @@ class Model:
         """The same without its run: what it is saved as draws and scores, and no more. Without
         counts, it does not hold the text that it learned from either.
         """
-        slim = replace(
-            self.trained,
-            history=[],
-            slim=True,
-            others_learned=tuple(replace(one, history=[]) for one in self.trained.others_learned),
-        )
+        learned = tuple(replace(one, history=[]) for one in self.trained.learned)
+        slim = replace(self.trained, learned=learned, slim=True)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)
@@ -285,7 +281,7 @@ class Model:
         """Write it for somebody without charrnn; the suffix says as what: see charrnn.export. A
         page says none of the texts that are to be ``novel``.
         """
-        texts = () if novel is None else tuple(checked(novel, "novel"))
+        texts = () if novel is None else tuple(check_texts(novel, "novel"))
         said = ExportOptions(**options, novel=texts)
         if self.file is not None:
             said = replace(said, model=self.file)
@@ -303,21 +299,9 @@ class Model:
                 checkpoint.save(path, self.checkpoint)
 
 
-def checked(texts: Iterable[object], name: str = "texts") -> Iterator[str]:
-    """These texts; SettingError where one of them is none, or where this is one text."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
-    for text in texts:
-        if not isinstance(text, str):
-            raise SettingError(
-                f"a text cannot be {type(text).__name__}", "Give texts alone, or paths alone."
-            )
-        yield text
-
-
 def each_of(texts: Iterable[str]) -> Iterable[str]:
     """Texts to score: a str alone is one of them."""
-    return [texts] if isinstance(texts, str) else checked(texts)
+    return [texts] if isinstance(texts, str) else check_texts(texts)
 
 
 def alone(events: Iterator[Made]) -> Iterator[Made]:

@@ -18,7 +18,7 @@ import codecs
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from os import PathLike
@@ -26,18 +26,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from charrnn.corpus import corpus as corpora
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus, CorpusConfig, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
+from charrnn.counts.baselines import Baseline
 from charrnn.display.notebook import watched
 from charrnn.errors import CharrnnError, ResumeError, SettingError
-from charrnn.model import Model, alone, checked
+from charrnn.model import Model, alone
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FOREVER, characters_per_second, fitted, paced
+from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
@@ -47,7 +48,6 @@ from charrnn.training.state import check_patience, sized_like, sizes_of
 
 MAY_RISE = ("epochs", "minutes", "patience")
 CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
-Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files that hold some
 
 
 class Run(Iterator[Event]):
@@ -154,9 +154,15 @@ def begin(
         if speed is None:
             speed = characters_per_second(plan, corpus)
         plan = paced(plan, config, corpus, speed)
-    first, *others = start_all(corpus, plan, start_from)
-    counted = text_to_count(corpus, plan)
-    return Checkpoint(corpus.vocabulary, plan, record, first, others, counted)
+    states = start_all(corpus, plan, start_from)
+    return Checkpoint(corpus.vocabulary, plan, record, states, text_to_count(corpus, plan))
+
+
+def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:
+    """Yield the baselines of a corpus as they are computed, and add each to the record."""
+    for baseline in counting_baselines(corpus, corpus.held_out.ids):
+        record.baselines[baseline.name] = baseline.nats_per_character
+        yield baseline
 
 
 def resume(
@@ -294,17 +300,3 @@ def ctrl_c_waits() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if len(came) == 1:
             handler(*came[0])
-
-
-def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
-    """The corpus of texts, or of files."""
-    if isinstance(texts, str):
-        raise SettingError(
-            "a str is one text, and a corpus has many",
-            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
-        )
-    if isinstance(texts, Path):
-        texts = [texts]
-    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
-        return corpora.load([str(path) for path in texts], config, valid)
-    return corpora.from_texts(checked(texts), config)

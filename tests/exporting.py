@@ -29,7 +29,7 @@ CHARACTERS = "abcé€😀"
 def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **size: Any) -> Model:
     """A model of the characters of this text, which has learned nothing."""
     run = train([text], TrainConfig(batch=1, bptt=8, **size), holdout=0.0)
-    p = run.checkpoint.state.parameters
+    p = run.checkpoint.states[0].parameters
     rng = np.random.default_rng(seed)
     p.flat[...] = scale * rng.standard_normal(p.flat.shape)
     for name in p:

@@ -39,14 +39,14 @@ def corpus() -> Corpus:
 def begin(config: Fitted = SMALL) -> Checkpoint:
     c = corpus()
     return Checkpoint(
-        c.vocabulary, config, record_of(c, CorpusConfig("files"), {}), start(c, config)
+        c.vocabulary, config, record_of(c, CorpusConfig("files"), {}), (start(c, config),)
     )
 
 
 def go_on(run: Checkpoint, most: int = 10**9) -> int:
     """Train for at most so many steps; how many there were."""
     steps = 0
-    for event in train(run.state, corpus(), run.config):
+    for event in train(run.states[0], corpus(), run.config):
         steps += isinstance(event, Step)
         if steps >= most:
             break
@@ -66,7 +66,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     assert again.config == run.config
     assert again.corpus == run.corpus
     assert again.vocabulary == run.vocabulary
-    np.testing.assert_array_equal(again.state.parameters.flat, run.state.parameters.flat)
+    np.testing.assert_array_equal(again.states[0].parameters.flat, run.states[0].parameters.flat)
     assert bytes_of(again, tmp_path) == saved
 
 
@@ -90,7 +90,7 @@ def test_a_run_that_is_stopped_and_resumed_ends_in_the_same_bytes(
     straight = begin(config)
     steps = go_on(straight)
     expected = bytes_of(straight, tmp_path)
-    assert straight.state.epoch > 1 or config.patience
+    assert straight.states[0].epoch > 1 or config.patience
     broken = begin(config)
     for _ in range(steps):  # stopped after every single step: within epochs and right at their end
         assert go_on(broken, 1) == 1
@@ -103,13 +103,13 @@ def test_a_run_that_is_stopped_and_resumed_ends_in_the_same_bytes(
 def test_what_sampling_needs_is_the_best_and_not_the_last(tmp_path: Path) -> None:
     run = begin(replace(SMALL, lr=0.2, epochs=30, schedule="constant"))
     go_on(run)
-    best = run.state.best
+    best = run.states[0].best
     assert best is not None
-    assert best.step < run.state.step
+    assert best.step < run.states[0].step
     bytes_of(run, tmp_path)
     trained = checkpoint.load_trained(tmp_path / "model.npz")
     np.testing.assert_array_equal(trained.model.parameters.flat, best.flat)
-    assert trained.best_nats_per_character == min(row["held_out"] for row in trained.history)
+    assert best.nats_per_character == min(row["held_out"] for row in trained.history)
     with np.load(tmp_path / "model.npz") as file:
         np.testing.assert_array_equal(file["V"], trained.model.parameters["V"])
 
@@ -117,11 +117,11 @@ def test_what_sampling_needs_is_the_best_and_not_the_last(tmp_path: Path) -> Non
 def test_a_finished_run_has_nothing_left_to_do_until_more_is_asked_of_it(tmp_path: Path) -> None:
     run = begin()
     go_on(run)
-    assert [type(e) for e in train(run.state, corpus(), run.config)] == [Done]
+    assert [type(e) for e in train(run.states[0], corpus(), run.config)] == [Done]
     longer = replace(run.config, epochs=6)
-    events = list(train(run.state, corpus(), longer))
+    events = list(train(run.states[0], corpus(), longer))
     assert any(isinstance(e, Checkup) for e in events)
-    assert run.state.epoch == 6
+    assert run.states[0].epoch == 6
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_a_list_and_a_book_are_each_cut_in_their_own_way(program: Program) -> No
     Path("names.txt").write_text(NAMES)
     Path("book.txt").write_text(BOOK)
     said = words(program.run("train", "names.txt", "book.txt", "--dry-run").out)
-    assert "a line each in names.txt, for no blank line parts them" in said
+    assert "each line of names.txt is one example (no blank lines found" in said
     assert "each paragraph of book.txt is one example; blank lines separate them" in said
     ran = program.run("train", "names.txt", "book.txt", "--dry-run", "--json", "--holdout", "0")
     assert ran.json["corpus"]["examples_are"] == "mixed"
@@ -59,7 +59,7 @@ def test_the_plan_doubts_names_that_stand_there_six_times(program: Program) -> N
     Path("names.txt").write_text("\n".join([NAMES] * 6))
     said = words(program.run("train", "names.txt", "--dry-run").out)
     assert (
-        "of 36 held-out examples also stand in the training part: the loss looks better than it is"
+        "of 36 held-out examples also stand in the training text: the loss looks better than it is"
         in said
     )
 

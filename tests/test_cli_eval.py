@@ -82,7 +82,7 @@ def test_without_a_text_what_was_held_out_is_scored(well_trained: Program, loade
     facts = loaded.corpus
     assert found["examples"] == facts.held_out_examples == 6
     assert found["characters"] == facts.held_out_characters
-    again = corpus.load(["names.txt"], facts.config)
+    again = corpus.read_files(["names.txt"], facts.config)
     held_out = [again.vocabulary.decode(again.held_out.nth(i)) for i in range(len(again.held_out))]
     assert found["nats"] == pytest.approx(loaded.score(held_out).nats)
     assert found["text"] == "held out of names.txt"
@@ -118,8 +118,8 @@ def test_a_corpus_that_no_file_holds_is_told(well_trained: Program) -> None:
 def test_a_text_with_nothing_in_it_is_refused(
     well_trained: Program, text: str, options: tuple[str, ...]
 ) -> None:
-    what = "there is nothing to score in text.txt"
-    hint = "A text needs a character that can be seen."
+    what = "text.txt has nothing to score"
+    hint = "Name a text with at least one visible character."
     well_trained.refuses("eval", write(text), *options, what=what, hint=hint)
 
 
@@ -349,7 +349,7 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch.setenv("TERM", "xterm")
     codes = np.full(1000, ord("a"), np.uint32)
     with ReadingBar(2000, Console(), is_alone=is_alone) as bar:
-        bar.hear(ScoredBlock(codes, codes.astype(np.uint8), np.zeros(1000), None))
+        bar.add(ScoredBlock(codes, codes.astype(np.uint8), np.zeros(1000), None))
     assert ("reading" in seen.getvalue()) == is_drawn
     assert not seen.getvalue().split("\r")[-1].strip()
 

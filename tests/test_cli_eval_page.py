@@ -48,7 +48,7 @@ def test_a_page_is_written_whole(well_trained: Program) -> None:
     ran = well_trained.run("eval", write("anna <b>\nbob\n"), "--html", "page.html")
     assert ran.status == 0
     assert "per character" in ran.out
-    assert "the coloured text is in page.html" in ran.err
+    assert "coloured text saved to page.html" in ran.err
     page = Path("page.html").read_text("utf-8")
     assert page.startswith("<!doctype html>")
     assert page.endswith("</html>\n")

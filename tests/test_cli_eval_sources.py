@@ -124,7 +124,7 @@ def test_models_of_other_corpora_are_warned_of(two: Program) -> None:
     shutil.copy("model.npz", "copy.npz")
     assert two.run("eval", "-m", "model.npz", "-m", "copy.npz").err == ""
     ran = two.run("eval", "-m", "model.npz", "-m", "more.npz")
-    assert "more.npz may have learned some of what model.npz did not see" in ran.err
+    assert "more.npz may have been trained on held-out text of model.npz" in ran.err
 
 
 @pytest.mark.parametrize("option", ["--per-example", "--per-char", "--top=9"])
@@ -153,9 +153,9 @@ def test_there_are_no_rows_of_what_cannot_be_mixed(two: Program, option: str) ->
     write("".join(f"{n}\n" for n in range(99)), "numbers.txt")
     two.train("numbers.txt", "-m", "numbers.npz").says()
     name = option.partition("=")[0]
-    what = f"{name} is for models that can be mixed, and numbers.npz has not the vocabulary of"
+    what = f"{name} needs models that can be mixed, but numbers.npz has another vocabulary than"
     line = ("eval", "names.txt", "-m", "model.npz", "-m", "numbers.npz", option)
-    two.refuses(*line, what=what, hint="Name one alone with -m.")
+    two.refuses(*line, what=what, hint="Name a single model with -m.")
 
 
 @pytest.mark.parametrize("models", [("model.npz", "length.npz"), ("length.npz", "model.npz")])
@@ -167,8 +167,8 @@ def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
     readers = [NetworkScorer(load(Path(name)).language_model) for name in models]
     codes = np.concatenate([*ended_codes(["anna", "bob and clara" * 9, "", "dora" * 20])])
     blocks = np.array_split(codes, 25)
-    text = Text("a text", iter(blocks), "files", None)
-    found = list(zip(*run.read_by_all(readers, text, 10), strict=True))
+    text = Text("a text", iter(blocks), "files")
+    found = list(zip(*run.score(readers, text, 10), strict=True))
     for one, its in zip(readers, found, strict=True):
         one.begin()
         np.testing.assert_array_equal(np.concatenate([piece.codes for piece in its]), codes)

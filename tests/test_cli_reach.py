@@ -126,5 +126,5 @@ def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program)
     assert ran.json == held_out
     two = ("reach", "-m", "model.npz", "-m", "model.npz")
     what = "standard input can be read only once"
-    hint = "Name a file as the text, or take what was --held-out."
+    hint = "Name a file as the text, or add --held-out."
     well_trained.refuses(*two, child=True, stdin=names, what=what, hint=hint, status=2)

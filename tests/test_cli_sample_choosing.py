@@ -44,7 +44,7 @@ def test_what_is_cut_off_is_not_of_any_length(coin: Program) -> None:
 
 def test_a_length_that_nothing_has_is_given_up(program: Program) -> None:
     saved(speller("abc"), program / "abc.npz")
-    what = "gave up 3 of 3 samples: 101 draws brought nothing of 4 characters or more"
+    what = "found only 0 of 3 samples: none of 101 attempts passed --shortest 4"
     hint = "Ask for fewer, or raise the temperature with -t."
     program.refuses(
         "sample", "-m", "abc.npz", "-n", "3", "--shortest", "4", "-q", what=what, hint=hint
@@ -163,7 +163,7 @@ def test_copies_of_the_corpus_are_counted(copier: Program) -> None:
     ran = copier.run(*line, "-n", "20")
     same = ran.out.splitlines().count("a")
     assert 0 < same < 20
-    assert ran.err == f"word for word in the corpus: {same} of 20 samples\n"
+    assert ran.err == f"exact copies of training texts: {same} of 20 samples\n"
     assert copier.run(*line, "-n", "20", "--json").err == ran.err
     assert copier.run(*line, "-n", "20", "-q").err == ""
     assert copier.run(*line, "-n", "20", "--novel", "names.txt", "--max-chars", "9").err == ""
@@ -172,7 +172,7 @@ def test_copies_of_the_corpus_are_counted(copier: Program) -> None:
 def test_a_single_copy_is_told(copier: Program) -> None:
     line = ("sample", "-m", "copier.npz")
     told = [copier.run(*line, "--seed", str(seed)) for seed in range(9)]
-    copy = "the sample stands in the corpus word for word\n"
+    copy = "the sample is an exact copy of a training text\n"
     assert {(ran.out == "a\n", ran.err) for ran in told} == {(True, copy), (False, "")}
 
 
@@ -182,7 +182,7 @@ def test_a_corpus_is_found_from_another_folder(well_trained: Program) -> None:
     ran = well_trained.run(
         "sample", "-m", model, "-n", "3", cwd=well_trained / "elsewhere", child=True
     )
-    assert ran.err.startswith("word for word in the corpus: ")
+    assert ran.err.startswith("exact copies of training texts: ")
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\n", b""])
@@ -201,7 +201,7 @@ def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(
     model = load("copier.npz")
     assert is_at_hand(model)
     with monkeypatch.context() as limited:
-        limited.setattr(run, "SOON_READ", 17)
+        limited.setattr(run, "SMALL_CORPUS", 17)
         assert not is_at_hand(model)
     Path("names.txt").unlink()
     if hasattr(os, "mkfifo"):
@@ -215,7 +215,7 @@ def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(
         (("--ignore-case",), "--ignore-case needs --novel CORPUS"),
         (("--of", "3"), "--of needs --best"),
         (("-n", "5", "--best", "--of", "3"), "--of 3 is less than -n 5"),
-        (("--shortest", "5", "--longest", "4"), "nothing has at least 5 and at most 4 characters"),
+        (("--shortest", "5", "--longest", "4"), "--shortest 5 is more than --longest 4"),
     ],
 )
 def test_options_that_lead_nowhere_are_told(

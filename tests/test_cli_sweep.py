@@ -124,8 +124,8 @@ def test_what_is_not_taken_over_from_a_model_is_told(program: Program) -> None:
     program.train("names.txt", "--members", "2", "--counts", "-m", "old.npz").says()
     line = ("sweep", "names.txt", "--from", "old.npz", "--seeds", "0", "-o", "sweep", "--dry-run")
     program.run(*line).says(
-        "the first of the networks of old.npz is started from",
-        "what old.npz counts is not taken over",
+        "old.npz has several networks; training starts from the first",
+        "the counts of old.npz are not used",
     )
 
 
@@ -274,9 +274,9 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--try", "clock=maybe"], "--try clock: 'maybe' is not yes or no", "--help"),
         (["--try", "lr="], "--try lr: '' is not a number", "--help"),
         (["--try", "lr"], "--try lr has no values", "NAME=VALUE,VALUE"),
-        (["--try", "lr=1,1.0"], "--try lr: 1.0 is repeated", "Leave one of them out."),
+        (["--try", "lr=1,1.0"], "--lr 1 is repeated", "Leave one out."),
         (["--try", "lr=1", "--try", "lr=2"], "--lr is tried twice", "in one --try"),
-        (["--try", "lr=1,2", "--lr", "3"], "--lr is tried, and given", "Leave one of them out."),
+        (["--try", "lr=1,2", "--lr", "3"], "--lr is tried and also has", "Leave one of them out."),
         (["--try", "seed=1,2"], "--try seed: seeds have their own", "--seeds 0-4"),
         (["--try", "threads=1,2"], "--try threads: each run has one", "--threads"),
         (["--try", "holdout=0.1,0.2"], "--try holdout: runs on different texts", "--holdout VALUE"),
@@ -369,9 +369,9 @@ def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(swept: P
         (["--clip", "2"], "--clip 2 contradicts sweep, which has 1", "-o"),
         (["--holdout", "0.2"], "--holdout 0.2 contradicts sweep", "-o"),
         (["--lr", "0.01"], "--lr is tried in sweep", "-o"),
-        (["--try", "lr=0.02"], "also tries lr 0.01", "added, not taken away"),
+        (["--try", "lr=0.02"], "also tries lr 0.01", "added but not removed"),
         (["--try", "clip=1"], "tries lr", "another folder"),
-        (["--seeds", "1-2"], "tries seeds 0 as well", "added, not taken away"),
+        (["--seeds", "1-2"], "also tries seeds 0", "added but not removed"),
         (["--valid", "other.txt"], "has changed since the sweep began", "another folder"),
         (["other.txt"], "has changed since the sweep began", "another folder"),
     ],
@@ -585,8 +585,8 @@ def test_ctrl_c_saves_all_runs_and_to_go_on_comes_to_the_same_files(program: Pro
     assert [p.name for p in (program / "sweep").iterdir() if p.name.startswith(".")] == []
     for run in runs:
         saved = checkpoint.load(program / f"sweep/{run}.npz")
-        assert saved.state.step > 0
-        assert saved.state.epoch < 60
+        assert saved.states[0].step > 0
+        assert saved.states[0].epoch < 60
     program.run("sweep", "--resume", "-o", "sweep").says("next:")
     for run, lr in zip(runs, ("0.01", "0.02"), strict=True):
         alone = trained_alone(program, f"alone-{lr}.npz", *LONG, "--lr", lr)
@@ -609,7 +609,7 @@ def test_a_signal_to_the_sweep_alone_or_to_all_of_it_stops_all_of_it(
         ended = child.end()
         assert (ended.status, "repeating" in ended.err) == (status, False)
         until_gone(workers)
-    assert checkpoint.load(program / "sweep/seed=1.npz").state.step > 0
+    assert checkpoint.load(program / "sweep/seed=1.npz").states[0].step > 0
 
 
 @processes

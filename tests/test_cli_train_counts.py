@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import charrnn
+from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
-from charrnn.runs import corpus_of
 from charrnn.scoring.score import NATS_IN_A_BIT
 from charrnn.training.loop import most_looked_at
 from charrnn.training.members import scores_of_best
@@ -130,7 +130,7 @@ def test_each_member_is_the_network_that_its_seed_alone_would_be(program: Progra
     texts = Path("names.txt").read_text("utf-8").split()
     config = charrnn.TrainConfig(hidden=5, layers=1, batch=2, bptt=4, epochs=2)
     together = charrnn.fit(texts, replace(config, seed=7, members=3, workers=2)).trained
-    for seed, one in zip((7, 8, 9), (together.model, *together.others), strict=True):
+    for seed, one in zip((7, 8, 9), together.networks, strict=True):
         run = charrnn.train(texts, replace(config, seed=seed), seed=7)  # that holds out the same
         for _ in run:
             pass
@@ -142,8 +142,8 @@ def test_members_are_asked_for_the_mean_of_what_they_say(program: Program) -> No
     model = charrnn.load("model.npz")
     ids = [0, *model.vocabulary.encode("anna")]
     chances = []
-    for one in (model.trained.model, *model.trained.others):
-        alone = charrnn.Model(replace(model.trained, model=one, others=()))
+    for one in model.trained.networks:
+        alone = charrnn.Model(replace(model.trained, networks=(one,)))
         logits = alone.logits(ids).astype(float)
         chances.append(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True))
     mean = np.mean(chances, axis=0)[np.arange(5), [*ids[1:], 0]]
@@ -244,12 +244,12 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     program.refuses(
         "sample",
         *line,
-        what="numbers.npz has not the vocabulary of model.npz",
-        hint="one vocabulary",
+        what="numbers.npz has another vocabulary than model.npz",
+        hint="the same vocabulary",
     )
     ran = program.run("eval", "names.txt", *line)
     assert ran.status == 0
-    assert "they are set side by side, and not mixed" in ran.err
+    assert "the models are compared, but not mixed" in ran.err
     assert "together" not in ran.out
 
 
@@ -289,7 +289,7 @@ def test_who_starts_from_several_networks_is_told_what_is_taken(
 ) -> None:
     program.train("names.txt", "--members", "2", "--counts", "-m", "two.npz").says()
     ran = program.run("train", "names.txt", "--from", "two.npz", "--epochs", "1", "-m", "x.npz")
-    ran.says("the first of the networks of two.npz", "what two.npz counts is not taken over")
+    ran.says("two.npz has several networks", "the counts of two.npz are not used")
 
 
 def test_python_says_what_a_model_of_several_is(program: Program) -> None:

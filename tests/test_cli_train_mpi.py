@@ -51,7 +51,7 @@ def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
     lines.run(*RUN, *options, *by_threads).says()
     by_ranks = ("--mpi", "-m", "ranks.npz", "--metrics", "ranks.jsonl")
     ran = lines.run(*RUN, *options, *by_ranks, by=ranks(count))
-    ran.says(f"with {count} ranks", f"ranks      {count}, of")
+    ran.says(f"with {count} ranks", f"ranks      {count}, with")
     assert ran.err.count("corpus     lines.txt") == 1  # the first alone speaks
     assert (lines / "ranks.npz").read_bytes() == (lines / "threads.npz").read_bytes()
     assert (lines / "ranks.jsonl").read_bytes() == (lines / "threads.jsonl").read_bytes()
@@ -144,7 +144,7 @@ def test_without_mpi4py_it_says_what_to_install(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "mpi4py")
-    hint = "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich"
+    hint = "An MPI is needed as well: pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what="--mpi needs mpi4py", hint=hint)
 
 

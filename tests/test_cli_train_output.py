@@ -90,7 +90,7 @@ def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
     best = summary["best"]
     assert list(best) == ["step", "nats_per_character", "bits_per_character", "perplexity"]
     assert best["perplexity"] == pytest.approx(2 ** best["bits_per_character"])
-    assert checkpoint.load("model.npz").state.step == summary["steps"]
+    assert checkpoint.load("model.npz").states[0].step == summary["steps"]
 
 
 def test_without_json_stdout_is_a_short_table(program: Program) -> None:
@@ -148,8 +148,9 @@ def test_of_eight_baselines_a_plan_shows_the_simplest_and_the_best(program: Prog
 
 def test_the_end_of_a_run_is_told_in_nats_in_bits_and_as_a_perplexity(program: Program) -> None:
     ran = program.run("train", "names.txt", *BRIEF)
-    shown = f"{charrnn.load().trained.best_nats_per_character:.3f} nats or "
-    assert shown in ran.out
+    best = charrnn.load().trained.best
+    assert best is not None
+    assert f"{best[1]:.3f} nats or " in ran.out
     perplexity = program.run("info", "--json").json["best"]["perplexity"]
     assert f"perplexity {perplexity:.2f}," in ran.out
 
@@ -228,9 +229,9 @@ def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> N
     summary_of(program, "--epochs", "40", "--check-every", "1")
     whole = checkpoint.load("model.npz")
     needed = checkpoint.room_needed(
-        "model.npz", replace(whole, state=replace(whole.state, history=[]))
+        "model.npz", replace(whole, states=(replace(whole.states[0], history=[]),))
     )
-    room = needed + prepare.CHECKUP * whole.state.step
+    room = needed + prepare.CHECKUP * whole.states[0].step
     assert needed < Path("model.npz").stat().st_size < room
 
 
@@ -240,7 +241,7 @@ def test_more_check_ups_than_a_model_can_hold_are_refused_with_a_number_that_is_
     endless = ("train", "names.txt", *SIZE, "--dry-run", "--epochs", "1000000", "--check-every")
     ran = program.run(*endless, "1")
     assert ran.status == 2
-    assert "check-ups are more than the 419,430 that a model file can hold" in ran.err
+    assert "check-ups are too many; a model file holds 419,430" in ran.err
     found = re.search(r"^Try --check-every (\d+) or more\.$", ran.err, re.M)
     assert found
     assert program.run(*endless, found[1]).status == 0
@@ -259,6 +260,6 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     given = ("--minutes", "4")
     chosen = program.run(*plan, *given, "--json").json["settings"]
     assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
-    assert "ends included and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
+    assert "(ends included) and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
     assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out

@@ -112,15 +112,15 @@ def test_epochs_minutes_and_patience_may_be_raised(program: Program) -> None:
     assert program.run("train", "--resume", "--epochs", "5", "--json").json["epochs"] == 5
     timed = (*RUN, "-m", "timed.npz", "--json")
     assert program.run(*timed, "--minutes", "0.002").json["stopped"] == "minutes"
-    first = checkpoint.load("timed.npz").state
+    first = checkpoint.load("timed.npz").states[0]
     ran = program.run("train", "--resume", "-m", "timed.npz", "--minutes", "0.004", "--json")
-    last = checkpoint.load("timed.npz").state
+    last = checkpoint.load("timed.npz").states[0]
     assert ran.json["stopped"] == "minutes"
     assert last.minutes >= 0.004 > first.minutes
     assert last.history[: len(first.history)] == first.history
     tired = (*RUN, "-m", "tired.npz", "--check-every", "5", "--lr", "1e-12", "--json")
     assert program.run(*tired, "--patience", "1", "--epochs", "50").json["stopped"] == "patience"
-    steps = checkpoint.load("tired.npz").state.step
+    steps = checkpoint.load("tired.npz").states[0].step
     ran = program.run("train", "--resume", "-m", "tired.npz", "--patience", "3", "--json")
     assert ran.json["steps"] == steps + 10
 
@@ -132,7 +132,7 @@ def test_the_same_line_with_resume_goes_on(program: Program) -> None:
     assert program.run(*line, *more, "--epochs", "2", "--resume").status == 0
 
 
-ANEW = "Leave it out to go on, or train anew into another file with -m."
+ANEW = "Leave it out to resume, or train into another file with -m."
 HINTS = {
     "--epochs 2": "--epochs may be raised, not lowered.",
     "--minutes 9": "--minutes may be raised, not lowered.",
@@ -210,7 +210,7 @@ def test_a_run_that_diverges_late_says_what_was_saved(
     monkeypatch.setattr(saver, "OFTEN", 0.0)
     line = (*RUN, "--lr", "1000", "--warmup", "1000", "--clip", "0", "--epochs", "9")
     ran = program.run(*line, "--check-every", "1")
-    step = checkpoint.load("model.npz").state.step
+    step = checkpoint.load("model.npz").states[0].step
     assert ran.status == 1
     assert f"model.npz holds the run at step {step:,}." in ran.err
     assert step > 0

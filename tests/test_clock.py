@@ -83,7 +83,7 @@ def test_a_step_at_a_time_is_what_a_window_at_once_is() -> None:
         one = replace(model(), carry=carry)
         ids = np.array([2, 3, END, END, 4, 5, 2, END, 3], np.uint8)
         trained = charrnn.fit(["ab", "abba"], charrnn.TrainConfig(clock=True, hidden=3, epochs=1))
-        full = replace(trained, trained=replace(trained.trained, model=one))
+        full = replace(trained, trained=replace(trained.trained, networks=(one,)))
         config = replace(full.trained.config, carry=carry)
         full = replace(full, trained=replace(full.trained, config=config))
         o = full.logits([END, *ids[:-1].tolist()])

@@ -69,7 +69,7 @@ def hear(corpus: Corpus, text: str) -> TextCollector:
     for codes in cut([text], "lines"):
         ids = corpus.vocabulary.encode_codes(codes)
         ids[codes == 0x110000] = END
-        heard.hear(ScoredBlock(codes, ids, np.zeros(len(ids)), None))
+        heard.add(ScoredBlock(codes, ids, np.zeros(len(ids)), None))
     return heard
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from charrnn.corpus import corpus as builder
 from charrnn.corpus import files as sources
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, load
+from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, read_files
 from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import Reading
 from tests.child import answer
@@ -49,7 +49,7 @@ def config(kind: Kind, holdout: float = 0) -> CorpusConfig:
 def test_examples_are_what_was_asked_for(
     tmp_path: Path, kind: Kind, text: str, are: str, expected: list[str]
 ) -> None:
-    corpus = load([write(tmp_path / "text", text)], config(kind))
+    corpus = read_files([write(tmp_path / "text", text)], config(kind))
     assert corpus.examples_are == are
     assert spelled(corpus, corpus.train) == expected
 
@@ -57,14 +57,14 @@ def test_examples_are_what_was_asked_for(
 @pytest.mark.parametrize("kind", ["lines", "paragraphs", "files", "auto"])
 def test_the_end_of_a_file_ends_an_example(tmp_path: Path, kind: Kind) -> None:
     files = [write(tmp_path / name, name) for name in ("ab", "cd")]
-    corpus = load(files, config(kind))
+    corpus = read_files(files, config(kind))
     assert spelled(corpus, corpus.train) == ["ab", "cd"]
     assert corpus.sources == tuple(files)
 
 
 def test_each_file_is_cut_by_itself(tmp_path: Path) -> None:
     files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\nd.\n\n" * 10)]
-    corpus = load(files, WHOLE)
+    corpus = read_files(files, WHOLE)
     assert corpus.examples_are == "mixed"
     assert [each.are for each in corpus.cuts] == ["lines", "paragraphs"]
     assert spelled(corpus, corpus.train) == ["a", "b", *["c\nd."] * 10]
@@ -72,12 +72,12 @@ def test_each_file_is_cut_by_itself(tmp_path: Path) -> None:
 
 def test_a_file_without_a_line_does_not_make_a_corpus_mixed(tmp_path: Path) -> None:
     files = [write(tmp_path / "1", "c\nd.\n\n" * 10), write(tmp_path / "2", "\n")]
-    assert load(files, WHOLE).examples_are == "paragraphs"
+    assert read_files(files, WHOLE).examples_are == "paragraphs"
 
 
 def test_where_files_differ_those_to_validate_with_may_differ_too(tmp_path: Path) -> None:
     files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\nd.\n\n" * 10)]
-    corpus = load(files, valid=files)
+    corpus = read_files(files, valid=files)
     assert spelled(corpus, corpus.held_out) == spelled(corpus, corpus.train)
     assert [each.are for each in corpus.cuts] == ["lines", "paragraphs"] * 2
 
@@ -85,28 +85,28 @@ def test_where_files_differ_those_to_validate_with_may_differ_too(tmp_path: Path
 def test_what_was_decided_once_is_kept_to(tmp_path: Path) -> None:
     files = [write(tmp_path / "1", "a\nb"), write(tmp_path / "2", "c\nd.\n\n" * 10)]
     known = CorpusConfig("auto", 0, cuts=("paragraphs", "lines"))
-    corpus = load(files, known)
+    corpus = read_files(files, known)
     assert spelled(corpus, corpus.train) == ["a\nb", *["c", "d."] * 10]
 
 
 def test_a_corpus_says_what_else_its_examples_could_have_been(tmp_path: Path) -> None:
-    (cut,) = load([write(tmp_path / "text", "title\n\nab\n \ncd\nef\n")], WHOLE).cuts
+    (cut,) = read_files([write(tmp_path / "text", "title\n\nab\n \ncd\nef\n")], WHOLE).cuts
     assert (cut.are, cut.lines, cut.blank_lines, cut.paragraphs) == ("lines", 4, 2, 3)
 
 
 def test_the_vocabulary_is_that_of_the_training_part_alone(tmp_path: Path) -> None:
-    corpus = load([write(tmp_path / "text", "a" * 9 + "z")], config("files", 0.1))
+    corpus = read_files([write(tmp_path / "text", "a" * 9 + "z")], config("files", 0.1))
     assert corpus.vocabulary.characters == "a"
     assert spelled(corpus, corpus.held_out) == ["\ufffd"]
 
 
 def test_files_to_validate_with_are_held_out_and_all_the_rest_trains(tmp_path: Path) -> None:
     text, valid = write(tmp_path / "text", "ab\ncd\nef\n"), write(tmp_path / "valid", "gh\nab\n")
-    corpus = load([text], CorpusConfig(holdout=0.5), valid=[valid])
+    corpus = read_files([text], CorpusConfig(holdout=0.5), valid=[valid])
     assert spelled(corpus, corpus.train) == ["ab", "cd", "ef"]
     assert spelled(corpus, corpus.held_out) == ["\ufffd\ufffd", "ab"]
     assert corpus.valid == (valid,)
-    assert corpus.fingerprint != load([text]).fingerprint
+    assert corpus.fingerprint != read_files([text]).fingerprint
 
 
 def test_what_validates_is_cut_like_what_trains(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_validates_is_cut_like_what_trains(tmp_path: Path) -> None:
         write(tmp_path / "text", "ab\ncd\nef\n"),
         write(tmp_path / "valid", "ab\n\ncd\nef\n"),
     )
-    assert len(load([text], valid=[valid]).held_out) == 3
+    assert len(read_files([text], valid=[valid]).held_out) == 3
 
 
 @given(st.lists(st.text("abcdefgh", min_size=1), min_size=1), st.floats(0, 0.9))
@@ -135,11 +135,11 @@ def test_the_corpus_does_not_depend_on_where_blocks_are_cut(
     tmp_path_factory: pytest.TempPathFactory, text: str, block: int
 ) -> None:
     path = write(tmp_path_factory.getbasetemp() / "blocks", "x\n" + text)
-    whole = load([path])
+    whole = read_files([path])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sources, "BLOCK", block)
         patch.setattr(builder, "PIECE_BYTES", 16)
-        pieces = load([path])
+        pieces = read_files([path])
     for side in ("train", "held_out"):
         assert getattr(whole, side).ids.tolist() == getattr(pieces, side).ids.tolist()
         assert getattr(whole, side).starts.tolist() == getattr(pieces, side).starts.tolist()
@@ -150,7 +150,7 @@ def test_the_corpus_does_not_depend_on_where_blocks_are_cut(
 
 def test_line_ends_of_any_system_give_the_same_corpus(tmp_path: Path) -> None:
     corpora = [
-        load([write(tmp_path / "text", f"ab{end}cd{end}{end}é{end}")])
+        read_files([write(tmp_path / "text", f"ab{end}cd{end}{end}é{end}")])
         for end in ("\n", "\r\n", "\r")
     ]
     assert len({corpus.vocabulary for corpus in corpora}) == 1
@@ -160,7 +160,9 @@ def test_line_ends_of_any_system_give_the_same_corpus(tmp_path: Path) -> None:
 
 def test_a_fingerprint_tells_texts_and_their_borders_apart(tmp_path: Path) -> None:
     def fingerprint(*texts: str) -> str:
-        return load([write(tmp_path / str(i), text) for i, text in enumerate(texts)]).fingerprint
+        return read_files(
+            [write(tmp_path / str(i), text) for i, text in enumerate(texts)]
+        ).fingerprint
 
     assert fingerprint("ab", "c") == fingerprint("ab", "c")
     assert len({fingerprint("ab", "c"), fingerprint("a", "bc"), fingerprint("abc")}) == 3
@@ -178,12 +180,12 @@ def test_a_corpus_without_a_visible_character_is_empty(
 ) -> None:
     path = write(tmp_path / "text", content)
     with pytest.raises(CorpusError) as told:
-        load([path], config(kind))
+        read_files([path], config(kind))
     assert told.value.what == f"{path} is empty"
     with pytest.raises(CorpusError, match="with 1 more, is empty"):
-        load([path, path], config(kind))
+        read_files([path, path], config(kind))
     with pytest.raises(CorpusError, match="is empty"):
-        load([write(tmp_path / "full", "a")], valid=[path])
+        read_files([write(tmp_path / "full", "a")], valid=[path])
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
@@ -202,7 +204,7 @@ def test_texts_from_python_are_an_example_each_whatever_is_in_them() -> None:
 
 def test_a_single_string_is_one_source_or_one_text(tmp_path: Path) -> None:
     path = write(tmp_path / "text", "ab")
-    assert load(path).sources == (path,)
+    assert read_files(path).sources == (path,)
     corpus = from_texts("ab", WHOLE)
     assert spelled(corpus, corpus.train) == ["ab"]
 
@@ -215,7 +217,7 @@ def test_half_a_surrogate_pair_is_unknown_and_never_a_character() -> None:
 
 @pytest.mark.parametrize("text", ["a", "a\n", "aaaa", "a\nb", "ab", "\u0301", "\u202e"])
 def test_the_smallest_corpora_load(tmp_path: Path, text: str) -> None:
-    corpus = load([write(tmp_path / "text", text)])
+    corpus = read_files([write(tmp_path / "text", text)])
     assert corpus.train.characters >= 1
     assert corpus.vocabulary.characters
 
@@ -237,7 +239,7 @@ def test_alphabets_of_any_size_take_no_more_bytes_than_they_need(
 
 def test_a_vocabulary_smaller_than_the_corpus_is_encoded_in_its_own_type(tmp_path: Path) -> None:
     rare = "".join(chr(0x4E00 + i) for i in range(300))
-    corpus = load([write(tmp_path / "text", "a" * 2700 + rare)], config("files", 0.1))
+    corpus = read_files([write(tmp_path / "text", "a" * 2700 + rare)], config("files", 0.1))
     assert corpus.train.ids.dtype == corpus.held_out.ids.dtype == np.uint8
     assert set(corpus.held_out.ids[:-1].tolist()) == {1}
 
@@ -267,7 +269,7 @@ def test_settings_outside_their_range_are_refused(wrong: dict[str, float]) -> No
 
 def test_the_reading_is_the_one_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path / "text", "e\u0301".encode("utf-16"))
-    corpus = load([path], CorpusConfig(holdout=0, reading=Reading("utf-16", normalize="NFC")))
+    corpus = read_files([path], CorpusConfig(holdout=0, reading=Reading("utf-16", normalize="NFC")))
     assert corpus.vocabulary.characters == "é"
 
 
@@ -285,10 +287,10 @@ def test_a_corpus_takes_at_most_two_bytes_a_character_while_it_loads(
 import re
 def peak():
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
-from charrnn.corpus.corpus import load
+from charrnn.corpus.corpus import read_files
 from tests.child import answer
 before = peak()
-corpus = load([{path!r}])
+corpus = read_files([{path!r}])
 print(peak() - before, corpus.train.characters + corpus.held_out.characters)
 """
     taken, characters = map(int, answer(program).split())

@@ -50,12 +50,13 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
     ax = matplotlib.figure.Figure().add_subplot()
     assert model.plot(ax) is ax
     learning, held_out, best = ax.lines
-    steps = [row["step"] for row in model.trained.history]
-    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == steps  # type: ignore[arg-type]
-    assert list(held_out.get_ydata()) == [row["held_out"] for row in model.trained.history]  # type: ignore[arg-type]
-    assert list(best.get_ydata()) == [model.trained.best_nats_per_character]  # type: ignore[arg-type]
+    history = model.trained.history
+    steps, losses = zip(*((row["step"], row["held_out"]) for row in history), strict=True)
+    assert list(learning.get_xdata()) == list(held_out.get_xdata()) == [*steps]  # type: ignore[arg-type]
+    assert list(held_out.get_ydata()) == [*losses]  # type: ignore[arg-type]
+    assert list(best.get_ydata()) == [min(losses)]  # type: ignore[arg-type]
     low, high = ax.get_ylim()
-    assert low < min(row["held_out"] for row in model.trained.history) < high
+    assert low < min(losses) < high
 
 
 def test_names_are_shown_as_they_are(model: Model) -> None:
@@ -163,7 +164,7 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
     Path("names.txt").unlink()
     ran = well_trained.run(*line, "-t", "0.5,1", "--json", "--plot", "a.svg", "--force")
-    assert "the samples stand alone: the corpus has moved" in ran.err
+    assert "the figure has no lengths of the corpus: the corpus has moved" in ran.err
     text = words((well_trained / "a.svg").read_bytes())
     assert {"temperature 0.5", "temperature 1"} <= set(text)
     assert "corpus" not in text

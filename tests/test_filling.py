@@ -180,7 +180,7 @@ def test_particles_find_what_is_likely() -> None:
     expected = list(filled(model, "a_b_c", count=3))
     found = estimated(model, "a_b_c", 2000, seed=5)
     pattern = Pattern("a_b_c", model.vocabulary, "_", "*", GAP)
-    assert [pattern.spelt(text) for text in found.texts[:3]] == expected
+    assert [pattern.text_of(text) for text in found.texts[:3]] == expected
 
 
 def test_particles_are_those_of_their_seed() -> None:

@@ -72,7 +72,7 @@ def test_a_file_of_an_earlier_format_is_gone_on_with(program: Program, version: 
     ran = program.run("train", "--resume", "--epochs", "5", "--json", "-m", f"format-{version}.npz")
     assert ran.json["best"]["nats_per_character"] == pytest.approx(SAID[version].resumed, rel=1e-3)
     again = checkpoint.load(f"format-{version}.npz")  # by now of today's format
-    assert again.state.epoch == 5
+    assert again.states[0].epoch == 5
 
 
 def test_what_an_earlier_format_does_not_say_has_its_default(program: Program) -> None:
@@ -103,7 +103,7 @@ def test_a_field_that_is_missing_today_takes_its_default(program: Program) -> No
     model = charrnn.load("today.npz")
     assert model.config == before.config
     assert model.sample(seed=1) == before.sample(seed=1)
-    assert checkpoint.load("today.npz").state.minutes == 0
+    assert checkpoint.load("today.npz").states[0].minutes == 0
 
 
 def test_a_new_setting_leaves_todays_files_readable(

@@ -144,7 +144,7 @@ def test_it_agrees_too_where_the_discounts_come_from_the_text(length: int) -> No
 
 @pytest.mark.parametrize(("symbols", "most"), [(511, 900), (512, 225), (1_112_066, 100)])
 def test_fewer_are_counted_where_a_window_takes_more_words(symbols: int, most: int) -> None:
-    assert Budget(train=900).to_learn(symbols) == most
+    assert Budget(train=900).to_count(symbols) == most
 
 
 def test_of_a_torn_text_it_knows_what_a_table_of_all_n_grams_knows() -> None:

@@ -43,12 +43,12 @@ def settings(corpus: Corpus, **given: object) -> Fitted:
     return fitted(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
 
 
-def is_uneven(states: list[TrainState]) -> bool:
+def is_uneven(states: tuple[TrainState, ...]) -> bool:
     """Whether the networks have learned for different numbers of steps."""
     return len({state.step for state in states}) > 1
 
 
-def ended_unevenly(corpus: Corpus) -> tuple[list[TrainState], Fitted, list[Event]]:
+def ended_unevenly(corpus: Corpus) -> tuple[tuple[TrainState, ...], Fitted, list[Event]]:
     """A run whose networks did not end together, and all that was told of it."""
     for seed in range(20):
         config = settings(corpus, seed=seed)
@@ -183,6 +183,6 @@ def test_what_ended_them_is_what_ended_the_last(corpus: Corpus, tmp_path: Path) 
         pass
     run.save(tmp_path / "m.npz")
     assert checkpoint.load_trained(tmp_path / "m.npz").ended == "epochs"
-    run.checkpoint.others[0].epoch = 2  # as if it had been stopped before its last window
+    run.checkpoint.states[1].epoch = 2  # as if it had been stopped before its last window
     run.save(tmp_path / "m.npz")
     assert checkpoint.load_trained(tmp_path / "m.npz").ended is None

@@ -27,7 +27,7 @@ from charrnn.training.state import start
 @pytest.fixture(scope="module")
 def losses() -> tuple[Floats, Floats]:
     """What each held-out string costs: the network, and whoever knows the grammar."""
-    found = corpus.load([path_of("reber")], CorpusConfig(seed=1))
+    found = corpus.read_files([path_of("reber")], CorpusConfig(seed=1))
     size = TrainConfig(hidden=64, layers=1, batch=16, bptt=32, lr=0.005, epochs=20)
     learning = replace(size, dropout=0.0, dropconnect=0.0, blank=0.0)  # each string is new enough
     config = fitted(learning, found)

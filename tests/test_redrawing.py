@@ -15,7 +15,7 @@ from charrnn.sampling.constraints import (
     IN_VAIN,
     doubling,
     growing_groups,
-    redrawn,
+    redraw,
 )
 from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
 from charrnn.scoring.predictor import StepPredictor
@@ -40,7 +40,7 @@ def drawn(
     def whole(sample: Sample) -> str:
         return sample.text
 
-    samples = redrawn(sampler, range(count), whole, is_in(refused), TextSet() if unique else None)
+    samples = redraw(sampler, range(count), whole, is_in(refused), TextSet() if unique else None)
     return [None if sample is None else sample.text for sample in samples]
 
 
@@ -103,11 +103,11 @@ def test_the_prime_counts_as_part_of_the_text() -> None:
     def whole(sample: Sample) -> str:
         return "a" + sample.text
 
-    assert next(redrawn(sampler, range(1), whole, is_in(known("bc"), "a"))) is not None
-    assert next(redrawn(sampler, range(1), whole, is_in(known("abc"), "a"))) is None
+    assert next(redraw(sampler, range(1), whole, is_in(known("bc"), "a"))) is not None
+    assert next(redraw(sampler, range(1), whole, is_in(known("abc"), "a"))) is None
     said = TextSet()
     said.add("abc")
-    assert next(redrawn(sampler, range(1), whole, is_in(None), said)) is None
+    assert next(redraw(sampler, range(1), whole, is_in(None), said)) is None
 
 
 @pytest.mark.parametrize("block", [1, 2, 1000])

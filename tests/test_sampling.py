@@ -12,7 +12,7 @@ from charrnn.corpus.corpus import Examples
 from charrnn.errors import SettingError
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling import sampler as drawing
-from charrnn.sampling.sampler import Piece, Sample, SampleConfig, Sampler
+from charrnn.sampling.sampler import Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
 from tests.speaking import END, UNKNOWN, babbler, independent, markov, speller
 
@@ -134,7 +134,7 @@ def test_a_sample_is_the_same_among_a_thousand_as_alone(
 
 def test_text_and_nats_of_the_pieces_are_those_of_the_sample() -> None:
     speaker, config = babbler(), SampleConfig(seed=3, max_characters=40)
-    pieces = list(Sampler(speaker, config).pieces(range(20)))
+    pieces = list(Sampler(speaker, config).fragments(range(20)))
     assert [piece.number for piece in pieces] == sorted(piece.number for piece in pieces)
     for sample in samples(speaker, 20, config):
         own = [piece for piece in pieces if piece.number == sample.number]
@@ -214,13 +214,13 @@ def test_the_limit_does_not_change_what_is_drawn() -> None:
 def test_a_text_without_an_end_comes_as_it_is_drawn() -> None:
     sampler = Sampler(independent({"a": 1.0}), SampleConfig(seed=1, max_characters=1 << 60))
     assert [piece.text for piece in islice(sampler.stream(), 1000)] == ["a"] * 1000
-    side_by_side = islice(sampler.pieces(range(100)), 1000)
+    side_by_side = islice(sampler.fragments(range(100)), 1000)
     assert [(piece.number, piece.text) for piece in side_by_side] == [(0, "a")] * 1000
 
 
 def test_what_the_others_said_meanwhile_comes_when_it_is_their_turn() -> None:
     sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=5))
-    pieces = list(sampler.pieces(range(3)))
+    pieces = list(sampler.fragments(range(3)))
     assert [len(piece.text) for piece in pieces if piece.number == 0] == [1] * 5
     assert [len(piece.text) for piece in pieces if piece.number == 2] == [5]
 
@@ -229,10 +229,10 @@ def test_two_streams_of_one_sampler_do_not_disturb_each_other() -> None:
     sampler = Sampler(babbler(), SampleConfig(seed=1, max_characters=50))
     whole = list(sampler.samples(range(8)))
 
-    def text(number: int) -> Iterator[Piece]:
+    def text(number: int) -> Iterator[Fragment]:
         return sampler.stream(number)
 
-    pairs = list(zip(text(3), text(5), sampler.pieces([3, 7]), strict=False))
+    pairs = list(zip(text(3), text(5), sampler.fragments([3, 7]), strict=False))
     assert "".join(piece.text for piece, _, _ in pairs) == whole[3].text[: len(pairs)]
     assert "".join(piece.text for _, piece, _ in pairs) == whole[5].text[: len(pairs)]
     assert "".join(piece.text for _, _, piece in pairs)[:50] == whole[3].text

@@ -135,25 +135,26 @@ def test_what_is_above_is_added_up_too(trained: Program) -> None:
 @pytest.mark.usefixtures("small_pieces")
 def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) -> None:
     names = parts(trained, "names.txt", of=3)
-    missing = "these parts are missing: 2/3"
+    missing = "missing parts: 2/3"
     alone = "--add and --model exclude each other"
     trained.refuses(
-        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="The parts say"
+        "eval", "--add", *names, "-m", "other.npz", status=2, what=alone, hint="The parts contain"
     )
     trained.refuses("eval", "--add", names[0], names[2], what=missing, hint="Score them")
-    twice = "part 1 is there twice, in 1.json too"
+    twice = "1.json holds part 1 a second time"
     trained.refuses("eval", "--add", *names, names[0], what=twice, hint="Add up parts of one text")
     trained.write("other.txt", NAMES + "Zoe\n")
     other = trained.run("eval", "other.txt", "--json", "--part", "2/3").out
     trained.write("2.json", other)
-    unlike = "part 2 is not of the same whole as the first"
+    unlike = "part 2 does not match the first part"
     trained.refuses("eval", "--add", *names, what=unlike, hint="Add up parts of one text")
     trained.write("2.json", b"")
-    trained.refuses("eval", "--add", *names, what="2.json is empty", hint="come to its end")
+    trained.refuses("eval", "--add", *names, what="2.json is empty", hint="has finished")
     for wrong in ("{}", "[]", "7", other[:100], json.dumps({"schema": "charrnn.eval/1"})):
         trained.write("2.json", wrong)
         hint = "Write it with charrnn eval --part I/N --json."
-        trained.refuses("eval", "--add", *names, what="2.json is not what a part wrote", hint=hint)
+        what = "2.json is not the result of a part"
+        trained.refuses("eval", "--add", *names, what=what, hint=hint)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +169,10 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
         ("names.txt --part 1/3 --dynamic 0.1", "--dynamic and --", "in one piece"),
         ("names.txt --workers 2 --dynamic 0.1", "--dynamic and --", "in one piece"),
         ("--add", "--add needs TEXT", "Name the files"),
-        ("--add x.json --above 0", "--add and --above exclude each other", "The parts say"),
-        ("--add x.json --part 1/3", "--add and --part exclude each other", "The parts say"),
-        ("--add x.json --use network", "--add and --use exclude each other", "The parts say"),
-        ("--add x.json --encoding utf-8", "--add and --encoding exclude", "The parts say"),
+        ("--add x.json --above 0", "--add and --above exclude each other", "The parts contain"),
+        ("--add x.json --part 1/3", "--add and --part exclude each other", "The parts contain"),
+        ("--add x.json --use network", "--add and --use exclude each other", "The parts contain"),
+        ("--add x.json --encoding utf-8", "--add and --encoding exclude", "The parts contain"),
         ("names.txt --workers 2 --scheduler x", "--workers and --scheduler exclude", "Leave one"),
         ("names.txt --workers 2 --threads 2", "--workers and --threads exclude", "Leave one"),
         ("- --workers 2 --per-example --sort input", "--sort input shows each line", "Read a file"),
@@ -186,5 +187,5 @@ def test_what_cannot_be_shared_out_is_refused(
 def test_a_text_whose_examples_hang_together_is_not_shared_out(program: Program) -> None:
     program.train("names.txt", "--carry").says()
     for how in ("--part=1/2", "--workers=1"):
-        what = "model.npz goes on from one example to the next"
+        what = "model.npz carries its state across examples"
         program.refuses("eval", "names.txt", how, what=what, hint="in one piece", status=2)

@@ -37,7 +37,7 @@ from charrnn.sweeping.run import (
     duplicates,
     estimate_seconds,
     make_run,
-    planned,
+    plan_settings,
 )
 from tests.corpora import WORDS
 
@@ -47,7 +47,7 @@ SAFE = set(string.ascii_letters + string.digits + "=,-.")
 def made(name: str, seed: int, nats: float | None, **settings: object) -> Result:
     """The result of a run; one without a loss has diverged."""
     if nats is None:
-        return grid.failed(Trial(name, settings, seed), "why", "diverged")
+        return grid.failure(Trial(name, settings, seed), "why", "diverged")
     return Result(name, settings, seed, 10, nats, f"{name}.npz", 1.5, "epochs")
 
 
@@ -177,7 +177,7 @@ def test_a_run_that_failed_by_chance_is_made_again_and_one_that_diverged_is_not(
 ) -> None:
     there = Folder(tmp_path)
     there.add(made("a", 0, None, lr=1000.0))
-    there.add(grid.failed(Trial("b", {}, 0), "the disk was full"))
+    there.add(grid.failure(Trial("b", {}, 0), "the disk was full"))
     again = Folder(tmp_path)
     again.read_rows()
     assert (again.is_done("a"), again.is_done("b"), again.is_done("c")) == (True, False, False)
@@ -190,13 +190,13 @@ def test_the_corpus_is_read_once_for_all_runs_of_a_seed(
     names.write_text("\n".join(WORDS))
     calls = []
 
-    def load(*given: object) -> corpora.Corpus:
+    def read_files(*given: object) -> corpora.Corpus:
         calls.append(given)
-        return corpora.load(*given)  # type: ignore[arg-type]
+        return corpora.read_files(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sweep_run, "load", load)
-    splits = Splits(Material((str(names),), names=("names.txt",)))
-    assert splits.of(0) is splits.counted(0) is splits.of(0)
+    monkeypatch.setattr(sweep_run, "read_files", read_files)
+    splits = Splits(Material(("names.txt",), files=(str(names),)))
+    assert splits.of(0) is splits.with_baselines(0) is splits.of(0)
     assert splits.of(1).corpus.sources == ("names.txt",)
     assert len(calls) == 2
     assert splits.of(0).corpus.held_out.ids.tobytes() != splits.of(1).corpus.held_out.ids.tobytes()
@@ -209,12 +209,12 @@ def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
     now = 0.0
 
     class Slow(Splits):
-        def counted(self, seed: int) -> Split:
+        def with_baselines(self, seed: int) -> Split:
             nonlocal now
             now += 1000.0
             if error is not None:
                 raise error
-            return super().counted(seed)
+            return super().with_baselines(seed)
 
     monkeypatch.setattr(sweep_run, "time", SimpleNamespace(monotonic=lambda: now))
     learning = {"hidden": 3, "layers": 1, "epochs": 1, "batch": 2, "bptt": 4}
@@ -232,9 +232,9 @@ def test_the_seconds_of_a_run_are_its_own_and_not_those_of_reading_the_corpus(
 def test_a_corpus_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     names = tmp_path / "names.txt"
     names.write_text("\n".join(WORDS))
-    before = Splits(Material((str(names),), names=("names.txt",))).of(0).corpus.fingerprint
+    before = Splits(Material(("names.txt",), files=(str(names),))).of(0).corpus.fingerprint
     names.write_text("\n".join(WORDS[1:]))
-    after = Material((str(names),), names=("names.txt",), fingerprint=before)
+    after = Material(("names.txt",), files=(str(names),), fingerprint=before)
     with pytest.raises(CorpusError, match=r"names.txt has changed since the sweep began"):
         Splits(after).of(0)
 
@@ -242,7 +242,7 @@ def test_a_corpus_that_has_changed_since_is_refused(tmp_path: Path) -> None:
 def test_settings_that_come_to_the_same_are_found() -> None:
     splits = Splits(Material(texts=tuple(WORDS)))
     some = Grid({"batch": (100, 1000), "hidden": (3, 5)}, (0,))
-    plans = [planned(one, some, {"epochs": 1}, splits) for one in some.combinations]
+    plans = [plan_settings(one, some, {"epochs": 1}, splits) for one in some.combinations]
     assert [(in_words(a.settings), in_words(b.settings)) for a, b in duplicates(plans)] == [
         ("batch=100,hidden=3", "batch=1000,hidden=3"),
         ("batch=100,hidden=5", "batch=1000,hidden=5"),
@@ -253,7 +253,7 @@ def test_settings_that_come_to_the_same_are_found() -> None:
 def test_few_networks_are_tried_to_tell_how_long_many_take(monkeypatch: pytest.MonkeyPatch) -> None:
     splits = Splits(Material(texts=tuple(WORDS)))
     some = Grid({"hidden": tuple(range(1, 31)), "lr": (0.1, 0.2)}, (0,))
-    plans = [planned(one, some, {"epochs": 2}, splits).plan for one in some.combinations]
+    plans = [plan_settings(one, some, {"epochs": 2}, splits).plan for one in some.combinations]
     tried = itertools.count()
 
     def speed(*_: object) -> float:

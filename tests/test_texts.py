@@ -51,12 +51,12 @@ def test_what_was_held_out_is_found_again_character_by_character(
     Path("text.txt").write_text(text, "utf-8")
     Path("valid.txt").write_text("ai\nbj" + strange, "utf-8")
     plain = CorpusConfig(kind, 0.2, seed=3)
-    first = corpus.load(["text.txt"], plain, valid)
+    first = corpus.read_files(["text.txt"], plain, valid)
     if strange and not valid:  # put it where it will be held out, and only there
         shown = first.vocabulary.decode(first.held_out.nth(len(first.held_out) - 1))
         spot = shown.split("\n")[-1]
         Path("text.txt").write_text(text[::-1].replace(spot[::-1], strange, 1)[::-1], "utf-8")
-    found = corpus.load(["text.txt"], plain, valid)
+    found = corpus.read_files(["text.txt"], plain, valid)
     known = facts(found, plain)
     assert (UNKNOWN in found.held_out.ids) == bool(strange)
     said = held_out(found, known)
@@ -74,7 +74,7 @@ def test_what_cannot_be_found_again_is_said(
     monkeypatch.chdir(tmp_path)
     path, config = Path("names.txt"), CorpusConfig()
     path.write_text("\n".join(WORDS))
-    found = corpus.load(["names.txt"], config)
+    found = corpus.read_files(["names.txt"], config)
     known = facts(found, config)
     path.write_text("\n".join([*WORDS, "zz"]))
     with pytest.raises(CorpusError, match=r"has changed since .* names\.txt"):
@@ -103,7 +103,7 @@ def test_some_corpora_cannot_be_read_again() -> None:
 def test_nothing_held_out_is_nothing_to_score(tmp_path: Path) -> None:
     path, config = tmp_path / "names.txt", CorpusConfig(holdout=0.0)
     path.write_text("\n".join(WORDS))
-    found = corpus.load([str(path)], config)
+    found = corpus.read_files([str(path)], config)
     with pytest.raises(CorpusError, match="nothing was held out"):
         texts.held_out_codes(found, facts(found, config))
 
@@ -141,7 +141,7 @@ def test_how_wrong_bytes_were_read_is_kept_where_they_were_not_refused(
     path = tmp_path / "names.txt"
     path.write_bytes("\n".join(WORDS).encode() + (b"\n\xff" if errors == "skip" else b""))
     config = CorpusConfig(reading=Reading(errors=errors))
-    found = corpus.load([str(path)], config)
+    found = corpus.read_files([str(path)], config)
     known = facts(found, config)
     assert known.reading.errors == errors
     assert texts.rebuild_corpus(known, found.vocabulary).fingerprint == found.fingerprint
@@ -154,7 +154,7 @@ def test_a_corpus_whose_files_differ_is_cut_again_as_it_was(
     names.write_text("\n".join(WORDS))
     book.write_text("It rained,\nЖ.\n\n" * 30)
     files = [str(names), str(book)]
-    found = corpus.load(files, config, [str(book), str(names)])
+    found = corpus.read_files(files, config, [str(book), str(names)])
     known = facts(found, config)
     assert known.cuts == ("lines", "paragraphs", "paragraphs", "lines")
     monkeypatch.setattr("charrnn.corpus.segmentation.choose_cut", lambda head: "lines")
@@ -166,9 +166,9 @@ def test_a_model_that_says_paragraphs_keeps_them_whatever_would_be_found_today(
 ) -> None:
     path = tmp_path / "names.txt"
     path.write_text("\n\n".join("\n".join(WORDS[at : at + 16]) for at in range(0, 64, 16)))
-    assert corpus.load([str(path)]).examples_are == "lines"
+    assert corpus.read_files([str(path)]).examples_are == "lines"
     config = CorpusConfig("paragraphs")
-    found = corpus.load([str(path)], config)
+    found = corpus.read_files([str(path)], config)
     known = facts(found, config)
     again = texts.rebuild_corpus(known, found.vocabulary)
     assert again.train.ids.tolist() == found.train.ids.tolist()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from charrnn.corpus import checks
 from charrnn.corpus.checks import Warned, repeated, warnings
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts, load
+from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts, read_files
 
 NAMES = [f"{a}{b}{c}" for a in "bdk" for b in "aeiou" for c in "nrst"]
 
@@ -85,7 +85,7 @@ def test_more_than_a_third_held_out_is_told(tmp_path: Path) -> None:
     assert warnings(halved) == [Warned("much held out", 90, 180)]
     path = tmp_path / "names.txt"
     path.write_text("\n".join(NAMES))
-    beside = load([str(path)], valid=[str(path)])
+    beside = read_files([str(path)], valid=[str(path)])
     assert [one.kind for one in warnings(beside)] == ["repeated"]
 
 
@@ -95,4 +95,4 @@ def test_one_example_to_learn_from_is_too_few_unless_a_whole_file_was_wished(
     assert Warned("few examples", 1, 2) in warnings(from_texts(["ab", "cd"]))
     path = tmp_path / "book.txt"
     path.write_text("a line\nand another\n")
-    assert warnings(load([str(path)], CorpusConfig("files"))) == []
+    assert warnings(read_files([str(path)], CorpusConfig("files"))) == []

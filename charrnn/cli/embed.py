@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
@@ -13,17 +13,14 @@ from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
 from charrnn.cli.options import (
     OUTPUT,
     TEXT_OR_HELD_OUT,
-    CommandOptions,
     NewFile,
+    TextOptions,
     excludes,
     flag,
-    group,
-    like,
     needs,
 )
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, setting
+from charrnn.settings.fields import setting
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
@@ -53,21 +50,11 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(TextOptions):
     """The options of ``charrnn embed``."""
 
     RULES = (*TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 
-    sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-        " the held-out part of the training corpus.",
-    )
-    held_out: bool = flag(
-        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
-    )
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
     output: Path | None = setting(
         NewFile("FILE.npy"),

@@ -169,5 +169,5 @@ def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
 
 def note_if_several(model: Model, console: Console) -> None:
     """Tell that only the first network of several is used."""
-    if model.trained.others_learned:
+    if len(model.trained.networks) > 1:
         console.note("the model has several networks: only the first is used")

@@ -70,7 +70,7 @@ class Options(CommandOptions):
         if of_bytes and "-" not in self.texts:
             raise SettingError(
                 f"--{of_bytes[0]} is for standard input, and no TEXT is -",
-                "What is typed is read as the terminal has it.",
+                "A TEXT that is typed has the encoding of the terminal.",
             )
         if self.texts.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")

@@ -41,7 +41,7 @@ each check-up. It also checks whether the training can be resumed: that takes th
 A corpus of more than 64 MB is only looked for, not compared.
 """
 EXAMPLES = """
-# what does the file contain, how well did it learn, can it be resumed?
+# contents, quality, and whether the training can be resumed
 charrnn info
 
 # the loss at every check-up
@@ -266,7 +266,7 @@ def characters_in_words(characters: str) -> str:
     for first, last, size in ranges(characters):
         if len(entries) == MOST_ENTRIES:
             return f"{'  '.join(entries)}  and {left:,} more"
-        entries.append(named(first) if size == 1 else f"{named(first)}-{named(last)}")
+        entries.append(name_of(first) if size == 1 else f"{name_of(first)}-{name_of(last)}")
         left -= size
     return "  ".join(entries)
 
@@ -290,7 +290,7 @@ def _follow(first: str, second: str) -> bool:
     return ord(second) == ord(first) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
 
 
-def named(character: str) -> str:
+def name_of(character: str) -> str:
     """Return the character if it is visible, else its name."""
     kind = unicodedata.category(character)
     if character in NAMES:

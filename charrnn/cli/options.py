@@ -48,6 +48,7 @@ import typer
 from charrnn.cli.console import Console, has_text
 from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
     CORPUS,
     File,
@@ -329,6 +330,22 @@ TEXT_OR_HELD_OUT = (
     needs("examples", "sources", hint=_AS_IN_TRAINING),
     needs("reading", "sources", hint=_AS_IN_TRAINING),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(CommandOptions):
+    """The options of a command that reads texts, or the held-out part of the training corpus."""
+
+    sources: tuple[str, ...] = sources(
+        "TEXT",
+        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
+        " the held-out part of the training corpus.",
+    )
+    held_out: bool = flag(
+        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
+    )
+    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
+    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
 
 
 def check(options: CommandOptions) -> None:

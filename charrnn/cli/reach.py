@@ -17,18 +17,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
 from charrnn.cli.files import FigureFile, Reads, codes_for, names_of, note_if_several
-from charrnn.cli.options import TEXT_OR_HELD_OUT, CommandOptions, flag, group, like, needs
+from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
 from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import Column, Table, entries
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS
 from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
@@ -72,21 +70,11 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(TextOptions):
     """The options of ``charrnn reach``."""
 
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 
-    sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "Files to read, or - for standard input. Without TEXT, text that is piped in is read, else"
-        " the held-out part of the training corpus.",
-    )
-    held_out: bool = flag(
-        "Read the held-out part of the training corpus, even if text is piped in.", panel=CORPUS
-    )
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     models: tuple[Path, ...] = options.models()
     plot: Path | None = options.plot("Plot the norms into this file.")
     force: bool = flag("Replace the file of --plot if it exists.")
@@ -98,7 +86,7 @@ class Options(CommandOptions):
         if "-" in self.sources and len(self.models) > 1:
             raise SettingError(
                 "standard input can be read only once, and there are several models",
-                "Name a file as the text, or take what was --held-out.",
+                "Name a file as the text, or add --held-out.",
             )
 
 
@@ -155,8 +143,8 @@ def measure(path: Path, reads: Reads, console: Console) -> Measured:
             Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
             Fact("norms", reach.norms),
             Fact("losses", reach.losses),
-            Fact("decay_per_step", decay, "decay per step", shown(decay)),
-            Fact("spectral_radius", radius, "spectral radius of W", shown(radius)),
+            Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
+            Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
             Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
             Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
             Fact("advice", advised),
@@ -232,7 +220,9 @@ def table_of(
         yield Visible("")
         yield output.paint(Visible(title), CYAN)
         for steps in doubling(max(map(max, values)), first):
-            yield row(f"{steps:>5}", [shown(of[steps]) if steps in of else "" for of in values])
+            yield row(
+                f"{steps:>5}", [three_digits(of[steps]) if steps in of else "" for of in values]
+            )
 
     yield table.head()
     for facts in zip(*(one.report for one in models), strict=True):
@@ -249,7 +239,7 @@ def doubling(last: int, first: int) -> list[int]:
     return sorted({first, *powers, last})
 
 
-def shown(value: float | None) -> str:
+def three_digits(value: float | None) -> str:
     """Return a number of any size with three digits; "-" for none."""
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from charrnn.cluster.pool import Cluster
 from charrnn.cluster.worker import cached, check_wanted
 from charrnn.model import Model
-from charrnn.sampling.constraints import IN_VAIN, Wishes, redrawn
-from charrnn.sampling.sampler import Ending, Piece, Sample, SampleConfig, Sampler
+from charrnn.sampling.constraints import IN_VAIN, Wishes, redraw
+from charrnn.sampling.sampler import Ending, Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
 from charrnn.scoring.predictor import Predictor, combine
@@ -58,8 +58,8 @@ class SamplingJob:
 class CancellableSampler(Sampler):
     """A sampler that stops when its result is no longer wanted."""
 
-    def pieces(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Piece]:
-        for piece in super().pieces(numbers, attempt):
+    def fragments(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Fragment]:
+        for piece in super().fragments(numbers, attempt):
             check_wanted()
             yield piece
 
@@ -99,7 +99,7 @@ def draw(numbers: range, job: SamplingJob) -> PackedSamples:
     if job.wishes is None:
         samples = list(sampler.samples(numbers))
     else:
-        samples = list(redrawn(sampler, numbers, job.wishes.whole, job.wishes.refuses))
+        samples = list(redraw(sampler, numbers, job.wishes.whole, job.wishes.rejects))
     return PackedSamples(
         list(numbers[: len(samples)]),
         [sample.text if sample else None for sample in samples],
@@ -164,7 +164,7 @@ class ScoringJob:
         size = sum(
             network.parameters.architecture.parameter_count
             for model in self.models
-            for network in (model.language_model, *model.trained.others)
+            for network in model.trained.networks
         )
         return max(CHECK_FEWEST, min(CHECK_MOST, CHECK_WORK // size))
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from mmap import mmap
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -25,11 +26,12 @@ from numpy.typing import NDArray
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE, FileCut, common_cut, cut_file
-from charrnn.errors import CorpusError
+from charrnn.errors import CorpusError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, codes_of, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]
+Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with examples
 
 BLOCK: Final = 1 << 17  # symbols worked on at a time
 PIECE_BYTES: Final = 1 << 22
@@ -314,7 +316,7 @@ __all__ = [
     "Examples",
     "Kind",
     "from_texts",
-    "load",
+    "read_files",
 ]
 
 TEXT_ENDS: Final = b"\xff"  # neither stands in UTF-8
@@ -347,7 +349,7 @@ class Corpus:
         return self.fingerprint == fingerprint or (bool(digest) and self.digest == digest)
 
 
-def load(
+def read_files(
     sources: Sequence[str], config: CorpusConfig | None = None, valid: Sequence[str] = ()
 ) -> Corpus:
     """The corpus in some files, "-" for standard input.
@@ -373,6 +375,38 @@ def load(
         cuts += more
         held_out = encode_draft(draft, vocabulary)
     return Corpus(vocabulary, train, held_out, are, sources, valid, digest.hexdigest(), cuts)
+
+
+def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> Corpus:
+    """Return the corpus of texts, an example each, or of files."""
+    files = files_in(texts)
+    return read_files(files, config, valid) if files else from_texts(check_texts(texts), config)
+
+
+def files_in(texts: Texts) -> tuple[str, ...]:
+    """Return the names of the files, if these are paths and not texts."""
+    if isinstance(texts, str):
+        raise SettingError(
+            "a str is one text, and a corpus has many",
+            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
+        )
+    if isinstance(texts, Path):
+        return (str(texts),)
+    if isinstance(texts, Sequence) and all(isinstance(path, Path) for path in texts):
+        return tuple(map(str, texts))
+    return ()
+
+
+def check_texts(texts: object, name: str = "texts") -> Iterator[str]:
+    """Yield each text; raise SettingError at what is no text, or if a text is given alone."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
+    for text in texts:
+        if not isinstance(text, str):
+            raise SettingError(
+                f"a text cannot be {type(text).__name__}", "Give texts alone, or paths alone."
+            )
+        yield text
 
 
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:

@@ -1,1 +1,1 @@
-"""Counts: what followed what, in the text that was learned from; smoothed, it is a model too."""
+"""N-gram counts of a text: Markov baselines, and a smoothed model to use beside a network."""

@@ -1,9 +1,9 @@
-"""What counting alone can do: uniform, unigram and n-gram models, the lines a network should beat.
+"""Baselines by counting: uniform, unigram and n-gram models, which a network should beat.
 
 An n-gram is n symbols in a row; a model of order n predicts the last of them, w, from the n - 1
-before it, the context h. Near the start of an example h is shorter: it goes back to the END before
-the example and no further. Let h' be h without its first symbol. Every n-gram seen keeps a part of
-its count and frees a part, for the order below to share out; below the unigrams lies 1 / K:
+before it, the context h. Near the start of an example h is shorter: it reaches back to the END
+before the example and no further. Let h' be h without its first symbol. Every n-gram keeps a part
+of its count and frees a part for the order below; below the unigrams lies 1 / K:
 
     P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
 
@@ -14,10 +14,10 @@ where kept(h) and freed(h) are sums of kept(hw) and freed(hw) over w, and an n-g
                              Dj = j - (j + 1) Y n[j+1] / n[j]   with   Y = n[1] / (n[1] + 2 n[2])
                              if n[j] n-grams are counted j times
 
-For Witten-Bell c is how often the n-gram occurs. So it is for Kneser-Ney in the highest order; the
-orders below are asked when a context is new, so there c is how many different symbols were seen
-before the n-gram. Nothing can stand before the END that starts an example: an n-gram with that END
-in front keeps its occurrences.
+For Witten-Bell, and for Kneser-Ney in the highest order, c is how often the n-gram occurs. In the
+lower orders of Kneser-Ney, which are used when a context is new, c is the number of different
+symbols seen before the n-gram. An n-gram that begins with the END before an
+example keeps its occurrences, since no symbol can stand before that END.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ HIGHEST = 7  # order
 
 @dataclass(frozen=True)
 class Budget:
-    """How many symbols of a long text are looked at, so that time and memory have a bound."""
+    """Bounds on the symbols of a long text that are read, and so on time and memory."""
 
-    train: int = 10_000_000  # where a window is one word; sorting takes longer where it is more
+    train: int = 10_000_000  # if a window is one word; sorting takes longer if it is more
     held_out: int = 1 << 17
     pieces: int = PIECES
 
-    def to_learn(self, symbols: int) -> int:
-        """How many are counted, of so many different ones: 10, 2.5 or 1.1 million."""
+    def to_count(self, symbols: int) -> int:
+        """Return the training symbols for a vocabulary of this size: 10, 2.5 or 1.1 million."""
         return self.train // len(Layout(symbols, HIGHEST).sizes) ** 2
 
 
@@ -57,17 +57,17 @@ BUDGET = Budget()
 
 @dataclass(frozen=True)
 class Baseline:
-    """How well one model does on the held-out text, END counted."""
+    """The loss of one model on the held-out text, END included."""
 
-    name: str  # "uniform", "unigram", "markov-1" .. "markov-6": so many characters of context
+    name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
     smoothing: Smoothing
-    train_symbols: int  # that were counted: all, or those of evenly spaced pieces
-    held_out_symbols: int  # that were scored, likewise
+    train_symbols: int  # counted: all, or those of evenly spaced pieces
+    held_out_symbols: int  # scored, likewise
 
 
 class Surprisals(NamedTuple):
-    """What each symbol of a text costs under the models of one order."""
+    """The surprisal of each symbol of a text under the models of one order."""
 
     order: int
     kneser_ney: Floats  # (S,) nats
@@ -77,9 +77,8 @@ class Surprisals(NamedTuple):
 def baselines(
     train: Ids, held_out: Ids, symbols: int, budget: Budget = BUDGET
 ) -> Iterator[Baseline]:
-    """Uniform, unigram and each order in turn, smoothed the way that does better on this text."""
-    learned = parts_of(train, symbols, budget.to_learn(symbols), budget.pieces)
-    text = sequence_of(held_out, symbols, budget.held_out, budget.pieces)
+    """Yield uniform, unigram and each order in turn, with the smoothing that does better here."""
+    learned, text = _budgeted(train, held_out, symbols, budget)
     sizes = [
         sum(int(np.count_nonzero(is_counted(part, symbols))) for part in parts)
         for parts in (learned, [text])
@@ -87,12 +86,11 @@ def baselines(
     if not sizes[1]:
         return
     yield Baseline("uniform", log(symbols), "none", *sizes)
-    for found in _climb(learned, text, symbols, HIGHEST):
-        # by its context
-        name = "unigram" if found.order == 1 else f"markov-{found.order - 1}"
+    for each in _orders(learned, text, symbols, HIGHEST):
+        name = "unigram" if each.order == 1 else f"markov-{each.order - 1}"
         choices: list[tuple[float, Smoothing]] = [
-            (float(found.kneser_ney.mean()), "kneser-ney"),
-            (float(found.witten_bell.mean()), "witten-bell"),
+            (float(each.kneser_ney.mean()), "kneser-ney"),
+            (float(each.witten_bell.mean()), "witten-bell"),
         ]
         yield Baseline(name, *min(choices), *sizes)
     give_back()
@@ -101,21 +99,24 @@ def baselines(
 def surprisals(
     train: Ids, text: Ids, symbols: int, highest: int = HIGHEST, budget: Budget = BUDGET
 ) -> Iterator[Surprisals]:
-    """What the symbols of a text (or of its pieces) cost under order 1, 2 .. highest."""
-    learned = parts_of(train, symbols, budget.to_learn(symbols), budget.pieces)
-    scored = sequence_of(text, symbols, budget.held_out, budget.pieces)
-    return _climb(learned, scored, symbols, highest)
+    """Yield the surprisals of a text, or of pieces of it, under order 1, 2 .. highest."""
+    return _orders(*_budgeted(train, text, symbols, budget), symbols, highest)
 
 
-def _climb(learned: Sequence[Ids], text: Ids, symbols: int, highest: int) -> Iterator[Surprisals]:
-    """From the unigrams upwards."""
+def _budgeted(train: Ids, text: Ids, symbols: int, budget: Budget) -> tuple[list[Ids], Ids]:
+    """Return the symbols to count, in parts, and the symbols to score."""
+    learned = parts_of(train, symbols, budget.to_count(symbols), budget.pieces)
+    return learned, sequence_of(text, symbols, budget.held_out, budget.pieces)
+
+
+def _orders(learned: Sequence[Ids], text: Ids, symbols: int, highest: int) -> Iterator[Surprisals]:
     size = int(np.count_nonzero(is_counted(text, symbols)))
-    varied = plain = np.full(size, 1 / symbols)  # P(w | h'), one way and the other
-    for order, one in enumerate(tallies(learned, text, symbols, highest), 1):
-        h, hw, occurrences = one.contexts, one.grams, one.occurrences
-        highest_rule = kneser_ney_by(occurrences.of_counts.tolist())
-        plain = probability(occurrences, WITTEN_BELL, h, hw, plain)
-        kneser_ney_p = probability(occurrences, highest_rule, h, hw, varied)
-        yield Surprisals(order, -np.log(kneser_ney_p), -np.log(plain))
-        below = kneser_ney_by(one.varieties.of_counts.tolist())
-        varied = probability(one.varieties, below, h, hw, varied)
+    below = plain = np.full(size, 1 / symbols)  # P(w | h') by either smoothing
+    for order, tally in enumerate(tallies(learned, text, symbols, highest), 1):
+        h, hw = tally.contexts, tally.grams
+        plain = probability(tally.occurrences, WITTEN_BELL, h, hw, plain)
+        rule = kneser_ney_by(tally.occurrences.of_counts.tolist())
+        kneser_ney = probability(tally.occurrences, rule, h, hw, below)
+        yield Surprisals(order, -np.log(kneser_ney), -np.log(plain))
+        rule = kneser_ney_by(tally.varieties.of_counts.tolist())
+        below = probability(tally.varieties, rule, h, hw, below)

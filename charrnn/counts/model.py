@@ -1,19 +1,18 @@
-"""What comes next by counting: interpolated modified Kneser-Ney, as a model that can be asked.
+"""N-gram counts as a model: interpolated modified Kneser-Ney.
 
     P(w | h) = share(hw) + left(h) P(w | h')        h' is h without its first symbol
 
-from the longest context that was met down to the unigrams, and below them 1 / K for every symbol.
-The rows of short contexts, all K numbers, are made beforehand, as many as memory should hold; the
-few n-grams of longer ones are added when they are asked for. Every number comes from the same
-operations wherever it is asked: alone or among thousands, drawn or scored.
+from the longest context that was seen down to the unigrams, and 1 / K below them. The rows P(. | h)
+of short contexts are made beforehand, within a limit of memory; the few n-grams of longer contexts
+are added on demand. The operations are the same for one row and for thousands, so the
+numbers are too.
 
-Counts that grow with what is read: a text has words of its own, and they come again.
+GrowingCounts also count the symbols that they read, since the words of a text come again. The
+discounts stay those of the training text. The longest n-gram that ends in a symbol is counted once
+more; a shorter one only if the n-gram longer by one symbol is new.
 
-What was learned stays as it is, discounts included; n-grams are added to it, and counted on. By the
-rule of the counts, the longest n-gram that ends in a symbol has occurred once more; a shorter one
-counts a symbol more before it, if the one that is longer by that symbol was new.
-
-    P(w | h) = (c(hw) - D + freed(h) P(w | h')) / sum of c(h.)         D by c(hw): see markov"""
+    P(w | h) = (c(hw) - D + freed(h) P(w | h')) / sum of c(h.)       D by c(hw): see baselines
+"""
 
 from __future__ import annotations
 
@@ -27,38 +26,36 @@ from charrnn.counts.smoothing import Floats, kneser_ney, level, varieties
 from charrnn.counts.trie import NONE, Nodes, Trie, trie_of
 from charrnn.vocabulary import END
 
-HIGHEST: Final = 9  # order; counting alone does best with 7, and beside a network with more
-LEAST: Final = 7  # where that takes more than one integer for a window
-READY: Final = 1 << 22  # numbers in the rows that are made beforehand, at most
+HIGHEST: Final = 9  # order; counts alone do best with 7, beside a network with more
+FEWEST: Final = 7  # the order if HIGHEST takes more than one integer for a window
+READY: Final = 1 << 22  # numbers in the rows made beforehand, at most
+ROOT: Final = 0
 
 
 class Counts:
-    """The n-grams of a text, smoothed."""
+    """The smoothed n-grams of a text."""
 
     def __init__(self, sequence: Ids, symbols: int, highest: int | None = None) -> None:
-        highest = highest or max(LEAST, min(HIGHEST, in_a_word(symbols)))
+        highest = highest or max(FEWEST, min(HIGHEST, in_a_word(symbols)))
         self.trie = trie = trie_of(sequence, symbols, highest)
         self.symbols = symbols
-        self.contexts = highest - 1  # how many symbols the longest has
-        levels = [level(trie, n, counts, kneser_ney(counts)) for n, counts in counts_of(trie)]
-        self.share: Floats = np.concatenate([np.zeros(1), *(one.kept for one in levels)])
-        self.left: Floats = np.concatenate([one.left for one in levels])
+        self.contexts = highest - 1  # symbols of the longest
+        levels = [level(trie, n, c, kneser_ney(c)) for n, c in enumerate(counts_of(trie), 1)]
+        self.share: Floats = np.concatenate([np.zeros(1), *(each.kept for each in levels)])
+        self.left: Floats = np.concatenate([each.left for each in levels])
         # the children of context i are first[i] .. first[i + 1]
-        of_each = np.bincount(trie.keys // symbols, minlength=len(self.left))
-        self.first = np.ones(len(of_each) + 1, np.int32)
-        self.first[1:] += np.cumsum(of_each, dtype=np.int32)
+        children = np.bincount(trie.keys // symbols, minlength=len(self.left))
+        self.first = np.ones(len(children) + 1, np.int32)
+        self.first[1:] += np.cumsum(children, dtype=np.int32)
         self.last = np.empty(len(trie.keys), np.min_scalar_type(symbols))
         np.remainder(trie.keys, symbols, out=self.last, casting="unsafe")  # symbols, from node 1 on
-        self.ready = self._length_ready()  # contexts of so many symbols have a row
+        # contexts of up to this many symbols have a row
+        stops = trie.starts[1:-1]
+        self.ready = max([0, *(n for n, stop in enumerate(stops) if stop * symbols <= READY)])
         self.rows = self._rows()
 
-    def _length_ready(self) -> int:
-        """The longest contexts of which memory should hold all rows."""
-        stops = self.trie.starts[1:-1]
-        return max([0, *(n for n, stop in enumerate(stops) if stop * self.symbols <= READY)])
-
     def _rows(self) -> Floats:
-        """P(. | h) of all contexts up to some length, by node."""
+        """Return P(. | h) of all contexts up to some length, by node."""
         trie = self.trie
         rows: Floats = np.empty((trie.starts[self.ready + 1], self.symbols))
         rows[0] = 1 / self.symbols
@@ -70,7 +67,7 @@ class Counts:
         return rows
 
     def _add(self, rows: Floats, nodes: Nodes, lanes: NDArray[np.intp]) -> None:
-        """From P(. | h') to P(. | h) in some of the rows, of which these are the contexts h."""
+        """Turn P(. | h') into P(. | h) in these lanes of the rows, with contexts h = nodes."""
         scale = np.ones(len(rows))
         scale[lanes] = self.left[nodes]
         rows *= scale[:, None]
@@ -82,8 +79,8 @@ class Counts:
         rows.reshape(-1)[place] += self.share[children]
 
     def probabilities(self, contexts: Nodes) -> Floats:
-        """P(. | h) for each row of contexts, (B, K)."""
-        length = (contexts[:, : self.ready] != NONE).sum(1)  # known as far as the shorter ones are
+        """Return P(. | h) for each row of contexts, (B, K)."""
+        length = (contexts[:, : self.ready] != NONE).sum(1)  # a seen context has seen suffixes
         padded = np.concatenate([np.zeros((len(contexts), 1), np.int64), contexts], 1)
         rows: Floats = self.rows.take(padded[np.arange(len(contexts)), length], 0)
         for at in range(self.ready, self.contexts):
@@ -95,28 +92,26 @@ class Counts:
         return rows
 
     def empty_contexts(self, lanes: int) -> Nodes:
-        """The contexts of so many lanes that have read nothing, (B, contexts): NONE of each length
-        from 1 on.
-        """
+        """Return contexts before anything is read, (B, contexts): NONE of each length from 1 on."""
         return np.full((lanes, self.contexts), NONE, np.int64)
 
     def read(self, x: NDArray[Any], contexts: Nodes) -> None:
-        """Move the contexts (B, contexts) on by one symbol a lane, x (B,)."""
+        """Advance the contexts (B, contexts) by one symbol a lane, x (B,)."""
         contexts[:, 1:] = self.trie.children(contexts[:, :-1], x[:, None])
         contexts[:, 0] = x + 1
 
     def after_end(self) -> Nodes:
-        """The contexts where a text begins, (1, contexts)."""
+        """Return the contexts at the start of a text, (1, contexts)."""
         contexts = self.empty_contexts(1)
         self.read(np.array([END]), contexts)
         return contexts
 
     def contexts_of(self, ids: Ids, before: Nodes) -> tuple[Nodes, Nodes]:
-        """The contexts that each of these symbols comes after, (S, contexts), the first after those
-        ``before``, (1, contexts); and those after the last.
+        """Return the contexts before each symbol, (S, contexts), and those after the last.
+
+        ``before`` (1, contexts) are those of the first symbol.
         """
-        size = len(ids)
-        contexts = np.full((size + 1, self.contexts), NONE, np.int64)
+        contexts = np.full((len(ids) + 1, self.contexts), NONE, np.int64)
         contexts[:1] = before
         symbols = ids.astype(np.int64)
         contexts[1:, 0] = symbols + 1
@@ -125,75 +120,70 @@ class Counts:
         return contexts[:-1], contexts[-1:]
 
 
-def counts_of(trie: Trie) -> list[tuple[int, NDArray[np.uint32]]]:
-    """The orders, and what each goes by: varieties, but in the highest occurrences."""
-    highest = trie.highest
-    lower = [(order, varieties(trie, order)) for order in range(1, highest)]
-    return [*lower, (highest, trie.occurrences[trie.nodes_of(highest)])]
+def counts_of(trie: Trie) -> list[NDArray[np.uint32]]:
+    """Return the counts that each order uses: varieties, but occurrences in the highest."""
+    lower = [varieties(trie, order) for order in range(1, trie.highest)]
+    return [*lower, trie.occurrences[trie.nodes_of(trie.highest)]]
 
 
 class CountsReader:
-    """Counts that read on and on, and stay as they are."""
+    """Counts that read consecutive blocks and do not change."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
         self._contexts = self._counts.after_end()
 
     def read(self, ids: Ids) -> Floats:
-        """P(. | all before) of each symbol, (S, K)."""
+        """Return P(. | all before) of each symbol, (S, K)."""
         contexts, self._contexts = self._counts.contexts_of(ids, self._contexts)
         return self._counts.probabilities(contexts)
 
 
-ROOT = 0
-
-
 class GrowingCounts:
-    """Counts that read on and on, and keep what they read."""
+    """Counts that read consecutive blocks and count them too."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self._symbols, self._highest = counts.symbols, counts.trie.highest
-        trie, own = counts.trie, counts_of(counts.trie)
-        self._lost = np.array([kneser_ney(c).lost for _, c in own])  # (orders, 4)
-        times = np.concatenate([np.zeros(1), *(c for _, c in own)])
-        kept = np.concatenate([np.zeros(1), *(c - self._lost_by(n, c) for n, c in own)])
+        trie, by_order = counts.trie, counts_of(counts.trie)
+        self._lost = np.array([kneser_ney(c).lost for c in by_order])  # (orders, 4)
+        kept_by_order = [
+            c - lost[np.minimum(c, 3)] for c, lost in zip(by_order, self._lost, strict=True)
+        ]
+        times = np.concatenate([np.zeros(1), *by_order])
+        kept = np.concatenate([np.zeros(1), *kept_by_order])
         parents = trie.keys // trie.symbols
         size = trie.starts[-1]
-        self._begun = (
+        self._initial = (
             times,  # (N,) c of each n-gram
             kept,  # (N,) c - D
-            np.bincount(parents, times[1:], size).astype(np.float64),  # of each context, its sum
+            np.bincount(parents, times[1:], size).astype(np.float64),  # sum of c of each context
             np.bincount(parents, (times - kept)[1:], size).astype(np.float64),  # what it frees
         )
         self.begin()
 
-    def _lost_by(self, order: int, c: NDArray[np.uint32]) -> Floats:
-        lost: Floats = self._lost[order - 1][np.minimum(c, 3)]
-        return lost
-
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
-        self._times, self._kept, self._total, self._freed = (a.copy() for a in self._begun)
-        self._size = len(self._times)  # nodes, those that were added included
+        """Start a new text: the next symbol is its first."""
+        self._times, self._kept, self._total, self._freed = (a.copy() for a in self._initial)
+        self._size = len(self._times)  # nodes, with those that were added
         self._added: dict[tuple[int, int], int] = {}  # the child of a context by a symbol
         self._children: dict[int, tuple[list[int], list[int]]] = {}  # nodes and symbols added
         self._contexts = [ROOT, 1 + END]  # of each length from 0 on
 
     def read(self, ids: Ids) -> Floats:
-        """P(. | all before) of each symbol, (S, K); from then on it is among what was read."""
+        """Return P(. | all before) of each symbol, (S, K), and count the symbols one by one."""
         rows: Floats = np.empty((len(ids), self._symbols))
         for place, symbol in enumerate(ids.tolist()):
-            self._say(rows[place])
+            self._predict(rows[place])
             self._learn(symbol)
         return rows
 
-    def _say(self, p: Floats) -> None:
-        """What comes next, into p (K,)."""
+    def _predict(self, p: Floats) -> None:
+        """Write P of the next symbol into p (K,)."""
         p[...] = 1 / self._symbols
         first, last = self._counts.first, self._counts.last
         for context in self._contexts:
@@ -210,14 +200,11 @@ class GrowingCounts:
 
     def _learn(self, symbol: int) -> None:
         """Count the n-grams that end in this symbol."""
-        grams = []
-        were_new = []
-        for order, context in enumerate(self._contexts, 1):
+        grams, were_new = [], []
+        for context in self._contexts[: self._highest]:
             gram = self._child(context, symbol)
             were_new.append(gram is None)
             grams.append(self._add(context, symbol) if gram is None else gram)
-            if order == self._highest:
-                break
         for place, gram in enumerate(grams):
             if place + 1 == len(grams) or were_new[place + 1]:
                 self._count(self._contexts[place], gram, place)
@@ -226,7 +213,7 @@ class GrowingCounts:
             self._contexts = [ROOT, 1 + END]
 
     def _child(self, context: int, symbol: int) -> int | None:
-        """The n-gram of a context and a symbol more, if it was met."""
+        """Return the n-gram of a context and one more symbol, if it was seen."""
         first, last = self._counts.first, self._counts.last
         if context < len(first) - 1:
             start, stop = int(first[context]), int(first[context + 1])
@@ -236,14 +223,14 @@ class GrowingCounts:
         return self._added.get((context, symbol))
 
     def _add(self, context: int, symbol: int) -> int:
-        """A new n-gram, not counted yet."""
+        """Add an n-gram that is not counted yet, and return its node."""
         node = self._size
         self._size += 1
         if node == len(self._times):
             more = np.zeros(node // 2 + 16)
+            arrays = self._times, self._kept, self._total, self._freed
             self._times, self._kept, self._total, self._freed = (
-                np.concatenate([array, more])
-                for array in (self._times, self._kept, self._total, self._freed)
+                np.concatenate([array, more]) for array in arrays
             )
         self._added[context, symbol] = node
         nodes, symbols = self._children.setdefault(context, ([], []))
@@ -252,7 +239,7 @@ class GrowingCounts:
         return node
 
     def _count(self, context: int, gram: int, place: int) -> None:
-        """One more of an n-gram of order place + 1."""
+        """Count an n-gram of order place + 1 once more."""
         before, c = self._times[gram] - self._kept[gram], self._times[gram] + 1
         lost = self._lost[place, min(int(c), 3)]
         self._times[gram], self._kept[gram] = c, c - lost

@@ -1,21 +1,18 @@
-"""The text that is counted: all of it, or evenly spaced pieces of a long one, one after the other.
+"""The counted text, its windows as sorted integers, and its packed form in a model file.
 
-    ids of symbols, END after each example; BREAK where a piece begins within an example
+A sequence is the whole text, or evenly spaced pieces of a long one. It holds ids of symbols, with
+END after each example and a break where a piece begins within an example. No context
+reaches across a break. The first symbol of the text follows an END.
 
-What stands before a break is not what comes before it in the text, so no context reaches across.
-The text itself begins as after an END.
+    a window     the symbols from some place on, up to the next END or break; it may begin with END
+    its words    each symbol as its id plus 1, the first in the highest bits, as many as fit into
+                 64 bits; the rest in the next word, and 0 beyond the end of the window
 
-Stretches of a text as numbers, sorted: n-grams of every order are runs in that.
+In sorted windows, the n-grams of every order are runs.
 
-a window     so many symbols from some place on; it goes on to the next END, or to a break, and
-             may begin with an END
-its words    a symbol as its number plus 1, the first in the highest bits, as many as go into
-             64; the rest in the next word, and 0 for what is beyond the window
-
-The counted text in as few bits as its symbols take, for a file: 7 for each of up to 127 symbols.
-
-symbol     a      b      ..
-bits       0101101 0101110 ..           one after the other, the last byte filled up with zeros"""
+A model file has the sequence in as few bits as its symbols take, 7 for up to 127 symbols, one after
+the other; zeros fill the last byte.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +26,18 @@ from charrnn.vocabulary import END
 
 Ids = NDArray[np.unsignedinteger[Any]]
 
-PIECES = 64  # evenly spaced, for a corpus may be sorted
+PIECES = 64  # evenly spaced, since a corpus may be sorted
 
 
 def break_of(symbols: int) -> int:
-    """The number that stands for a break among so many symbols: the one after the last."""
+    """Return the id of a break: the one after the last symbol."""
     return symbols
 
 
 def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Ids]:
-    """The text itself, or about so many symbols of it in pieces, whole examples where there are
-    any: views of the ids, one after the other, and breaks between them.
+    """Return the text itself, or about ``most`` symbols of it in pieces with breaks between them.
+
+    The pieces are views of the ids, and whole examples if they contain any.
     """
     if ids.size <= most:
         return [ids]
@@ -58,7 +56,7 @@ def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Id
 
 
 def sequence_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> Ids:
-    """The parts as one, of a type that has room for a break."""
+    """Return the parts as one array, of a type with room for a break."""
     dtype = np.min_scalar_type(break_of(symbols))
     parts = parts_of(ids, symbols, most, pieces)
     if len(parts) == 1:
@@ -67,7 +65,7 @@ def sequence_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> Ids:
 
 
 def is_counted(sequence: Ids, symbols: int) -> NDArray[np.bool_]:
-    """Which of these are symbols: all but the breaks."""
+    """Return which of these are symbols: all but the breaks."""
     return np.asarray(sequence != break_of(symbols))
 
 
@@ -76,44 +74,44 @@ Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 WORD = 64  # bits
-BLOCK = 1 << 18  # windows looked at at a time
+BLOCK = 1 << 18  # windows at a time
 
 
 def in_a_word(symbols: int) -> int:
-    """How many symbols are packed into one integer."""
+    """Return the number of symbols in one integer."""
     return WORD // symbols.bit_length()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where in its words each symbol of a window is."""
+    """The position of each symbol of a window in its words."""
 
     symbols: int
     highest: int  # symbols of a window, at most
 
     @property
     def bits(self) -> int:
-        """Those of a symbol."""
+        """The bits of a symbol."""
         return self.symbols.bit_length()
 
     @property
     def sizes(self) -> list[int]:
-        """How many symbols are in each word."""
+        """The number of symbols in each word."""
         each = in_a_word(self.symbols)
         return [min(each, self.highest - at) for at in range(0, self.highest, each)]
 
     def last(self, order: int) -> tuple[int, np.uint64]:
-        """In which word the last symbol of an n-gram is, and how many bits come after it."""
+        """Return the word with the last symbol of an n-gram, and the number of bits after it."""
         number, place = divmod(order - 1, in_a_word(self.symbols))
         return number, np.uint64(self.bits * (self.sizes[number] - 1 - place))
 
     @property
     def symbol(self) -> np.uint64:
-        """The bits of a symbol, where none come after it."""
+        """The mask of a symbol in the lowest bits."""
         return np.uint64((1 << self.bits) - 1)
 
     def pack(self, text: Ids, at: Places) -> Words:
-        """The windows that begin at these places of a text, which goes on for a window more."""
+        """Return the windows at these places of a text that continues for a window more."""
         words: Words = []
         goes_on = np.ones(len(at), np.bool_)
         place = 0
@@ -131,31 +129,31 @@ class Layout:
         return words
 
     def are(self, words: Words, order: int) -> Mask:
-        """Which windows are long enough to begin with an n-gram."""
+        """Return which windows are long enough to begin with an n-gram of this order."""
         number, shift = self.last(order)
-        found: Mask = (words[number] >> shift & self.symbol) != 0
-        return found
+        long_enough: Mask = (words[number] >> shift & self.symbol) != 0
+        return long_enough
 
     def around(self) -> Ids:
-        """What may stand around a text, so that all its windows can be packed."""
+        """Return breaks to put around a text, so that all its windows can be packed."""
         symbol = break_of(self.symbols)
         return np.full(self.highest, symbol, np.min_scalar_type(symbol))
 
     def cut(self, words: Words, order: int) -> Words:
-        """The n-grams with which windows begin, as windows."""
+        """Return the n-grams at the beginning of windows, as windows."""
         number, shift = self.last(order)
         nothing = [np.zeros_like(word) for word in words[number + 1 :]]
         return [*words[:number], words[number] >> shift << shift, *nothing]
 
     def without_first(self, words: Words) -> Words:
-        """Windows with 0 in the place of their first symbol."""
+        """Return windows with 0 in place of their first symbol."""
         _, shift = self.last(1)
         return [words[0] & ((np.uint64(1) << shift) - np.uint64(1)), *words[1:]]
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Windows, sorted by their words."""
+    """Windows sorted by their words."""
 
     layout: Layout
     words: Words
@@ -164,13 +162,11 @@ class Windows:
         return len(self.words[0])
 
     def blocks(self) -> list[slice]:
-        """The windows, as many at a time as need little memory beside them."""
+        """Return the windows in blocks that need little memory."""
         return [slice(at, min(at + BLOCK, len(self))) for at in range(0, len(self), BLOCK)]
 
     def grams(self, order: int) -> tuple[Mask, Mask]:
-        """Which windows are long enough to begin with an n-gram; which begin with another one than
-        the window before.
-        """
+        """Return which windows begin with an n-gram, and which with another than the one before."""
         number, shift = self.layout.last(order)
         is_one, is_new = np.empty((2, len(self)), np.bool_)
         for block in self.blocks():
@@ -180,13 +176,13 @@ class Windows:
         return is_one, is_new
 
     def are_new(self) -> Mask:
-        """Which windows are not the same as the one before."""
+        """Return which windows differ from the one before."""
         number, shift = self.layout.last(self.layout.highest)
         parts = [self._differs(number, shift, block) for block in self.blocks()]
         return np.concatenate([np.zeros(0, np.bool_), *parts])
 
     def _differs(self, number: int, shift: np.uint64, block: slice) -> Mask:
-        """Which windows of a block begin otherwise than the one before, as far as that word."""
+        """Return which windows of a block differ from the one before, up to that word."""
         differs = np.zeros(block.stop - block.start, np.bool_)
         for i, word in enumerate(self.words[: number + 1]):
             here = word[max(0, block.start - 1) : block.stop]
@@ -198,7 +194,7 @@ class Windows:
 
 
 def sorted_windows(layout: Layout, words: Words) -> Windows:
-    """They in order; those that were given may change."""
+    """Return sorted windows; the given words may change."""
     if len(words) == 1:
         words[0].sort()
         return Windows(layout, words)
@@ -208,21 +204,21 @@ def sorted_windows(layout: Layout, words: Words) -> Windows:
 
 Bytes = NDArray[np.uint8]
 
-PACKING_BLOCK = 1 << 16  # symbols at a time; so many fill whole bytes
+PACKING_BLOCK = 1 << 16  # symbols at a time; they fill whole bytes
 
 
 def bits_for(symbols: int) -> int:
-    """What one symbol takes, a break among them."""
+    """Return the bits of one symbol or break."""
     return break_of(symbols).bit_length()
 
 
 def packed_size(count: int, symbols: int) -> int:
-    """The bytes of so many."""
+    """Return the number of bytes for this many symbols."""
     return -(-count * bits_for(symbols) // 8)
 
 
 def pack(sequence: Ids, symbols: int) -> Bytes:
-    """The bytes, (packed_size,)."""
+    """Return the bytes of a sequence, (packed_size,)."""
     bits = bits_for(symbols)
     parts = [np.zeros(0, np.uint8)]
     for at in range(0, len(sequence), PACKING_BLOCK):
@@ -232,10 +228,10 @@ def pack(sequence: Ids, symbols: int) -> Bytes:
 
 
 def unpack(packed: Bytes, count: int, symbols: int) -> Ids:
-    """The symbols again; ValueError where these are not the bytes of so many symbols."""
+    """Return the packed symbols; raise ValueError if these are not the bytes of that many."""
     bits = bits_for(symbols)
     if len(packed) != packed_size(count, symbols):
-        raise ValueError("not as many bytes as the symbols take")
+        raise ValueError("the number of bytes does not fit the number of symbols")
     sequence: Ids = np.empty(count, np.min_scalar_type(break_of(symbols)))
     for at in range(0, count, PACKING_BLOCK):
         some = sequence[at : at + PACKING_BLOCK]
@@ -244,9 +240,9 @@ def unpack(packed: Bytes, count: int, symbols: int) -> Ids:
         wide[:, -bits:] = np.unpackbits(taken)[: len(some) * bits].reshape(-1, bits)
         some[...] = np.packbits(wide, axis=1).view(">u4")[:, 0]
     if count and int(sequence.max()) > break_of(symbols):
-        raise ValueError("a symbol that there is not")
+        raise ValueError("a symbol is out of range")
     if not np.array_equal(
         pack(sequence[-(count % PACKING_BLOCK or PACKING_BLOCK) :], symbols)[-1:], packed[-1:]
     ):
-        raise ValueError("bits beyond the last symbol")
+        raise ValueError("there are bits beyond the last symbol")
     return sequence

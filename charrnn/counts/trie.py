@@ -1,14 +1,14 @@
-"""All n-grams of a text up to some length, each one's parent the n-gram without its last symbol.
+"""A trie of the n-grams of a text; a node's parent is the n-gram without its last symbol.
 
     0                     nothing: the empty context
-    1 .. K                the symbols, whether they occur or not
+    1 .. K                all symbols, also those that do not occur
     K + 1 ..              the pairs that occur, then the triples ..
 
-Numbers go up by order, and within an order by (parent, last symbol). So the children of a node
-follow each other, and where ``key = parent K + symbol`` stands among all keys is the child's
-number: one search finds it, in whatever order. A context is a node too: the one that spells it.
+Nodes are numbered by order, and within an order by (parent, last symbol). So the children of a node
+are consecutive, and the position of ``key = parent K + symbol`` among all keys is the number of the
+child: one search finds it. A context is the node that spells it.
 
-To find the n-grams, the text's windows of so many symbols are sorted once.
+The n-grams come from the windows of the text, which are sorted once.
 """
 
 from __future__ import annotations
@@ -23,54 +23,53 @@ from charrnn.counts.ngrams import BLOCK, Ids, Layout, break_of, sorted_windows
 from charrnn.vocabulary import END
 
 Numbers = NDArray[np.uint32]
-Nodes = NDArray[np.int64]  # -1: there is none
+Nodes = NDArray[np.int64]  # or NONE
 
 NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Trie:
-    """The n-grams, and how often they occur."""
+    """The n-grams of a text and their occurrences."""
 
     symbols: int
-    starts: tuple[int, ...]  # [n] is the first node of order n; one more for where the last ends
+    starts: tuple[int, ...]  # [n] is the first node of order n; the last is the end
     keys: Nodes  # (N,) of the nodes from 1 on, ascending: parent K + symbol
     occurrences: Numbers  # (N,) of the same
-    suffix: NDArray[
-        np.int32
-    ]  # (M,) the context without its first symbol, of each node that may be a context
+    suffix: NDArray[np.int32]  # (M,) of each possible context, that without its first symbol
 
     @property
     def highest(self) -> int:
-        """The longest n-grams are of so many symbols."""
+        """The highest order."""
         return len(self.starts) - 2
 
     def nodes_of(self, order: int) -> slice:
-        """The nodes of an order, as indices of keys and counts."""
+        """Return the nodes of an order, as indices of keys and counts."""
         return slice(self.starts[order] - 1, self.starts[order + 1] - 1)
 
     def children(self, nodes: Nodes, ids: NDArray[Any], order: int | None = None) -> Nodes:
-        """The n-grams of these nodes and a symbol more, or NONE; ``order`` is that of the children,
-        where they are all of one.
+        """Return the children of these nodes by these symbols, or NONE.
+
+        ``order`` is the order of the children, if all have the same.
         """
         low, high = 0, len(self.keys)
         if order is not None:
             low, high = self.starts[order] - 1, self.starts[order + 1] - 1
-        found = _found(self.keys[low:high], nodes * self.symbols + ids, low + 1)
-        found[nodes < 0] = NONE
-        return found
+        children = _find(self.keys[low:high], nodes * self.symbols + ids, low + 1)
+        children[nodes < 0] = NONE
+        return children
 
 
 def trie_of(sequence: Ids, symbols: int, highest: int) -> Trie:
-    """The n-grams of up to so many symbols."""
-    windows = _Sorted(sequence, symbols, highest)
+    """Return the trie of the n-grams of up to ``highest`` symbols."""
+    windows = _SortedText(sequence, symbols, highest)
     counted = sequence[sequence != break_of(symbols)]
     starts = [0, 1, 1 + symbols]
     keys = [np.arange(symbols, dtype=np.int64)]
     occurrences = [np.bincount(counted, minlength=symbols).astype(np.uint32)]
     suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
-    node = number = windows.first()  # at each window that of the order below
-    before = 1  # and what to add
+    node = number = windows.first()  # at each window, that of the order below
+    before = 1  # added to it
     for order in range(2, highest + 1):
         begins, last, count, number = windows.of_order(order)
         parent = node[begins].astype(np.int64) + before
@@ -78,11 +77,11 @@ def trie_of(sequence: Ids, symbols: int, highest: int) -> Trie:
         occurrences.append(count)
         if order < highest:
             shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
-            found = _found(keys[-2], shorter * symbols + last, starts[-2])
-            suffix.append(found.astype(np.int32))
+            nodes = _find(keys[-2], shorter * symbols + last, starts[-2])
+            suffix.append(nodes.astype(np.int32))
         node, before = number, starts[-1] - 1
         starts.append(starts[-1] + len(begins))
-    del windows, node, number  # memory, before more is needed
+    del windows, node, number  # frees memory before more is needed
     return Trie(
         symbols,
         tuple(starts),
@@ -92,8 +91,8 @@ def trie_of(sequence: Ids, symbols: int, highest: int) -> Trie:
     )
 
 
-def _found(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
-    """The nodes that have these keys, or NONE; the first of the keys belongs to ``first``."""
+def _find(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
+    """Return the nodes with these keys, or NONE; ``first`` is the node of the first key."""
     if not len(keys):
         return np.full(wanted.shape, NONE, np.int64)
     at = keys.searchsorted(wanted)
@@ -101,8 +100,8 @@ def _found(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
     return np.where(keys[at] == wanted, at + first, NONE)
 
 
-class _Sorted:
-    """All windows of a text, sorted, and the n-grams of one order after the other."""
+class _SortedText:
+    """The sorted windows of a text."""
 
     def __init__(self, sequence: Ids, symbols: int, highest: int) -> None:
         self.layout = layout = Layout(symbols, max(2, highest))
@@ -111,25 +110,25 @@ class _Sorted:
         self.count = 0
         for start in range(0, len(sequence) + 1, BLOCK):
             at = np.arange(start, min(start + BLOCK, len(sequence) + 1))
-            found = layout.pack(text, at)
-            is_pair = layout.are(found, 2)
+            packed = layout.pack(text, at)
+            is_pair = layout.are(packed, 2)
             stop = self.count + int(np.count_nonzero(is_pair))
-            for word, some in zip(words, found, strict=True):
+            for word, some in zip(words, packed, strict=True):
                 word[self.count : stop] = some[is_pair]
             self.count = stop
         self.windows = sorted_windows(layout, [word[: self.count] for word in words])
 
     def first(self) -> Numbers:
-        """The first symbol of each window."""
+        """Return the first symbol of each window."""
         number, shift = self.layout.last(1)
-        found = np.empty(self.count, np.uint32)
+        symbols = np.empty(self.count, np.uint32)
         for block in self.windows.blocks():
-            found[block] = (self.windows.words[number][block] >> shift) - np.uint64(1)
-        return found
+            symbols[block] = (self.windows.words[number][block] >> shift) - np.uint64(1)
+        return symbols
 
     def of_order(self, order: int) -> tuple[NDArray[np.intp], Nodes, Numbers, Numbers]:
-        """The n-grams of an order: the window at which each begins, its last symbol, how often it
-        occurs; and at each window, how many have begun.
+        """Return the first window, the last symbol and the occurrences of each n-gram of an order,
+        and the number of n-grams that have begun at each window.
         """
         number, shift = self.layout.last(order)
         is_one, is_new = self.windows.grams(order)

@@ -37,7 +37,7 @@ def model_card(trained: Trained) -> str:
     """The table and the picture."""
     model, corpus = trained.model, trained.corpus
     size = model.architecture
-    several = 1 + len(trained.others_learned)
+    several = len(trained.networks)
     layers = f"{size.layers} × {size.hidden} {size.cell_name} units"
     networks = f"{several} of {layers}" if several > 1 else layers
     rows = [

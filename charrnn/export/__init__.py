@@ -76,7 +76,7 @@ def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
     network alone and would draw other texts than the model.
     """
     options.check_for(kind, KINDS[kind].takes)
-    if trained.others_learned:
+    if len(trained.networks) > 1:
         raise ExportError(
             "a model of several networks cannot be exported: a file holds one",
             "Train one network alone.",

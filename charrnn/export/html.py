@@ -112,8 +112,9 @@ def about(trained: Trained) -> str:
         "Characters it knows": f"{trained.model.vocabulary.symbols - 2:,}",
         "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
-    if trained.best_nats_per_character is not None:
-        bits = trained.best_nats_per_character * BITS
+    best = trained.learned[0].best
+    if best is not None:
+        bits = best[1] * BITS
         rows["Held-out loss"] = f"{bits:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 

@@ -1,1 +1,1 @@
-"""Characters that are missing in the middle of a text, where what comes after counts too."""
+"""Filling in missing characters, with the text before and after them taken into account."""

@@ -1,12 +1,11 @@
-"""Fill in what is missing of a text: exactly where that can be, else with particles.
+"""Filling in the missing characters of a text: exactly if possible, else with particles.
 
-Fillings by sequential Monte Carlo, where there are too many to go through.
-
-A particle is a text that grows. In a run it draws a length, and its characters from the model;
-where the text goes on as it is given, it is weighed by how likely that is after what it has
-drawn; and where few are left that weigh anything, all are drawn again among them. The mean weight,
-times those of all earlier rounds, is an estimate of the sum of P over all fillings, and without
-bias. A text over which the runs can be laid in several ways counts for one of them each time."""
+Particles (sequential Monte Carlo) estimate the fillings if these are too many to search. A particle
+is a text that grows. In a run it draws a length and characters from the model. At a literal it is
+weighted by the probability of the literal. When few particles have most of the weight, all are
+resampled. The product of the mean weights is an unbiased estimate of the sum of P over all
+fillings. The weight of a text is divided by the number of ways in which the runs can match it.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +26,27 @@ from charrnn.scoring.predictor import Predictor, as_predictor
 from charrnn.settings.using import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN
 
-FEW: Final = 0.5  # of the particles, in effect: then they are drawn again
+FEW: Final = 0.5  # effective share of particles below which they are resampled
 
 
 class Particles:
-    """All of them, side by side; those that have said the same so far share a lane."""
+    """Particles side by side; those with the same text so far share a lane."""
 
     def __init__(self, pattern: Pattern, reader: NextSymbols, count: int, seed: int) -> None:
         self.pattern = pattern
-        most = sum(one.most if isinstance(one, Run) else 1 for one in pattern.pieces)
-        self.symbols = np.zeros((count, most + 1), np.int32)  # without the END that comes first
+        most = sum(piece.most if isinstance(piece, Run) else 1 for piece in pattern.pieces)
+        self.symbols = np.zeros((count, most + 1), np.int32)  # without the END before the text
         self.lengths = np.zeros(count, np.intp)
         self.log_p = np.zeros(count)  # of the text so far
         self.log_weights = np.zeros(count)
-        self.log_mean = 0.0  # of the weights of all earlier rounds
+        self.log_mean = 0.0  # of the mean weights of earlier rounds
         self._lanes = Lanes(pattern, reader)
         self._lane = np.zeros(count, np.intp)  # of each particle
-        self._keys = draws.keys(seed, range(count + 1))  # the last is for all of them
+        self._keys = draws.keys(seed, range(count + 1))  # the last is shared
         self._draws = 0
 
     def run(self) -> None:
-        """From the beginning to the END."""
+        """Go through the whole pattern and END."""
         for piece in self.pattern.pieces:
             if isinstance(piece, Run):
                 self._draw(piece)
@@ -56,7 +55,7 @@ class Particles:
         self._read(END)
 
     def _draw(self, run: Run) -> None:
-        """Let each draw a length, and so many characters."""
+        """Draw a length for each particle, and its characters."""
         choices = run.most - run.least + 1
         lengths = run.least + (self._chances()[:-1] * choices).astype(np.intp)
         self.log_weights += math.log(choices)
@@ -69,31 +68,31 @@ class Particles:
             self.log_weights[rows] += np.log(sums[:, -1]) + most
             above = sums > (self._chances()[rows] * sums[:, -1])[:, None]
             self._grow(rows, above.argmax(1) + known.start, log_p)
-        self._draw_again()
+        self._resample()
 
     def _read(self, symbol: int) -> None:
-        """Let each go on with this symbol, and weigh it."""
+        """Append this symbol to each particle, and weight it."""
         rows = np.arange(len(self.lengths))
         log_p = self._next(rows)
         self.log_weights += log_p[:, symbol]
         self._grow(rows, np.full(len(rows), symbol), log_p)
         if symbol != END:
-            self._draw_again()
+            self._resample()
 
     def _next(self, rows: Symbols) -> Array64:
-        """log P of what comes next in these, (n, E); they have to grow then."""
+        """Return log P of the next symbol of these particles, (n, E); they have to grow then."""
         lanes, which = np.unique(self._lane[rows], return_inverse=True)
         return self._lanes.read(lanes)[which]
 
     def _grow(self, rows: Symbols, chosen: Symbols, log_p: Array64) -> None:
-        """Add a symbol to each of these."""
+        """Append a symbol to each of these particles."""
         self.log_p[rows] += log_p[np.arange(len(rows)), chosen]
         self.symbols[rows, self.lengths[rows]] = chosen
         self.lengths[rows] += 1
         self._lane = self._lanes.split(self._lane, rows, chosen)
 
-    def _draw_again(self) -> None:
-        """Draw all among them, each as often as it weighs, where few weigh anything."""
+    def _resample(self) -> None:
+        """Resample particles by their weight if the effective number is small."""
         count = len(self.lengths)
         weights = np.exp(self.log_weights - self.log_weights.max())
         if weights.sum() ** 2 >= FEW * count * (weights * weights).sum():
@@ -107,25 +106,25 @@ class Particles:
         self.log_p, self._lane = self.log_p[chosen], self._lane[chosen]
 
     def _chances(self) -> Array64:
-        """A number for each particle, and one for all."""
+        """Return a random number for each particle, and a shared one."""
         self._draws += 1
         chances: Array64 = draws.uniform(self._keys, self._draws, 1)[0]
         return chances
 
 
 class Lanes:
-    """The states of distinct texts, and the symbol that each is to read next."""
+    """The states of distinct texts, and the symbol that each reads next."""
 
     def __init__(self, pattern: Pattern, reader: NextSymbols) -> None:
         self._pattern, self._reader = pattern, reader
         self._state = reader.zeros(1)
-        self._after = self._state  # once that was read
+        self._after = self._state  # after that symbol
         self._x, self._index = np.array([END]), np.zeros(1, np.intp)
 
     def read(self, lanes: Symbols) -> Array64:
-        """Let these read their symbols: log P of what comes next in each, (n, E)."""
+        """Read the symbols of these lanes, and return log P of the next, (n, E)."""
         log_p = np.empty((len(lanes), self._pattern.symbols))
-        self._after = [h.copy() for h in self._state]  # for not all who share a lane go on
+        self._after = [h.copy() for h in self._state]  # since not all that share a lane grow
         for index in np.unique(self._index[lanes]).tolist():
             alike = np.flatnonzero(self._index[lanes] == index)
             for at in range(0, len(alike), self._reader.lanes):
@@ -138,8 +137,9 @@ class Lanes:
         return log_p
 
     def split(self, lane: Symbols, rows: Symbols, chosen: Symbols) -> Symbols:
-        """Give each text a lane of its own, where these rows have chosen a symbol; the new lane of
-        every row. Lanes that nobody is in are dropped.
+        """Append the chosen symbols in these rows, and return the new lane of every row.
+
+        Each distinct text has one lane; empty lanes are dropped.
         """
         x, index = self._x[lane], self._index[lane]
         x[rows] = chosen
@@ -164,8 +164,9 @@ def by_particles(
     particles: int,
     seed: int,
 ) -> Fillings:
-    """The likeliest fillings that are known, or that so many particles have found, and the sum over
-    all fillings there are, of which that is an estimate.
+    """Return the likeliest fillings among those known and those that particles find.
+
+    The total over all fillings is an estimate.
     """
     swarm = Particles(pattern, reader, particles, seed)
     swarm.run()
@@ -194,7 +195,7 @@ Method = Literal["exact", "particles"]
 
 @dataclass(frozen=True)
 class Filling:
-    """A whole text, and how probable it is among all that the blanks could stand for."""
+    """A whole text and its probability among all fillings."""
 
     text: str
     probability: float
@@ -207,20 +208,20 @@ class Filled:
     text: str
     fillings: list[Filling]
     method: Method
-    left_out: float | None  # share of the whole, at most; None where it is not known
+    left_out: float | None  # share of the fillings not considered, at most; None if unknown
 
 
 class Filler:
-    """A model that fills in one text after the other."""
+    """A model that fills in missing characters, one text after the other."""
 
     def __init__(
         self, model: LanguageModel | Predictor, config: FillConfig | None = None, workers: int = 1
     ) -> None:
         self.config = config or FillConfig()
-        alone = as_predictor(model).single_network
-        if alone is not None and alone.architecture.head.lengths is not None:
+        network = as_predictor(model).single_network
+        if network is not None and network.architecture.head.lengths is not None:
             raise SettingError(
-                "a model that draws the length before the text cannot fill in what is missing",
+                "a model that draws the length before the text cannot fill in missing characters",
                 "Train one with [ends] symbol or [ends] halt.",
             )
         self._vocabulary = model.vocabulary
@@ -228,7 +229,7 @@ class Filler:
         self._seed = random_seed() if self.config.seed is None else self.config.seed
 
     def fill(self, text: str) -> Filled:
-        """The likeliest fillings, likeliest first. What a text gets does not depend on others."""
+        """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
         config = self.config
         pattern = Pattern(text, self._vocabulary, config.blank, config.gap, config.max_gap)
         found = exact(pattern, self._reader, config.count)
@@ -237,7 +238,7 @@ class Filler:
             how = config.count, config.particles, self._seed
             found = by_particles(pattern, self._reader, found, *how)
         fillings = [
-            Filling(pattern.spelt(symbols), math.exp(log_p - found.log_total))
+            Filling(pattern.text_of(symbols), math.exp(log_p - found.log_total))
             for symbols, log_p in zip(found.texts, found.log_p, strict=True)
         ]
         left_out = found.left_out if method == "exact" else None

@@ -1,9 +1,9 @@
-"""A text with blanks and gaps, and which texts it stands for.
+"""A text with blanks and gaps, and the texts that match it.
 
     T y r _ _ s *        _ any one character     * up to max_gap of them
-    T y r [2] s [0-8]    blanks and gaps that touch are one run, of at least and at most so many
+    T y r [2] s [0-8]    adjacent blanks and gaps are one run, with a least and a most length
 
-Only characters that the model knows are put in: one that was never seen has no name.
+Fillings consist of characters that the model knows.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]
 
-NONE, ANY = 0, 1  # classes of symbols: that never fill; and that do, and stand nowhere themselves
+NONE, ANY = 0, 1  # classes of symbols: those that never fill; those that fill and are no literal
 
 
 @dataclass(frozen=True)
 class Run:
-    """So many characters of any kind."""
+    """A run of ``least`` to ``most`` characters of any kind."""
 
     least: int
     most: int
 
 
 class Pattern:
-    """Literals and runs, over the symbols of a vocabulary and those of characters never seen.
+    """The literals and runs of a text, as symbols.
 
-    A character of the text that was never seen has a symbol of its own, from K on.
+    Unseen characters of the text have symbols of their own, from K on.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Pattern:
     ) -> None:
         self.vocabulary = vocabulary
         self.text = text
-        literals = "".join(one for one in text if one not in (blank, gap))
+        literals = "".join(character for character in text if character not in (blank, gap))
         self.unseen = vocabulary.unknown_in(literals)
         self.pieces: list[int | Run] = []
         for character in text:
@@ -60,23 +60,23 @@ class Pattern:
 
     @property
     def symbols(self) -> int:
-        """How many symbols there are, those of characters never seen among them: E."""
+        """The number of symbols with those of unseen characters: E."""
         return self.vocabulary.symbols + len(self.unseen)
 
     @cached_property
     def read_as(self) -> Symbols:
-        """(E,)  as which symbol the network reads each."""
+        """The symbol that the network reads for each, (E,)."""
         known = self.vocabulary.symbols
         return np.where(np.arange(self.symbols) < known, np.arange(self.symbols), UNKNOWN)
 
-    def spelt(self, symbols: list[int]) -> str:
-        """The text of these symbols."""
+    def text_of(self, symbols: list[int]) -> str:
+        """Return the text of these symbols."""
         characters = ["", "", *self.vocabulary.characters, *self.unseen]
         return "".join([characters[symbol] for symbol in symbols])
 
     def ways(self, symbols: list[int]) -> int:
-        """In how many ways the runs can be laid over this text, which the pattern stands for."""
-        ways = {0: 1}  # how many of them lead to each place
+        """Return the number of ways in which the runs can match this text."""
+        ways = {0: 1}  # the number that lead to each place
         for piece in self.pieces:
             reached: dict[int, int] = {}
             for place, count in ways.items():
@@ -86,7 +86,7 @@ class Pattern:
         return ways.get(len(symbols), 0)
 
     def _stops(self, piece: int | Run, place: int, symbols: list[int]) -> range:
-        """Where the piece may end that begins at this place."""
+        """Return the places where this piece may end if it begins here."""
         if not isinstance(piece, Run):
             is_there = symbols[place : place + 1] == [piece]
             return range(place + 1, place + 1 + is_there)
@@ -96,9 +96,9 @@ class Pattern:
 
 
 class Automaton:
-    """What of a pattern may come next, after all that has come: one state for each text.
+    """An automaton that accepts the texts that match a pattern.
 
-    A state is a set of places in the pattern, as bits; where it was met first gives it its number.
+    A state is a set of places in the pattern, as bits. States are numbered as they are first met.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -106,7 +106,7 @@ class Automaton:
         self.class_of = np.full(pattern.symbols, ANY, np.intp)  # (E,)
         self.class_of[[END, UNKNOWN]] = NONE
         self.class_of[literals] = np.arange(len(literals)) + 2
-        self._accepted = [0] * (len(literals) + 2)  # for each class, by which places
+        self._accepted = [0] * (len(literals) + 2)  # the places that accept each class
         self._optional = 0
         place = 0
         for piece in pattern.pieces:
@@ -124,27 +124,27 @@ class Automaton:
         self._numbers: dict[int, int] = {}
         self._masks: list[int] = []
         self._next: list[NDArray[np.intp] | None] = []
-        self.first = self._number(self._closed(1))
+        self.first = self._number(self._close(1))
 
     def may_end(self, states: Symbols) -> NDArray[np.bool_]:
-        """Whether the text may end in each of these states."""
-        return np.array([bool(self._masks[one] & self._final) for one in states.tolist()])
+        """Return in which of these states the text may end."""
+        return np.array([bool(self._masks[state] & self._final) for state in states.tolist()])
 
     def after(self, states: Symbols) -> Symbols:
-        """The state after each class of symbols, (n, C); -1 where it may not come."""
+        """Return the state after each class of symbols, (n, C); -1 if the class may not come."""
         distinct, which = np.unique(states, return_inverse=True)
-        return np.array([self._row(one) for one in distinct.tolist()])[which]
+        return np.array([self._row(state) for state in distinct.tolist()])[which]
 
     def _row(self, state: int) -> NDArray[np.intp]:
         row = self._next[state]
         if row is None:
             masks = [(self._masks[state] & places) << 1 for places in self._accepted]
-            row = np.array([self._number(self._closed(one)) if one else -1 for one in masks])
+            row = np.array([self._number(self._close(mask)) if mask else -1 for mask in masks])
             self._next[state] = row
         return row
 
-    def _closed(self, mask: int) -> int:
-        """With the places to which a run leads that may be left."""
+    def _close(self, mask: int) -> int:
+        """Add the places that are reached by leaving a run early."""
         while (wider := mask | (mask & self._optional) << 1) != mask:
             mask = wider
         return mask

@@ -1,12 +1,10 @@
-"""The likeliest fillings by branch and bound: all beginnings of a length side by side.
+"""The likeliest fillings by branch and bound, over all beginnings of one length side by side.
 
-No text is likelier than its beginning, and all texts that begin alike are together as likely as
-that: so what is left out is known, and how much of the whole it could be. Where that is too much,
-more beginnings are kept.
+A beginning is as likely as all texts together that begin with it. So the probability of the dropped
+beginnings bounds the fillings that were left out. If that is too much, the next try keeps more.
 
     P(filling | text)  =  P(whole text, its END)  /  sum of that over all fillings
-
-What a model says of each symbol that may come next: log P, for many texts at once."""
+"""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ STATES: Final = 1 << 25  # numbers in the states of all lanes, at most
 
 
 class NextSymbols:
-    """A stepper, and the room that a model leaves for characters never seen."""
+    """log P of the next symbol for many texts at once, with room for unseen characters."""
 
     def __init__(self, model: LanguageModel | Predictor, workers: int = 1) -> None:
         predictor = as_predictor(model)
@@ -39,13 +37,13 @@ class NextSymbols:
         self._stepper = predictor.stepper(self.lanes, workers)
 
     def zeros(self, lanes: int) -> State:
-        """The states before anything is read."""
+        """Return the states before anything is read."""
         return self._stepper.zeros(lanes)
 
     def log_p(self, pattern: Pattern, x: Symbols, state: State, index: int) -> Array64:
-        """Read x (B,), the index-th symbol of each text; log P of what comes next, (B, E).
+        """Read x (B,), the index-th symbol of each text, and return log P of the next, (B, E).
 
-        It is that of charrnn's scores: of all texts there are, whatever they are made of.
+        The probabilities are those of scores: a distribution over all texts.
         """
         o = self._stepper.step(pattern.read_as[x], state, index)
         logits: Array64 = o - np.maximum.reduce(o, 1)[:, None]
@@ -55,53 +53,53 @@ class NextSymbols:
         if not pattern.unseen:
             return known
         expected = math.log(novelty) if novelty else -math.inf
-        one = np.logaddexp(known[:, UNKNOWN], expected) - self.vocabulary.unseen_nats
-        return np.concatenate([known, np.repeat(one[:, None], len(pattern.unseen), 1)], 1)
+        unseen = np.logaddexp(known[:, UNKNOWN], expected) - self.vocabulary.unseen_nats
+        return np.concatenate([known, np.repeat(unseen[:, None], len(pattern.unseen), 1)], 1)
 
 
 def log_sum(logs: Array64) -> float:
-    """log of the sum of exp; -inf of nothing."""
+    """Return the log of the sum of exp; -inf for nothing."""
     most = float(logs.max(initial=-math.inf))
     return most + math.log(float(np.exp(logs - most).sum())) if most > -math.inf else most
 
 
-WIDTHS: Final = (256, 2048, 16384)  # beginnings that are kept, in one try after the other
+WIDTHS: Final = (256, 2048, 16384)  # beginnings kept in each try
 ENOUGH: Final = 1e-3  # of the whole may be left out
-HOPELESS: Final = 1e9  # times the whole that may be left out by the first try, squared
-NEGLIGIBLE: Final = math.log(1e-10)  # beside the last filling that is asked for
+HOPELESS: Final = 1e9  # ratio of left out to found, squared, above which the first try is the last
+NEGLIGIBLE: Final = math.log(1e-10)  # beside the last wanted filling
 
 
 @dataclass
 class Fillings:
-    """Whole texts with their log P, likeliest first."""
+    """The fillings, likeliest first, with their log P."""
 
     texts: list[list[int]] = field(default_factory=list)
     log_p: list[float] = field(default_factory=list)
-    log_total: float = -math.inf  # of all texts that were found
-    log_left_out: float = -math.inf  # of all that were not, at most
-    is_exact: bool = False  # whether none is missing that is likelier, and the total is right
+    log_total: float = -math.inf  # of all fillings found
+    log_left_out: float = -math.inf  # of all others, at most
+    is_exact: bool = False  # none of the others is likelier, and the total is right
 
     @property
     def left_out(self) -> float:
-        """The share of the whole that is left out, at most."""
+        """The share of all fillings that is left out, at most."""
         if self.log_left_out == -math.inf:
             return 0.0
         return 1 / (1 + math.exp(min(700.0, self.log_total - self.log_left_out)))
 
 
 class Search:
-    """One passage over the lengths, with so many beginnings kept of each."""
+    """One try: the beginnings of each length in turn, at most ``width`` of them."""
 
     def __init__(self, pattern: Pattern, width: int, floor: float) -> None:
         self.pattern, self.width, self.floor = pattern, width, floor
         self.automaton = Automaton(pattern)
-        self.best_left_out = -math.inf  # log P of the likeliest beginning that was dropped
+        self.best_left_out = -math.inf  # log P of the likeliest dropped beginning
         self._left_out: list[float] = []
-        self._levels: list[tuple[Symbols, Symbols]] = []  # from which beginning, by which symbol
-        self._ended: list[tuple[int, Symbols, Array64]] = []  # length, which of them, log P
+        self._levels: list[tuple[Symbols, Symbols]] = []  # the beginning and the symbol after it
+        self._ended: list[tuple[int, Symbols, Array64]] = []  # length, rows, log P
 
     def run(self, reader: NextSymbols, count: int) -> Fillings:
-        """The likeliest of the texts that were found."""
+        """Return the likeliest fillings found."""
         state, x = reader.zeros(1), np.array([END])
         at, log_p = np.array([self.automaton.first]), np.zeros(1)
         length = 0
@@ -111,15 +109,15 @@ class Search:
             self._ended.append((length, ending, reached[ending, END]))
             after = self.automaton.after(at)[:, self.automaton.class_of]  # (B, E)
             reached[after < 0] = -math.inf
-            rows, x = self._kept(reached)
+            rows, x = self._keep(reached)
             self._levels.append((rows, x))
             state = [h[rows] for h in state]
             at, log_p = after[rows, x], reached[rows, x]
             length += 1
         return self._fillings(count)
 
-    def _kept(self, reached: Array64) -> tuple[Symbols, Symbols]:
-        """Those to go on with; the others are left out, and counted."""
+    def _keep(self, reached: Array64) -> tuple[Symbols, Symbols]:
+        """Return the beginnings to keep, and add up those that are dropped."""
         flat = reached.reshape(-1)
         allowed = np.flatnonzero(flat > -math.inf)
         kept = allowed[flat[allowed] >= self.floor]
@@ -154,17 +152,17 @@ class Search:
 
 
 def exact(pattern: Pattern, reader: NextSymbols, count: int) -> Fillings:
-    """The likeliest fillings, with next to nothing left out, unless that would be too much work."""
+    """Return the likeliest fillings; ``is_exact`` tells whether enough of them were searched."""
     floor, before = -math.inf, math.log(HOPELESS)
     for width in WIDTHS:
         search = Search(pattern, min(width, reader.lanes), floor)
-        found = search.run(reader, count)
-        last = found.log_p[-1] if len(found.log_p) == count else -math.inf
-        found.is_exact = search.best_left_out == -math.inf or (
-            found.left_out <= ENOUGH and search.best_left_out <= last
+        fillings = search.run(reader, count)
+        last = fillings.log_p[-1] if len(fillings.log_p) == count else -math.inf
+        fillings.is_exact = search.best_left_out == -math.inf or (
+            fillings.left_out <= ENOUGH and search.best_left_out <= last
         )
-        left_out = found.log_left_out - found.log_total
-        if found.is_exact or left_out + (left_out - before) > math.log(ENOUGH):
-            break  # the next try, it seems, will not do either
+        left_out = fillings.log_left_out - fillings.log_total
+        if fillings.is_exact or left_out + (left_out - before) > math.log(ENOUGH):
+            break  # the next try would probably not be exact either
         floor, before = last + NEGLIGIBLE, left_out
-    return found
+    return fillings

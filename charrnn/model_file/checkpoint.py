@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -45,6 +45,7 @@ from charrnn.model_file.fields import (
     Contents,
     CorpusRecord,
     Learned,
+    Row,
     contents_of,
     relative_to,
 )
@@ -94,7 +95,7 @@ def of_networks(networks: list[Parameters]) -> dict[str, NDArray[Any]]:
     return {named(i, name): p[name] for i, p in enumerate(networks, 1) for name in p}
 
 
-def of_runs(states: list[TrainState], optimizer: str) -> Iterator[tuple[str, NDArray[Any]]]:
+def of_runs(states: tuple[TrainState, ...], optimizer: str) -> Iterator[tuple[str, NDArray[Any]]]:
     """The arrays of some runs."""
     for number, state in enumerate(states, 1):
         p = state.parameters
@@ -218,76 +219,54 @@ class Checkpoint:
     vocabulary: Vocabulary
     config: Fitted
     corpus: CorpusRecord
-    state: TrainState
-    others: list[TrainState] = field(default_factory=list)  # of the networks beside the first
-    counted: Ids | None = None  # the text that is counted, where it is kept
-
-    @property
-    def states(self) -> list[TrainState]:
-        """Those of all networks."""
-        return [self.state, *self.others]
+    states: tuple[TrainState, ...]  # of each network
+    counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
 
     @property
     def longest(self) -> TrainState:
-        """That of the network that has learned longest."""
+        """The state of the network that has trained longest."""
         return max(self.states, key=lambda state: state.step)
 
     @property
     def latest(self) -> LanguageModel:
-        """The model as it is now, best or not."""
-        return LanguageModel(self.state.parameters, self.vocabulary, self.config.carry)
+        """The first network as it is now, best or not."""
+        return LanguageModel(self.states[0].parameters, self.vocabulary, self.config.carry)
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run has come to: the part of the file that sampling and scoring need."""
+    """The part of a model file that sampling and scoring need."""
 
-    model: LanguageModel  # the best, or the last where no check-up has been
+    networks: tuple[LanguageModel, ...]  # with the best parameters, or before a check-up the last
     config: Fitted
     corpus: CorpusRecord
-    best_step: int | None
-    best_nats_per_character: float | None
-    history: list[dict[str, float]]
-    step: int
-    epoch: int
-    minutes: float
-    characters_seen: int
-    slim: bool = False  # whether it comes from a file that holds no run
-    others: tuple[LanguageModel, ...] = ()  # the networks beside the first
-    others_learned: tuple[Learned, ...] = ()  # and what the file says of their runs
-    counted: Ids | None = None  # the text that is counted, where it is kept
+    learned: tuple[Learned, ...]  # how far each network has come
+    slim: bool = False  # whether it comes from a file without a run
+    counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
+
+    @property
+    def model(self) -> LanguageModel:
+        """The first network, with its vocabulary."""
+        return self.networks[0]
 
     @property
     def best(self) -> tuple[int, float] | None:
-        """The step of the best check-up and its nats per character; of several, see members."""
-        return mean_of_bests([self.first_best, *(one.best for one in self.others_learned)])
+        """The step of the best check-up and its nats per character; see ``mean_of_bests``."""
+        return mean_of_bests([one.best for one in self.learned])
 
     @property
-    def first_best(self) -> tuple[int, float] | None:
-        """The same of the first network alone."""
-        if self.best_step is None or self.best_nats_per_character is None:
-            return None
-        return self.best_step, self.best_nats_per_character
-
-    @property
-    def learned(self) -> list[Learned]:
-        """What is known of the run of each network."""
-        counters = {
-            "step": self.step,
-            "epoch": self.epoch,
-            "characters": self.characters_seen,
-            "minutes": self.minutes,
-        }
-        return [Learned(counters, self.first_best, self.history), *self.others_learned]
+    def history(self) -> list[Row]:
+        """The check-ups of the first network, a row each."""
+        return self.learned[0].history
 
     @property
     def longest(self) -> Learned:
-        """That of the network that has learned longest."""
+        """The record of the network that has trained longest."""
         return max(self.learned, key=lambda one: int(one.run["step"]))
 
     @property
     def ended(self) -> Ending | None:
-        """What has ended the run, if anything has."""
+        """The reason why the run is over; None if it can go on."""
         why = [
             ending(
                 of_member(self.config, number),
@@ -320,11 +299,11 @@ def save_slim(path: Path, trained: Trained) -> None:
         for names in (trained.corpus.sources, trained.corpus.valid)
     )
     corpus = replace(trained.corpus, sources=sources, valid=valid, places=())
-    first, *others = trained.learned
-    learned = [replace(first, run=dict.fromkeys(COUNTERS, 0) | first.run, history=[]), *others]
+    first, *others = (replace(one, history=[]) for one in trained.learned)
+    unused = {"window": 0, "nats": 0, "since": 0}
+    learned = [replace(first, run=first.run | unused), *others]
     facts = _facts_of(trained.model.vocabulary, trained.config, corpus, learned, trained.counted)
-    networks = [one.parameters for one in (trained.model, *trained.others)]
-    arrays = of_networks(networks)
+    arrays = of_networks([one.parameters for one in trained.networks])
     if trained.counted is not None:
         arrays[COUNTED] = pack(trained.counted, trained.model.vocabulary.symbols)
     container.save(path, arrays, {**facts, "slim": True}, Unpacker(path).expected)
@@ -361,31 +340,17 @@ def load(path: Path) -> Checkpoint:
             "Go on with the file that it was made from, or train anew.",
         )
     claims = file.claims
-    states = [file.state(number, arrays) for number in range(1, claims.config.members + 1)]
-    return Checkpoint(
-        claims.vocabulary, claims.config, claims.corpus, states[0], states[1:], file.counted(arrays)
-    )
+    states = tuple(file.state(number, arrays) for number in range(1, claims.config.members + 1))
+    return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
 
 
 def trained(run: Checkpoint) -> Trained:
-    """What the run has come to so far, in a place of its own."""
-    state, best = run.state, run.state.best
-    models = [LanguageModel(best_of(one), run.vocabulary, run.config.carry) for one in run.states]
-    return Trained(
-        models[0],
-        run.config,
-        run.corpus,
-        None if best is None else best.step,
-        None if best is None else best.nats_per_character,
-        list(state.history),
-        state.step,
-        state.epoch,
-        state.minutes,
-        state.characters,
-        others=tuple(models[1:]),
-        others_learned=tuple(learned_by(one) for one in run.others),
-        counted=run.counted,
+    """Return a copy of the best networks of a run so far."""
+    networks = tuple(
+        LanguageModel(best_of(state), run.vocabulary, run.config.carry) for state in run.states
     )
+    learned = tuple(map(learned_by, run.states))
+    return Trained(networks, run.config, run.corpus, learned, counted=run.counted)
 
 
 def best_of(state: TrainState) -> Parameters:
@@ -406,9 +371,7 @@ def load_trained(path: Path) -> Trained:
     file = Unpacker(path)
     arrays = container.load(path, file.expected, file.is_for_use).arrays
     claims = file.claims
-    first, *others = claims.learned
-    best_step, best_nats = first.best or (None, None)
-    models = [
+    networks = tuple(
         LanguageModel(
             file.best(number, arrays),
             claims.vocabulary,
@@ -416,21 +379,13 @@ def load_trained(path: Path) -> Trained:
             None if claims.slim else file.squares(number, arrays),
         )
         for number in range(1, claims.config.members + 1)
-    ]
+    )
     return Trained(
-        models[0],
+        networks,
         claims.config,
         claims.corpus,
-        best_step,
-        best_nats,
-        first.history,
-        first.run["step"],
-        first.run["epoch"],
-        first.run["minutes"],
-        first.run["characters"],
+        tuple(claims.learned),
         claims.slim,
-        tuple(models[1:]),
-        tuple(others),
         file.counted(arrays),
     )
 

@@ -1,1 +1,1 @@
-"""New text, drawn one conditional after the other until the end is drawn."""
+"""New text, drawn one symbol after the other until END."""

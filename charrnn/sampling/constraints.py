@@ -1,7 +1,7 @@
-"""Drawing again what is not wanted: what stands in the corpus, or was said before.
+"""Samples that meet conditions: not in the corpus, not drawn before, not too short or too long.
 
-A sample that is refused is drawn again, as another attempt, with other chances. What is refused
-depends on the corpus and on the samples before it in number, never on how many come after.
+A rejected sample is drawn again as another attempt, with other random numbers. Whether it is
+rejected depends on the corpus and on samples with lower numbers, never on later ones.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from charrnn.corpus.text_set import TextSet
 from charrnn.sampling.sampler import Sample, Sampler
 
 ATTEMPTS: Final = 101  # the first and a hundred more
-IN_VAIN: Final = 10  # samples given up one after the other before the whole is
+IN_VAIN: Final = 10  # samples in a row without success, after which drawing stops
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """Which samples are wanted, whatever was said before: by what they are with their prime."""
+    """Conditions on a sample with its prime, apart from samples before it."""
 
     prime: str
-    known: TextSet | None = None  # what they may not be
+    known: TextSet | None = None  # texts that are rejected
     shortest: int | None = None
     longest: int | None = None
 
     def whole(self, sample: Sample) -> str:
-        """The text that a sample stands for."""
+        """Return the text of a sample with its prime."""
         return self.prime + sample.text
 
-    def refuses(self, sample: Sample) -> bool:
-        """Whether it is to be drawn again."""
+    def rejects(self, sample: Sample) -> bool:
+        """Return whether the sample has to be drawn again."""
         text = self.whole(sample)
         if self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
             return True
@@ -41,72 +41,72 @@ class Wishes:
         return self.known is not None and text in self.known
 
 
-def redrawn(
+def redraw(
     sampler: Sampler,
     numbers: range,
     whole: Callable[[Sample], str],
-    is_unwanted: Callable[[Sample], bool],
-    said: TextSet | None = None,
+    rejects: Callable[[Sample], bool],
+    seen: TextSet | None = None,
 ) -> Iterator[Sample | None]:
-    """The samples of these numbers, each drawn until it is wanted; None for one that was given up.
+    """Yield the samples of these numbers, each drawn until it is accepted; None after ATTEMPTS.
 
-    ``whole`` is the text that a sample stands for, its prime included. A sample may not be in
-    the set ``said``, if there is one, and is added to it. After IN_VAIN
-    samples given up in a row there is no next. Where nothing is left to chance, one attempt tells.
+    ``whole`` returns the text of a sample with its prime. A sample in ``seen`` is rejected, and an
+    accepted one is added. Drawing stops after IN_VAIN samples in a row without success. A sampler
+    that is deterministic gets one attempt.
     """
     in_vain = 0
-    most = 1 if sampler.always_the_same else ATTEMPTS
+    most = 1 if sampler.is_deterministic else ATTEMPTS
 
-    def is_refused(sample: Sample) -> bool:
-        return is_unwanted(sample) or (said is not None and whole(sample) in said)
+    def is_rejected(sample: Sample) -> bool:
+        return rejects(sample) or (seen is not None and whole(sample) in seen)
 
     for group in growing_groups(numbers, sampler.group):
-        for number, attempts in _tried_at_once(sampler, group, most, is_refused).items():
+        for number, attempts in _attempts_of(sampler, group, most, is_rejected).items():
             later = (
                 sample
                 for tried in doubling(len(attempts), most)
                 for sample in sampler.attempts(number, tried)
             )
-            wanted = (sample for sample in chain(attempts, later) if not is_refused(sample))
-            sample = next(wanted, None)
+            accepted = (sample for sample in chain(attempts, later) if not is_rejected(sample))
+            sample = next(accepted, None)
             yield sample
-            if sample is not None and said is not None:
-                said.add(whole(sample))
+            if sample is not None and seen is not None:
+                seen.add(whole(sample))
             in_vain = 0 if sample is not None else in_vain + 1
             if in_vain == IN_VAIN:
                 return
 
 
 def growing_groups(numbers: range, most: int) -> Iterator[range]:
-    """The numbers, few at first, so that a hopeless case is soon known as one."""
-    at, size = 0, IN_VAIN + 1  # one that is wanted, and all that is given up
+    """Yield the numbers in groups, few at first, so that a hopeless case ends soon."""
+    at, size = 0, IN_VAIN + 1  # one that is accepted, and IN_VAIN that are not
     while at < len(numbers):
         yield numbers[at : at + size]
         at, size = at + size, min(2 * size, most)
 
 
 def doubling(at: int, stop: int) -> Iterator[range]:
-    """The numbers from one to another, one, two, four, .. at a time."""
+    """Yield the numbers from ``at`` to ``stop``: one, two, four .. at a time."""
     size = 1
     while at < stop:
         yield range(at, min(at + size, stop))
         at, size = at + size, 2 * size
 
 
-def _tried_at_once(
-    sampler: Sampler, numbers: range, most: int, is_refused: Callable[[Sample], bool]
+def _attempts_of(
+    sampler: Sampler, numbers: range, most: int, is_rejected: Callable[[Sample], bool]
 ) -> dict[int, list[Sample]]:
-    """The attempts of each sample up to one that is wanted, as far as can be told beforehand.
+    """Return the attempts of each sample up to one that is accepted, before the group is checked.
 
-    Not what the group itself repeats: that depends on what becomes of those before.
+    Repetitions within the group are found later, since they depend on the samples before.
     """
     tried: dict[int, list[Sample]] = {number: [] for number in numbers}
-    refused = list(numbers)
+    rejected = list(numbers)
     for attempt in range(most):
-        drawn = list(sampler.samples(refused, attempt))
+        drawn = list(sampler.samples(rejected, attempt))
         for sample in drawn:
             tried[sample.number].append(sample)
-        refused = [sample.number for sample in drawn if is_refused(sample)]
-        if not refused:
+        rejected = [sample.number for sample in drawn if is_rejected(sample)]
+        if not rejected:
             break
     return tried

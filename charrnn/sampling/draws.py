@@ -1,18 +1,18 @@
-"""From the logits of a model to the symbol that is drawn.
+"""Drawing symbols from logits, with random numbers that are looked up.
 
     y_hat = softmax of the logits         (10.11)
     P(k)  ~ exp(logit(k) / temperature)       a temperature below 1 sharpens, one above 1 flattens
 
-then only the top_k most likely symbols stay, and of these the fewest that have top_p of the chance.
-UNKNOWN is never drawn: what it would have had goes to the rest, in proportion.
+Then only the top_k most likely symbols stay, and of these the fewest that have top_p of the total.
+UNKNOWN is never drawn: its probability goes to the others in proportion.
 
-Random numbers that are looked up, not drawn: one for each seed, sample, attempt and step.
+Each seed, sample, attempt and step has its own random number:
 
     number = mix(key(seed, sample, attempt) + (step + 1) * GAMMA)
 
-which is SplitMix64 (Steele, Lea and Flood, 2014) told to begin at the key and asked for one step.
-There is no state to carry along, so the third sample is the third sample, whether it is drawn
-alone or beside a thousand others."""
+This is one step of SplitMix64 (Steele, Lea and Flood, 2014) from the key. It has no state, so the
+third sample is the same, drawn alone or beside a thousand others.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from charrnn.network.readout import normalise, set_aside
 from charrnn.network.rounding import Array64
 from charrnn.vocabulary import UNKNOWN, codes_of
 
-COLDEST = 1e-100  # what is colder divides by next to nothing, and draws the same
+COLDEST = 1e-100  # lower temperatures draw the same
 
 
 class Choice:
-    """The tickets of the symbols in each lane, and the draw."""
+    """The distribution of the next symbol in each lane, with temperature and filters."""
 
     def __init__(
         self,
@@ -44,44 +44,44 @@ class Choice:
         self.temperature = temperature and max(temperature, COLDEST)
         self.top_k = None if top_k is None or top_k >= symbols - 1 else top_k
         self.top_p = None if top_p is None or top_p >= 1 else top_p
-        self._y_hat: Array64 = np.empty((lanes, symbols))  # but for a factor a lane
-        self._tickets: Array64 = np.empty((lanes, symbols))  # of this symbol and those before it
+        self._y_hat: Array64 = np.empty((lanes, symbols))  # up to a factor for each lane
+        self._sums: Array64 = np.empty((lanes, symbols))  # of the weights up to each symbol
         self._has_filters = self.top_k is not None or self.top_p is not None
         self._every = np.arange(lanes)
-        self._o = self._log_sums = self._y_hat  # of the step in hand
+        self._o = self._log_sums = self._y_hat  # of the current step
 
     def prepare(self, o: Array64) -> None:
-        """Hand out the tickets for these logits, (B, K), which change."""
+        """Set the distribution by these logits, (B, K), which change."""
         lanes = len(o)
-        y_hat, tickets = self._y_hat[:lanes], self._tickets[:lanes]
+        y_hat, sums = self._y_hat[:lanes], self._sums[:lanes]
         unknown = set_aside(o, UNKNOWN)
         np.copyto(y_hat, o)
         self._log_sums = np.logaddexp(np.log(normalise(y_hat)), unknown)
-        np.add.accumulate(y_hat, 1, None, tickets)
+        np.add.accumulate(y_hat, 1, None, sums)
         self._o = o
         if self.temperature != 1 or self._has_filters:
-            weights = y_hat if self.temperature == 1 else self._tempered(o, y_hat)
-            weights = self._only_the_top(weights) if self._has_filters else weights
-            np.add.accumulate(weights, 1, None, tickets)
+            weights = y_hat if self.temperature == 1 else self._apply_temperature(o, y_hat)
+            weights = self._filter(weights) if self._has_filters else weights
+            np.add.accumulate(weights, 1, None, sums)
 
     def draw(
         self, chances: Array64, lane: Integers | None = None
     ) -> tuple[NDArray[np.intp], Array64]:
-        """For each chance the symbol drawn in its lane, and its surprisal: -log y_hat in nats.
+        """Return the symbol that each chance draws in its lane, and its surprisal in nats.
 
-        The surprisal is the network's own, whatever the temperature and the filters. Without
-        ``lane``, there is one chance for each lane.
+        The surprisal ignores the temperature and the filters. Without ``lane``, each lane has one
+        chance.
         """
-        tickets, o, log_sums = self._tickets[: len(self._o)], self._o, self._log_sums
+        sums, o, log_sums = self._sums[: len(self._o)], self._o, self._log_sums
         if lane is None:
             lane = self._every[: len(o)]
         else:
-            tickets, log_sums = tickets[lane], log_sums[lane]
-        # More than, not as many as: a symbol without a ticket is not drawn.
-        symbols = (tickets > (chances * tickets[:, -1])[:, None]).argmax(1)
+            sums, log_sums = sums[lane], log_sums[lane]
+        # ">" and not ">=", so that a symbol of weight 0 is never drawn
+        symbols = (sums > (chances * sums[:, -1])[:, None]).argmax(1)
         return symbols, log_sums - o[lane, symbols]
 
-    def _tempered(self, o: Array64, out: Array64) -> Array64:
+    def _apply_temperature(self, o: Array64, out: Array64) -> Array64:
         if self.temperature == 0:
             best = np.argmax(o, 1)
             out[...] = 0
@@ -90,8 +90,8 @@ class Choice:
         np.divide(o, self.temperature, out)
         return np.exp(out, out)
 
-    def _only_the_top(self, weights: Array64) -> Array64:
-        order = np.argsort(-weights, axis=1, kind="stable")  # of equals, the one that comes first
+    def _filter(self, weights: Array64) -> Array64:
+        order = np.argsort(-weights, axis=1, kind="stable")  # of equals, the first
         ranked = np.take_along_axis(weights, order, 1)
         if self.top_k is not None:
             ranked[:, self.top_k :] = 0
@@ -110,7 +110,7 @@ BITS = 52  # see uniform
 
 
 def keys(seed: int, samples: Sequence[int], attempts: Sequence[int] = (0,)) -> Words:
-    """Where the stream of each sample begins, (S,): an attempt for each of them, or for all."""
+    """Return the key of each sample, (S,), with one attempt for each or for all."""
     word = _words([seed])
     for part in (samples, attempts):  # one after the other, so that (1, 2) is not (2, 1)
         word = _mix(word + _words([GAMMA])) ^ _words(part)
@@ -118,23 +118,21 @@ def keys(seed: int, samples: Sequence[int], attempts: Sequence[int] = (0,)) -> W
 
 
 def keys_of_texts(texts: Sequence[str]) -> Words:
-    """A number for each text, which no other is likely to have, in no order: (N,). A text is its
-    code points, one after the other, as a sample is its seed, its number and its attempt.
-    """
+    """Return a hash of each text, (N,), in no order: the code points mixed one after the other."""
     codes = [codes_of(text) for text in sorted(texts, key=len, reverse=True)]
-    words, lengths = np.zeros(len(codes), np.uint64), [len(one) for one in codes]
+    words, lengths = np.zeros(len(codes), np.uint64), [len(text) for text in codes]
     for at in range(max(lengths, default=0)):
         longer = bisect_left(lengths, -at, key=lambda length: -length)
-        part = np.array([one[at] for one in codes[:longer]], np.uint64)
+        part = np.array([text[at] for text in codes[:longer]], np.uint64)
         words[:longer] = _mix(words[:longer] + _words([GAMMA])) ^ part
     return _mix(words + _words([GAMMA]))
 
 
 def uniform(streams: Words, first: int, steps: int) -> NDArray[np.float64]:
-    """The numbers of these steps, from 0 to below 1: (steps, S).
+    """Return the numbers of these steps, in [0, 1): (steps, S).
 
-    They are multiples of 2^-52. With one bit more, the largest of them times a sum could be
-    rounded up to that sum, and what is drawn by it would lie beyond the last symbol.
+    They are multiples of 2^-52. With one more bit, the largest times a sum could round up to that
+    sum, which would draw a symbol beyond the last.
     """
     at = np.arange(first + 1, first + 1 + steps, dtype=np.uint64)[:, None]
     words = _mix(streams + at * np.uint64(GAMMA))
@@ -142,7 +140,7 @@ def uniform(streams: Words, first: int, steps: int) -> NDArray[np.float64]:
 
 
 def _mix(z: Words) -> Words:
-    """Each bit of the result depends on every bit of z."""
+    """Return a hash: each bit depends on every bit of z."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -1,12 +1,12 @@
-"""The length of a text drawn before its first character, where a model has it so.
+"""Drawing the length of a text before its first character, for models with ends length.
 
-    P(tau | prime)  ~  P(tau) P(prime | tau)          for every tau that is at least the prime's
+    P(tau | prime)  ~  P(tau) P(prime | tau)          for every tau from the length of the prime on
 
-A prime is read once for every length that it could be the beginning of, side by side. Lengths have
-no largest: so the next hundred or so are gone through one by one, and those beyond are parted into
-ranges, none of them much of the whole nor much wider than what came before it. What the prime costs
-in the middle of a range stands for all of it: that alone is approximate, and little so, for to a
-network tau - t looks the more alike the larger it is. With no prime nothing is.
+The prime is read once for every possible length, side by side. Lengths are unbounded, so the next
+hundred or so are taken one by one and those beyond in ranges. A range has little of the
+probability and is not much wider than the lengths before it. A range takes the surprisal of the
+prime in its middle. Only this is approximate, and only with a prime. The error is small, since to
+a network large values of tau - t look alike.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Tau = NDArray[np.int64]
 
-MOST: Final = 512  # lengths, and ranges of them
-WORK: Final = 1 << 16  # symbols of a prime that are read, for all of them
+MOST: Final = 512  # lengths and ranges
+WORK: Final = 1 << 16  # symbols of a prime to read, for all lengths together
 FEWEST: Final = 16
-FAR: Final = 1 << 40  # characters beyond the prime, from which on all is one range
+FAR: Final = 1 << 40  # characters beyond the prime where the last range begins
 RARE: Final = 1e-3  # of all texts
 LARGEST: Final = 1 << 60
 
 
 class Begun(NamedTuple):
-    """Texts that are about to be drawn; those of one length share a lane."""
+    """Texts before their first character; those of one length share a lane."""
 
     state: State  # (B, H), with the last symbol of the prime still to be read
     lane: NDArray[np.intp]  # (n,) of each text
     left: Tau  # (B,) characters that are still to come
-    nats: Array64  # (n,) what the length of each text costs
+    nats: Array64  # (n,) the surprisal of each length
 
 
 class LengthChoice:
-    """Which lengths there are, for a prime, and how likely each is."""
+    """The distribution of the length of a text with this prime."""
 
     def __init__(
         self,
@@ -59,32 +59,31 @@ class LengthChoice:
         assert lengths is not None
         self.model, self.lengths, self.least = model, lengths, length
         self._stepper, self._read = stepper, read
-        self._first, self._stop, self._log_p = self._ranges(max(FEWEST, self._as_many_as()))
+        self._first, self._stop, self._log_p = self._ranges(
+            max(FEWEST, int(min(MOST, WORK // len(read))))
+        )
         cost = np.zeros(len(self._first))
         if len(read) > 1:
             middle = np.minimum((self._first + self._stop - 1) // 2, 2 * self._first + MOST)
             for at in range(0, len(middle), stepper.lanes):
                 some = slice(at, at + stepper.lanes)
-                cost[some] = self.primed(middle[some])[1]
+                cost[some] = self.read_prime(middle[some])[1]
         log_p = self._log_p - cost
         self.prime_nats = -float(np.logaddexp.reduce(log_p))
-        self._sums = np.add.accumulate(self._tempered(log_p, temperature))
-
-    def _as_many_as(self) -> int:
-        return int(min(MOST, WORK // len(self._read)))
+        self._sums = np.add.accumulate(self._weights(log_p, temperature))
 
     def draw(self, chances: Array64) -> Tau:
-        """A length for each of these chances, (n,)."""
+        """Return a length for each of these chances, (n,)."""
         sums = self._sums
-        ticket = chances * sums[-1]
-        which = np.minimum(np.searchsorted(sums, ticket, "right"), len(sums) - 1)
+        wanted = chances * sums[-1]
+        which = np.minimum(np.searchsorted(sums, wanted, "right"), len(sums) - 1)
         before = np.concatenate([[0.0], sums])[which]
-        share = np.maximum(ticket - before, 0.0) / np.maximum(sums[which] - before, 1e-300)
+        share = np.maximum(wanted - before, 0.0) / np.maximum(sums[which] - before, 1e-300)
         return self._within(which, share.clip(0, 1 - 2.0**-52))
 
-    def primed(self, tau: Tau) -> tuple[State, Array64]:
-        """The states in which the prime leaves texts of these lengths, its last symbol still to be
-        read, and what it costs in each of them, in nats.
+    def read_prime(self, tau: Tau) -> tuple[State, Array64]:
+        """Return the states before the prime's last symbol for these lengths, and the surprisal of
+        the prime in nats.
         """
         count, ids = len(tau), self._read
         state = self._stepper.zeros(count)
@@ -103,20 +102,20 @@ class LengthChoice:
             total += nats
         return state, total
 
-    def begun(self, chances: Array64) -> Begun:
-        """Texts of which each has drawn its length by one of these chances, (n,)."""
+    def begin(self, chances: Array64) -> Begun:
+        """Return texts that have drawn their lengths by these chances, (n,)."""
         tau, lane = np.unique(self.draw(chances), return_inverse=True)
-        state, prime_nats = self.primed(tau)
+        state, prime_nats = self.read_prime(tau)
         nats = in_units(self.nats(tau, prime_nats))
         return Begun(state, lane, tau - self.least, nats[lane])
 
     def nats(self, tau: Tau, prime_nats: Array64) -> Array64:
-        """What each of these lengths cost, once a prime was read that costs so much in it."""
+        """Return the surprisal of each length and prime, given that of the prime."""
         costs: Array64 = self.lengths.nats(self.model.parameters, tau)
         return costs + prime_nats - self.prime_nats
 
     def _ranges(self, most: int) -> tuple[Tau, Tau, Array64]:
-        """Their first lengths, those after their last, and log P of each."""
+        """Return the first length of each range, the length after it, and log P."""
         least, few = self.least, most // 4
         shares = np.arange(2 * few) / (2 * few)
         by_share = self._at_share(shares, np.int64(least), np.int64(LARGEST))
@@ -126,19 +125,19 @@ class LengthChoice:
         starting, after = self._log_at_least(first), self._log_at_least(stop)
         after[-1] = -np.inf
         log_p = starting + np.log(-np.expm1(np.minimum(after - starting, -1e-300)))
-        one = stop - first == 1
-        log_p[one] = -self.lengths.nats(self.model.parameters, first[one])
+        single = stop - first == 1
+        log_p[single] = -self.lengths.nats(self.model.parameters, first[single])
         return first, stop, log_p
 
     def _log_at_least(self, n: Tau) -> Array64:
-        found: Array64 = self.lengths.log_at_least(self.model.parameters, n.astype(np.float64))
-        return found
+        log_p: Array64 = self.lengths.log_at_least(self.model.parameters, n.astype(np.float64))
+        return log_p
 
-    def _tempered(self, log_p: Array64, temperature: float) -> Array64:
-        """Chances, not yet of sum 1. At another temperature than 1 the longest are left out, which
-        together are RARE: there is no end of them, and they could be more than all the rest.
+    def _weights(self, log_p: Array64, temperature: float) -> Array64:
+        """Return weights that are not normalised. At temperatures other than 1 the longest lengths,
+        RARE in total, get 0: there are so many that they could outweigh the others.
         """
-        found = log_p
+        logits = log_p
         if temperature != 1:
             many = np.log((self._stop - self._first).astype(np.float64))
             each = log_p - many
@@ -147,19 +146,19 @@ class LengthChoice:
             if temperature == 0:
                 each = np.where(np.arange(len(each)) == int(np.argmax(each)), 0.0, -np.inf)
                 temperature, many = 1.0, np.zeros(len(each))
-            found = many + each / max(temperature, COLDEST)
-        chances: Array64 = np.exp(found - found.max())
+            logits = many + each / max(temperature, COLDEST)
+        chances: Array64 = np.exp(logits - logits.max())
         return chances
 
     def _within(self, which: NDArray[np.intp], share: Array64) -> Tau:
-        """The length at which so much of a range is reached."""
+        """Return the length that is this share of the way through a range."""
         return self._at_share(share, self._first[which], self._stop[which])
 
     def _at_share(self, share: Array64, first: Tau | np.int64, stop: Tau | np.int64) -> Tau:
-        """The last length of which no more than that share comes before it, by bisection."""
+        """Return the last length with no more than that share before it, by bisection."""
         low = np.broadcast_to(np.asarray(first, np.int64), share.shape).copy()
         high = np.broadcast_to(np.asarray(stop, np.int64), share.shape).copy()
-        starting = self._log_at_least(low)  # beside which the others are, so that none vanishes
+        starting = self._log_at_least(low)  # others are relative to it, so that none vanishes
         wanted = 1 + share * np.expm1(self._log_at_least(high) - starting)
         while (high - low > 1).any():
             middle = low + (high - low) // 2
@@ -169,7 +168,7 @@ class LengthChoice:
 
 
 def nats_of_beginning(model: LanguageModel, prime: str) -> float:
-    """-log of the chance that a text begins so, whatever its length."""
+    """Return -log of the probability that a text begins with the prime, over all lengths."""
     vocabulary = model.vocabulary
     read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
     return LengthChoice(model, Stepper(model.parameters, MOST), read, len(prime), 1.0).prime_nats

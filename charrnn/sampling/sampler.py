@@ -2,12 +2,12 @@
 
     P(y(1) .. y(n), END)  =  P(y(1)) P(y(2) | y(1)) ..  P(END | y(1) .. y(n))      (10.31)
 
-A sample is known by its number, and by the attempt where it is drawn again. Both, with the seed
-and the step, decide each draw. So many samples can be drawn side by side, in groups of any size,
-and come out as if each had been drawn alone.
+A sample has a number, and an attempt if it is drawn again. These, the seed and the step determine
+each draw. So samples can be drawn side by side in groups of any size, with the same result as if
+each were drawn alone.
 
-Samples that have said the same so far share a lane: a thousand names begin as one, then as
-twenty-six. A lane that ends, or is left by all, is dropped.
+Samples with the same text so far share a lane: a thousand names begin as one, then as twenty-six.
+Empty lanes are dropped.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
 Ending = Literal["end", "limit"]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-LANES: Final = 1024  # side by side, at most
-FEWEST: Final = 16  # of them
-OUTPUTS: Final = 1 << 21  # at most, of all lanes at a step
-CELLS: Final = 1 << 25  # at most, drawn by a group before its first sample has ended
-AHEAD: Final = 256  # steps for which chances are looked up at a time, for one sample
+LANES: Final = 1024  # at most
+FEWEST: Final = 16  # lanes
+OUTPUTS: Final = 1 << 21  # of all lanes at a step, at most
+CELLS: Final = 1 << 25  # symbols drawn by a group before its first sample ends, at most
+AHEAD: Final = 256  # steps whose random numbers are looked up at a time, for one sample
 FEW: Final = 16  # and for many
-BEFORE: Final = 1 << 48  # the step of a draw that comes before all characters
-REACH: Final = 1 << 17  # symbols of a prime that are read, the last ones; no state holds as many
+BEFORE: Final = 1 << 48  # the step of the draw before the first character
+REACH: Final = 1 << 17  # symbols at the end of a prime that are read; no state remembers more
 
 
-class Piece(NamedTuple):
-    """A stretch of a sample, as it is drawn."""
+class Fragment(NamedTuple):
+    """A part of a sample, as it is drawn."""
 
     number: int
     text: str
-    nats: list[float]  # the surprisal of each character, and of END where that was drawn
-    ended: Ending | None  # how, with the last piece
+    nats: list[float]  # the surprisal of each character, and of END if it was drawn
+    ended: Ending | None  # set in the last fragment
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A text that was drawn, without its prime."""
+    """A drawn text, without its prime."""
 
     number: int
     text: str
-    nats: list[float]  # the surprisal of each character, and of END where that was drawn
+    nats: list[float]  # the surprisal of each character, and of END if it was drawn
     ended: Ending
 
 
 class Sampler:
-    """A model and a prime, made ready to draw."""
+    """A model and a prime, with the buffers to draw samples."""
 
     def __init__(
         self,
@@ -83,13 +83,15 @@ class Sampler:
         if config.top_k is not None and config.top_k > symbols:
             raise SettingError(
                 f"top_k cannot be {config.top_k}",
-                f"It may be 1 to {symbols}: the model has no more symbols.",
+                f"It may be 1 to {symbols}, the number of symbols of the model.",
                 "top_k",
             )
         self._symbols = symbols
         self._characters = ["", "", *vocabulary.characters]
         self._seed = random_seed() if config.seed is None else config.seed
-        self._known_nats = -math.log1p(-vocabulary.novelty)  # what being no new character costs
+        self._known_nats = -math.log1p(
+            -vocabulary.novelty
+        )  # the surprisal of not being an unseen character
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
         predictor = as_predictor(model)
@@ -97,91 +99,90 @@ class Sampler:
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
-        self._read = len(read) - 1  # symbols; the last comes with the first step
+        self._read = len(read) - 1  # symbols; the first step reads the last
         self._x = read[-1:].astype(np.intp)
         self._lengths: LengthChoice | None = None
-        alone = predictor.single_network
-        if alone is not None and alone.architecture.head.lengths is not None:
-            from charrnn.sampling.lengths import LengthChoice  # few models have them
+        network = predictor.single_network
+        if network is not None and network.architecture.head.lengths is not None:
+            from charrnn.sampling.lengths import LengthChoice  # for few models
 
             within = read[max(0, len(read) - REACH) :]
             self._lengths = LengthChoice(
-                alone, self._stepper, within, self._read, config.temperature
+                network, self._stepper, within, self._read, config.temperature
             )
             return
         for index in range(max(0, len(read) - REACH), self._read):
             self._stepper.read(read[index : index + 1].astype(np.intp), self._state, index)
 
     @property
-    def always_the_same(self) -> bool:
-        """Whether nothing is left to chance: all samples are alike."""
+    def is_deterministic(self) -> bool:
+        """Whether all samples are the same."""
         takes_likeliest = self.config.temperature == 0 or self.config.top_k == 1
         return takes_likeliest and self._lengths is None
 
-    def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Piece]:
-        """One sample, a character at a time."""
+    def stream(self, number: int = 0, attempt: int = 0) -> Iterator[Fragment]:
+        """Yield one sample, a character at a time."""
         stepper, choice, characters = self._stepper, self._choice, self._characters
         keys = draws.keys(self._seed, [number], [attempt])
-        state, _, to_come, cost = self._beginning(keys)
+        state, _, to_come, cost = self._begin(keys)
         x = self._x
         left, index = self.config.max_characters, self._read
         while True:
             for chances in draws.uniform(keys, self.config.max_characters - left, AHEAD):
                 if to_come is not None and not to_come[0]:
-                    yield Piece(number, "", cost.tolist(), "end")
+                    yield Fragment(number, "", cost.tolist(), "end")
                     return
                 choice.prepare(stepper.step(x, state, index, counts_for(to_come)))
                 index += 1
                 x, surprisal = choice.draw(chances)
                 symbol, nats = x.item(), in_units(surprisal + self._known_nats).tolist()
                 if symbol == END:
-                    yield Piece(number, "", nats, "end")
+                    yield Fragment(number, "", nats, "end")
                     return
                 left -= 1
                 to_come = None if to_come is None else to_come - 1
                 if not left and (to_come is None or to_come[0]):
-                    yield Piece(number, characters[symbol], nats, "limit")
+                    yield Fragment(number, characters[symbol], nats, "limit")
                     return
-                yield Piece(number, characters[symbol], nats, None)
+                yield Fragment(number, characters[symbol], nats, None)
 
-    def pieces(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Piece]:
-        """Several samples, drawn side by side and told one after the other.
+    def fragments(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Fragment]:
+        """Yield several samples, drawn side by side, one after the other.
 
-        The first that has not ended is told as it is drawn; what the others say meanwhile comes
-        when it is their turn.
+        The first that has not ended comes as it is drawn; the others wait for their turn.
         """
         if len(numbers) == 1:
             yield from self.stream(numbers[0], attempt)
             return
         for at in range(0, len(numbers), self.group):
-            yield from self._abreast(numbers[at : at + self.group], [attempt])
+            yield from self._draw_group(numbers[at : at + self.group], [attempt])
 
     def samples(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Sample]:
-        """The same samples, whole."""
-        return self._whole(self.pieces(numbers, attempt))
+        """Yield the same samples, whole."""
+        return self._join(self.fragments(numbers, attempt))
 
     def attempts(self, number: int, tried: range) -> Iterator[Sample]:
-        """One sample in several attempts, drawn side by side."""
+        """Yield several attempts at one sample, drawn side by side."""
         for at in range(0, len(tried), self.group):
             some = tried[at : at + self.group]
-            yield from self._whole(self._abreast([number] * len(some), some))
+            yield from self._join(self._draw_group([number] * len(some), some))
 
-    def _whole(self, pieces: Iterable[Piece]) -> Iterator[Sample]:
-        held: list[Piece] = []
-        for piece in pieces:
-            held.append(piece)
-            if piece.ended:
-                text = "".join([piece.text for piece in held])
-                nats = [nats for piece in held for nats in piece.nats]
-                yield Sample(piece.number, text, nats, piece.ended)
+    def _join(self, fragments: Iterable[Fragment]) -> Iterator[Sample]:
+        held: list[Fragment] = []
+        for fragment in fragments:
+            held.append(fragment)
+            if fragment.ended:
+                text = "".join([each.text for each in held])
+                nats = [nats for each in held for nats in each.nats]
+                yield Sample(fragment.number, text, nats, fragment.ended)
                 held = []
 
-    def _abreast(self, numbers: Sequence[int], attempts: Sequence[int]) -> Iterator[Piece]:
+    def _draw_group(self, numbers: Sequence[int], attempts: Sequence[int]) -> Iterator[Fragment]:
         keys = draws.keys(self._seed, numbers, attempts)
         sheet = Sheet(numbers, self._characters)
-        state, lane, to_come, cost = self._beginning(keys)
+        state, lane, to_come, cost = self._begin(keys)
         x = np.repeat(self._x, len(state[0]))
-        rows = np.arange(len(numbers))  # of the sheet, one for each sample that has not ended
+        rows = np.arange(len(numbers))  # of the sheet: the samples that have not ended
         limit = self.config.max_characters
         for step in range(limit + 1):
             if step % FEW == 0:
@@ -195,35 +196,35 @@ class Sampler:
                 left = to_come[lane]
                 symbols = np.where(left == 0, END, symbols)
                 nats = np.where(left == 0, cost[rows], nats)
-                goes_on |= left == 1  # it has come to its end, and not to the limit
+                goes_on |= left == 1  # this one ends at its length, not at the limit
             sheet.write(step, rows, symbols, nats)
             goes_on &= symbols != END
             rows = rows[goes_on]
-            yield from sheet.news(rows)
+            yield from sheet.take_new(rows)
             if not len(rows):
                 return
-            said = lane[goes_on] * self._symbols + symbols[goes_on]
-            sayings, lane = np.unique(said, return_inverse=True)
-            kept, x = np.divmod(sayings, self._symbols)
+            grown = lane[goes_on] * self._symbols + symbols[goes_on]
+            distinct, lane = np.unique(grown, return_inverse=True)
+            kept, x = np.divmod(distinct, self._symbols)
             state = [h[kept] for h in state]
             to_come = None if to_come is None else to_come[kept] - 1
 
-    def _beginning(self, keys: draws.Words) -> Beginning:
-        """Where samples begin: states, the lane of each sample, what is still to come in each lane
-        and what the length of each sample costs, where lengths come first.
+    def _begin(self, keys: draws.Words) -> Beginning:
+        """Return the first states and the lane of each sample; if lengths are drawn first, also the
+        characters to come in each lane and the surprisal of each sample's length.
         """
         if self._lengths is not None:
-            return self._lengths.begun(draws.uniform(keys, BEFORE, 1)[0])
+            return self._lengths.begin(draws.uniform(keys, BEFORE, 1)[0])
         return [h.copy() for h in self._state], np.zeros(len(keys), np.intp), None, np.zeros(0)
 
 
 def counts_for(to_come: Integers | None) -> InputCounts:
-    """What a network has to know besides its index."""
+    """Return the counted inputs of a network besides the index."""
     return NONE if to_come is None else {"left": to_come}
 
 
 class Sheet:
-    """What a group has drawn so far, a row for each sample."""
+    """The symbols that a group has drawn so far, a row for each sample."""
 
     def __init__(self, numbers: Sequence[int], characters: Sequence[str]) -> None:
         self.numbers = numbers
@@ -231,44 +232,44 @@ class Sheet:
         self.ids: Ids = np.empty((len(numbers), 64), np.min_scalar_type(len(characters)))
         self.nats: Array64 = np.empty((len(numbers), 64))
         self.lengths = np.zeros(len(numbers), np.intp)
-        self._row = 0  # the first that has not been told to its end
-        self._told = 0  # of that
+        self._row = 0  # the first that was not yielded to its end
+        self._yielded = 0  # symbols of that row
 
     def write(self, step: int, rows: Integers, symbols: Integers, nats: Array64) -> None:
-        """Add a symbol to these rows."""
+        """Append a symbol to these rows."""
         if step == self.ids.shape[1]:
-            self.ids, self.nats = _widened(self.ids), _widened(self.nats)
+            self.ids, self.nats = _widen(self.ids), _widen(self.nats)
         self.ids[rows, step] = symbols
         self.nats[rows, step] = nats
         self.lengths[rows] = step + 1
 
-    def news(self, going: Integers) -> Iterator[Piece]:
-        """What has not been told yet, as far as all samples before it have ended.
+    def take_new(self, growing: Integers) -> Iterator[Fragment]:
+        """Yield the new symbols of the first row that still grows, and of the rows before it.
 
-        ``going`` are the rows that may still grow, in order.
+        ``growing`` are the rows that may still grow, in order.
         """
-        first = int(going[0]) if len(going) else len(self.numbers)
+        first = int(growing[0]) if len(growing) else len(self.numbers)
         while self._row < first:
-            yield self._piece("end" if self._last() == END else "limit")
+            yield self._fragment("end" if self._last() == END else "limit")
             self._row += 1
-            self._told = 0
+            self._yielded = 0
         if first < len(self.numbers):
-            yield self._piece(None)
-            self._told = int(self.lengths[first])
+            yield self._fragment(None)
+            self._yielded = int(self.lengths[first])
 
-    def _piece(self, ended: Ending | None) -> Piece:
-        new = slice(self._told, self.lengths[self._row])
+    def _fragment(self, ended: Ending | None) -> Fragment:
+        new = slice(self._yielded, self.lengths[self._row])
         text = "".join([self.characters[symbol] for symbol in self.ids[self._row, new].tolist()])
-        return Piece(self.numbers[self._row], text, self.nats[self._row, new].tolist(), ended)
+        return Fragment(self.numbers[self._row], text, self.nats[self._row, new].tolist(), ended)
 
     def _last(self) -> int:
         return int(self.ids[self._row, self.lengths[self._row] - 1])
 
 
 def random_seed() -> int:
-    """Another one each time."""
+    """Return a new random seed."""
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _widened(array: NDArray[Scalar]) -> NDArray[Scalar]:
+def _widen(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return np.concatenate([array, np.empty_like(array)], 1)

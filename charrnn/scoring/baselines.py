@@ -1,7 +1,7 @@
 """Baselines for a loss: models that only count, and compressors.
 
-All of them have seen the training text and are scored on the same text as the network, with its
-ENDs and unseen characters. What a compressor needs for a text is
+Baselines see the training text and are scored on the same text as the network, with its ENDs and
+unseen characters. A compressor needs for a text
 
     bits = 8 (size of corpus and text compressed together - size of the corpus compressed alone)
 
@@ -93,7 +93,7 @@ class TextCollector:
         self._codes: list[Codes] = [np.zeros(0, np.uint32)]
         self._left = TEXT
 
-    def hear(self, block: ScoredBlock) -> None:
+    def add(self, block: ScoredBlock) -> None:
         """Collect one more block."""
         self._ids.append(block.ids)
         if self._left:

@@ -38,7 +38,7 @@ LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 
 
 class DynamicScorer:
-    """A scorer of one network that learns from what it reads."""
+    """A scorer of one network that learns from the text while it reads."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class DynamicScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read and what was learned from it."""
+        """Start a new text with the original parameters."""
         p = self.model.parameters.copy()
         self._first = self.model.parameters.flat
         self._p, self._gradient, self._squares = p, p.like(), p.like()

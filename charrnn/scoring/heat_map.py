@@ -218,7 +218,7 @@ def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", markup: Markup
 
 
 INK: Final = "#23262b"
-LONGEST: Final = 20_000  # characters shown in a notebook, which stores what it shows
+LONGEST: Final = 20_000  # characters shown: a notebook file stores its output
 PRE: Final = '<pre style="white-space:pre-wrap;overflow-wrap:anywhere">'
 
 

@@ -41,7 +41,7 @@ class MixedScorer:
         fast: bool = False,
         rate: float | None = None,
     ) -> None:
-        """With a rate, the networks learn from what they read and the counts grow."""
+        """With a rate, the networks learn and the counts grow while they read."""
         self.predictor = predictor
         self.vocabulary = predictor.vocabulary
         self.ranking = ranking
@@ -70,7 +70,7 @@ class MixedScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
         for scorer in self._scorers:
             scorer.begin()
         if self._counts is not None:
@@ -137,7 +137,7 @@ def scorer_of(
     fast: bool = False,
     rate: float | None = None,
 ) -> NetworkScorer | DynamicScorer | MixedScorer:
-    """Return the simplest scorer for this predictor. With a rate, it learns from what it reads."""
+    """Return the simplest scorer for this predictor; with a rate, one that learns."""
     if len(predictor.networks) > 1 or predictor.counts is not None:
         return MixedScorer(predictor, workers, ranking=ranking, fast=fast, rate=rate)
     if rate is not None:

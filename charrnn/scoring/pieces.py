@@ -51,7 +51,7 @@ class Scorer(Protocol):
         """The surprisals of the last block under each part of the model, by name."""
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
         """Return the surprisal and the rank of each symbol, given all that was read before."""
@@ -211,7 +211,7 @@ def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterato
     """Yield the pieces of a text; they do not depend on how it is cut into blocks."""
     least = symbols or PIECE
     begun: list[Codes] = []
-    size = 0  # of what has begun
+    size = 0  # of the piece that has begun
     for block in blocks:
         ends = np.flatnonzero(block == END_CODE)
         start = 0
@@ -224,7 +224,7 @@ def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterato
         if size > LONGEST + least:
             raise CorpusError(
                 f"an example has more than {LONGEST:,} characters and cannot be shared out",
-                "Score the text in one process, without [part].",
+                "Score the text as a whole in one process.",
             )
     if size:
         yield np.concatenate(begun)

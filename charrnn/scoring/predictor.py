@@ -9,7 +9,7 @@ returns logits over the characters, END and UNKNOWN; their softmax is the distri
 
 The normalised square root does a little better than the mean: a symbol that either side rules out
 stays impossible. In logits, which need not be normalised, the square root is a mean. Each row is
-computed by itself, so a row is the same alone and among thousands.
+computed alone, so it does not depend on other rows.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class StepPredictor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """Networks and counts over one vocabulary, and the choice of which to use."""
+    """Networks and counts over one vocabulary, with the choice of those to use."""
 
     networks: tuple[LanguageModel, ...]
     counts: Counts | None = None

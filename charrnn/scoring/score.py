@@ -24,7 +24,7 @@ from charrnn.vocabulary import END, UNKNOWN, Codes, Ids
 NATS_IN_A_BIT: Final = math.log(2)
 BITS: Final = 1 / math.log(2)  # in a nat
 LONGER: Final = (0x80, 0x800, 0x10000)  # code points from which UTF-8 takes a byte more
-MOST_NATS: Final = 1e6  # whose sum in units surely fits into 64 bits
+MOST_NATS: Final = 1e6  # a sum that surely fits into 64 bits when in units
 LARGEST: Final = 709.0  # nats whose perplexity is still a float
 LOW_BITS: Final = 20  # of a cost in units, summed apart from the others
 

@@ -111,7 +111,7 @@ class Chunks:
 
 
 def cut(ids: Ids, most: int, warm_up: int, carry: bool) -> Chunks:
-    """Cut symbols into chunks of about one length, as many as help."""
+    """Cut symbols into chunks of about one length, at most ``most``."""
     begins = np.zeros(0, np.int64) if carry else np.flatnonzero(ids[:-1] == END) + 1
     for shortest in (SHORTEST, 4 * warm_up):
         lanes = max(1, min(most, len(ids) // shortest))
@@ -175,8 +175,8 @@ def _settling_places(passage: Passage, carry: bool) -> NDArray[np.bool_]:
 class Pass:
     """The states of each chunk in a pass."""
 
-    begun: State  # where it began to count
-    ended: State  # where it ended
+    begun: State  # at the first counted symbol
+    ended: State  # after the last
     marks: Marks  # after each window, from where it was read
 
 
@@ -387,8 +387,8 @@ def likelier_lengths(p: Parameters, tau: Integers) -> Integers:
 class NetworkScorer:
     """A scorer of one network.
 
-    A text has the same score, to the last bit, however it arrives and whoever computes it. With
-    ``fast`` it has the precision of training instead, in half the time.
+    The score does not depend on blocks, threads or processes, to the last bit. With ``fast`` it has
+    the precision of training instead, in half the time.
     """
 
     def __init__(
@@ -415,7 +415,7 @@ class NetworkScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was read: the next symbol is the first of a text."""
+        """Start a new text: the next symbol is its first."""
         self._before, self._index, self._since = END, 0, 0
         self._state = self._reader.zeros(1)
 

@@ -27,7 +27,7 @@ NAME_A_TEXT: Final = "Name a text to read."
 
 
 class Facts(Protocol):
-    """What a model file records of its corpus."""
+    """The facts of its corpus in a model file."""
 
     @property
     def sources(self) -> tuple[str, ...]: ...
@@ -76,7 +76,7 @@ def rebuild_corpus(facts: Facts, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
     check_files_exist(facts)
     try:
-        rebuilt = corpus.load(facts.source_files, facts.config, facts.valid_files)
+        rebuilt = corpus.read_files(facts.source_files, facts.config, facts.valid_files)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if rebuilt.fingerprint != facts.fingerprint:

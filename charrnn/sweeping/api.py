@@ -9,15 +9,15 @@ Python and the command line can resume each other's sweeps.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.files import is_stream, name_of
 from charrnn.errors import ResumeError, SettingError
-from charrnn.model import checked
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
@@ -25,9 +25,7 @@ from charrnn.settings.using import FIXED
 from charrnn.sweeping.folder import Folder, Record, places_of
 from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes
-from charrnn.sweeping.run import Ended, Material, Splits, planned
-
-Texts = Iterable[str] | Path | Sequence[Path]
+from charrnn.sweeping.run import Ended, Material, Splits, plan_settings
 
 
 def sweep(
@@ -48,73 +46,57 @@ def sweep(
     """
     there = Folder(Path(folder))
     wanted = grid_of(tried, seeds)
-    files, given = files_or_texts(texts)
+    files = files_in(texts)
     learning = changed_settings(config or TrainConfig(), wanted)
     cutting = {"holdout": holdout}
     if resume:
-        record = resumed(there, wanted, learning, cutting)
+        record = resume_record(there, wanted, learning, cutting)
     else:
-        record = Record(wanted, files, (), places_of(files), learning, {}, cutting)
-    material = record.material(files, record.files[1], given)
+        record = Record(wanted, learning, Material(files, (), places_of(files), {}, cutting))
+    given = None if files else tuple(check_texts(texts))
+    material = replace(record.material, files=files, texts=given)
     splits = Splits(material)
     for settings in wanted.combinations:
-        planned(settings, wanted, record.learning, splits)
+        plan_settings(settings, wanted, record.learning, splits)
     fingerprint = splits.of(wanted.seeds[0]).corpus.fingerprint
-    record = replace(record, fingerprint=fingerprint)
-    material = replace(material, fingerprint=fingerprint)
-    return _results(there, record, material, processes or cores(), resume)
+    record = replace(record, material=replace(material, fingerprint=fingerprint))
+    return _results(there, record, processes or cores(), resume)
 
 
-def _results(
-    folder: Folder, record: Record, material: Material, processes: int, resume: bool
-) -> Iterator[Result]:
-    with folder.held():
+def _results(folder: Folder, record: Record, processes: int, resume: bool) -> Iterator[Result]:
+    with folder.lock():
         if resume:
             folder.read_rows()
             folder.forget_lost()
         else:
             folder.check_free(record.grid)
         folder.write_record(record)
-        with Processes(material, processes) as running:
+        with Processes(record.material, processes) as running:
             for event in running.events(folder.tasks(record)):
                 if isinstance(event, Ended):
                     folder.add(event.result)
                     yield event.result
 
 
-def resumed(
+def resume_record(
     folder: Folder, wanted: Grid, learning: dict[str, Any], cutting: dict[str, Any]
 ) -> Record:
     """Return the record of the folder with added values. Raise ResumeError for other settings.
 
-    What only the command line can set, such as a held-out text, stays as it is.
+    Settings that only the command line has, such as --valid, stay as they are.
     """
     had = folder.read_record()
-    for source in filter(is_stream, had.valid):
+    for source in filter(is_stream, had.material.valid):
         raise ResumeError(
             f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
         )
     hint = "Give the same settings, or use another folder."
     for kind, before, now in (
         (TrainConfig, had.learning, learning),
-        (CorpusConfig, had.cutting, had.cutting | cutting),
+        (CorpusConfig, had.material.cutting, had.material.cutting | cutting),
     ):
         check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
-    return had.extended(wanted)
-
-
-def files_or_texts(texts: Texts) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Return the names of files, or else the texts."""
-    if isinstance(texts, str):
-        raise SettingError(
-            "a str is one text, and a corpus has many",
-            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
-        )
-    if isinstance(texts, Path):
-        texts = [texts]
-    if isinstance(texts, Sequence) and texts and all(isinstance(one, Path) for one in texts):
-        return tuple(map(str, texts)), None
-    return (), tuple(checked(texts))
+    return had.extend(wanted)
 
 
 def all_settings(config: type, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from uuid import uuid4
 from charrnn.cluster.worker import cached, check_wanted, own_folder, report
 from charrnn.corpus.files import path_of
 from charrnn.model_file import saving
-from charrnn.sweeping.grid import Result, failed
+from charrnn.sweeping.grid import Result, failure
 from charrnn.sweeping.run import Advanced, Ended, Material, Split, Splits, Task, make_run
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def share_runs(
     for outcome in cluster.as_completed(make, pieces, shared, lambda piece: piece.task.trial.name):
         task = outcome.item.task
         if outcome.error is not None:
-            yield Ended(failed(task.trial, outcome.error.what))
+            yield Ended(failure(task.trial, outcome.error.what))
             continue
         result, content = outcome.result
         if content is not None:

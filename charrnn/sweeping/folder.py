@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,46 +40,13 @@ GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
 
 @dataclass(frozen=True)
 class Record:
-    """What a sweep was begun with: the content of sweep.json."""
+    """The values, settings and texts of a sweep: the content of sweep.json."""
 
     grid: Grid
-    sources: tuple[str, ...] = ()  # as the user named them
-    valid: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()  # absolute paths of both, "" for those without one
-    learning: dict[str, Any] = field(default_factory=dict)  # settings shared by all runs
-    reading: dict[str, Any] = field(default_factory=dict)
-    cutting: dict[str, Any] = field(default_factory=dict)
-    start_from: str | None = None
-    fingerprint: str = ""  # of the corpus
+    learning: dict[str, Any]  # settings shared by all runs
+    material: Material
 
-    @property
-    def files(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The files of sources and valid, whatever the current folder is."""
-        names = (*self.sources, *self.valid)
-        files = [place or path_of(name) for name, place in zip(names, self.places, strict=True)]
-        return tuple(files[: len(self.sources)]), tuple(files[len(self.sources) :])
-
-    def material(
-        self,
-        files: tuple[str, ...],
-        valid_files: tuple[str, ...],
-        texts: tuple[str, ...] | None = None,
-    ) -> Material:
-        """Return the corpus of all runs, read from these files or made of these texts."""
-        return Material(
-            files,
-            valid_files,
-            names=self.sources,
-            valid_names=self.valid,
-            places=self.places,
-            texts=texts,
-            reading=self.reading,
-            cutting=self.cutting,
-            start_from=self.start_from,
-            fingerprint=self.fingerprint,
-        )
-
-    def extended(self, grid: Grid) -> Record:
+    def extend(self, grid: Grid) -> Record:
         """Return the record with added values and seeds. Raise ResumeError if any are missing."""
         had = self.grid
         if set(grid.tried) != set(had.tried):
@@ -95,7 +62,7 @@ class Record:
                 if value not in values:
                     raise ResumeError(
                         f"the sweep in the folder also tries {name} {value_in_words(value)}",
-                        "Values and seeds can be added, but not taken away.",
+                        "Values and seeds can be added but not removed.",
                     )
         return replace(self, grid=Grid(tried, grid.seeds))
 
@@ -122,7 +89,7 @@ class Folder:
         return (self.path / RECORD).exists()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Make the folder if needed, and keep other sweeps out of it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -159,16 +126,20 @@ class Folder:
 
     def write_record(self, record: Record) -> None:
         """Write sweep.json."""
-        path, start = self.path / RECORD, record.start_from
-        values = asdict(record)
-        del values["grid"]
+        path, m = self.path / RECORD, record.material
+        start = m.start_from
         whole = {
             "schema": SCHEMA,
-            **values,
+            "sources": m.sources,
+            "valid": m.valid,
+            "places": [relative_place(path, place) for place in m.places],
+            "learning": record.learning,
+            "reading": m.reading,
+            "cutting": m.cutting,
+            "start_from": None if start is None else relative_place(path, place_of(start)),
+            "fingerprint": m.fingerprint,
             "tried": dict(record.grid.tried),
             "seeds": record.grid.seeds,
-            "places": [relative_place(path, place) for place in record.places],
-            "start_from": None if start is None else relative_place(path, place_of(start)),
         }
         text = (json.dumps(whole, indent=2) + "\n").encode()
         saving.replace(path, len(text), [text])
@@ -182,22 +153,27 @@ class Folder:
                 raise ValueError("another schema")
             start = whole["start_from"]
             sources, valid, ways = (strings(whole[name]) for name in ("sources", "valid", "places"))
-            if len(ways) != len(sources) + len(valid):
-                raise ValueError("not one place for each file")
             grid = grid_of(whole["tried"], whole["seeds"])
             groups = {name: dict(whole[name]) for name in GROUPS}
             for tried in grid.combinations:
                 for name, config in GROUPS.items():  # which checks the values
                     config(**groups[name], **(tried if name == "learning" else {}))
-            return Record(
-                grid,
+            places = tuple(absolute_place(path, way) for way in ways)
+            files = [
+                place or path_of(name) for name, place in zip(sources + valid, places, strict=True)
+            ]
+            material = Material(
                 sources,
                 valid,
-                tuple(absolute_place(path, way) for way in ways),
-                **groups,
-                start_from=None if start is None else absolute_place(path, start),
-                fingerprint=str(whole["fingerprint"]),
+                places,
+                groups["reading"],
+                groups["cutting"],
+                None if start is None else absolute_place(path, start),
+                str(whole["fingerprint"]),
+                tuple(files[: len(sources)]),
+                tuple(files[len(sources) :]),
             )
+            return Record(grid, groups["learning"], material)
         except FileNotFoundError:
             raise ResumeError(
                 f"{self.path} holds no sweep to resume", "Begin one in it first."

@@ -92,12 +92,14 @@ def as_list(name: str, values: Any) -> list[Any]:
 
 
 def check_different(name: str, values: tuple[Any, ...]) -> None:
-    """Raise SettingError if there are no values, or two equal ones."""
+    """Raise SettingError for an empty list of values, or for two equal values."""
     if not values:
         raise SettingError(f"{name} has no value to try", "Give one or more.")
     for place, value in enumerate(values):
         if value in values[:place]:
-            raise SettingError(f"{name} {value_in_words(value)} is repeated", "Leave one out.")
+            raise SettingError(
+                f"{name} {value_in_words(value)} is repeated", "Leave one out.", name
+            )
 
 
 def name_of(settings: Mapping[str, Any]) -> str:
@@ -110,7 +112,7 @@ def name_of(settings: Mapping[str, Any]) -> str:
 
 
 def in_words(settings: Mapping[str, Any]) -> str:
-    """Return the settings on one line, or "defaults" if there are none."""
+    """Return the settings on one line, or "defaults" for no settings."""
     pieces = [
         f"{option_of(name).lstrip('-')}={value_in_words(value)}" for name, value in settings.items()
     ]
@@ -166,7 +168,7 @@ class Result:
         return {**whole, "parts": parts} if parts else whole
 
 
-def failed(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
+def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
     """Return the result of a failed run."""
     return Result(
         trial.name, trial.settings, trial.seed, None, None, None, seconds, stopped, error=why

@@ -31,7 +31,7 @@ from types import TracebackType
 from typing import Any
 
 from charrnn.json_lines import parse, write
-from charrnn.sweeping.grid import Trial, failed, from_json
+from charrnn.sweeping.grid import Trial, failure, from_json
 from charrnn.sweeping.run import Advanced, Ended, Material, Splits, Task, make_run
 
 Message = dict[str, Any]
@@ -41,6 +41,10 @@ TICK = 0.1  # seconds after which a caller of ``events`` gets control again
 TRIES = 2  # for a run whose process dies
 CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
 CODE += "from charrnn.sweeping.processes import main; main()"
+OF_TERMINAL = [  # signals that a terminal sends to all processes started from it
+    getattr(signal, name) for name in ("SIGINT", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
+]
+HANDLED = [*OF_TERMINAL, signal.SIGTERM]
 ONE_THREAD = {
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
     for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
@@ -64,11 +68,11 @@ def read(file: int) -> Iterator[Message]:
 def main() -> None:
     """Make the runs that arrive on standard input, in a process of its own."""
     stop = threading.Event()
-    for number in terminal_signals():  # the sweep handles them and closes the pipe
+    for number in OF_TERMINAL:  # the sweep handles them and closes the pipe
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if hasattr(signal, "pthread_sigmask"):  # blocked until here by ``signals_blocked``
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, handled_signals())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     out = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # other output must not mix with messages
     inbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
@@ -84,17 +88,6 @@ def main() -> None:
     with suppress(BrokenPipeError):
         if first is not None:
             work(Material.from_json(first["material"]), inbox, stop, out)
-
-
-def terminal_signals() -> list[int]:
-    """Return the signals that a terminal sends to all processes started from it."""
-    names = ("SIGINT", "SIGHUP", "SIGBREAK")
-    return [getattr(signal, name) for name in names if hasattr(signal, name)]
-
-
-def handled_signals() -> list[int]:
-    """Return the signals that a process of a sweep handles or ignores."""
-    return [*terminal_signals(), signal.SIGTERM]
 
 
 def work(
@@ -235,7 +228,7 @@ class Processes:
                     waiting.appendleft(task)
                     yield Lost(task.trial.name, why)
                 else:
-                    yield Ended(failed(task.trial, f"its process {why}, {TRIES} times"))
+                    yield Ended(failure(task.trial, f"its process {why}, {TRIES} times"))
             elif "result" in message:
                 worker.task = None
                 if waiting and not self.is_stopping:
@@ -262,7 +255,7 @@ def signals_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, handled_signals())
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     try:
         yield
     finally:

@@ -14,8 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, load
-from charrnn.counts.baselines import Baseline
+from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, read_files
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -31,11 +30,10 @@ from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fitted, plan
-from charrnn.runs import begin, configure, reopen
-from charrnn.scoring.baselines import counting_baselines
+from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.sweeping.grid import Grid, Result, Trial, failed, in_words
+from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
 from charrnn.system import single_threaded
 from charrnn.training.loop import Done
 from charrnn.training.members import (
@@ -54,18 +52,18 @@ OF_SIZE = (  # settings that decide how long a step takes
 
 @dataclass(frozen=True)
 class Material:
-    """The files or texts of a sweep, how they are named and read, and the model to start from."""
+    """The corpus of a sweep, how it is read, and the model to start from."""
 
-    files: tuple[str, ...] = ()  # to read here and now
-    valid_files: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()  # as the user knows them
-    valid_names: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()  # the absolute paths of both
-    texts: tuple[str, ...] | None = None
+    sources: tuple[str, ...] = ()  # as the user named them
+    valid: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()  # absolute paths of both, "" for those without one
     reading: dict[str, Any] = field(default_factory=dict)
     cutting: dict[str, Any] = field(default_factory=dict)
     start_from: str | None = None  # a model file
     fingerprint: str = ""  # of the corpus, once it was read
+    files: tuple[str, ...] = ()  # of the sources, to read here and now
+    valid_files: tuple[str, ...] = ()
+    texts: tuple[str, ...] | None = None  # from Python, in place of files
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Material:
@@ -81,12 +79,6 @@ class Split:
 
     corpus: Corpus
     record: CorpusRecord
-
-    def baselines(self) -> Iterator[Baseline]:
-        """Yield the baselines as they are computed, and add each to the record."""
-        for baseline in counting_baselines(self.corpus, self.corpus.held_out.ids):
-            self.record.baselines[baseline.name] = baseline.nats_per_character
-            yield baseline
 
 
 class Splits:
@@ -105,11 +97,11 @@ class Splits:
             self._last = seed, self._read(seed)
         return self._last[1]
 
-    def counted(self, seed: int) -> Split:
+    def with_baselines(self, seed: int) -> Split:
         """Return the corpus of a seed with all baselines in its record."""
         split = self.of(seed)
         if not split.record.baselines:
-            for _ in split.baselines():
+            for _ in compute_baselines(split.corpus, split.record):
                 pass
         return split
 
@@ -120,11 +112,11 @@ class Splits:
         if m.texts is not None:
             corpus = from_texts(m.texts, cutting)
         else:
-            corpus = load(m.files, cutting, m.valid_files)
-            corpus = replace(corpus, sources=m.names, valid=m.valid_names)
+            corpus = read_files(m.files, cutting, m.valid_files)
+            corpus = replace(corpus, sources=m.sources, valid=m.valid)
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
             raise CorpusError(
-                f"{', '.join(m.names) or 'the corpus'} has changed since the sweep began",
+                f"{', '.join(m.sources) or 'the corpus'} has changed since the sweep began",
                 "Give it the same text again, or begin a sweep in another folder.",
             )
         if not len(corpus.held_out):
@@ -189,20 +181,20 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
     """Make the run and yield an event at each step. To close the generator stops and saves it."""
     began = time.monotonic()
     try:
-        with single_threaded(), held(task.file or task.model):
-            split = splits.counted(task.trial.seed)
+        with single_threaded(), lock_file(task.file or task.model):
+            split = splits.with_baselines(task.trial.seed)
             began = time.monotonic()  # the corpus of several runs counts for none of them
             yield from _train(task, split, splits.model, began)
     except DivergedError as error:
-        yield Ended(failed(task.trial, error.what, "diverged", time.monotonic() - began))
+        yield Ended(failure(task.trial, error.what, "diverged", time.monotonic() - began))
     except (CharrnnError, OSError) as error:
-        yield Ended(failed(task.trial, str(error), seconds=time.monotonic() - began))
+        yield Ended(failure(task.trial, str(error), seconds=time.monotonic() - began))
     except MemoryError:
-        yield Ended(failed(task.trial, "not enough memory", seconds=time.monotonic() - began))
+        yield Ended(failure(task.trial, "not enough memory", seconds=time.monotonic() - began))
 
 
 @contextmanager
-def held(path: str) -> Iterator[None]:
+def lock_file(path: str) -> Iterator[None]:
     """Lock the model file. Wait a while for a killed sweep whose processes are still ending."""
     with ExitStack() as stack:
         until = time.monotonic() + PATIENCE
@@ -237,7 +229,7 @@ def _train(
         raise
     saver.save()
     scores = scores_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
-    best = run.state.best
+    best = run.states[0].best
     parts = {name: s.overall.per_character() for name, s in scores.items() if name != "alone"}
     yield Ended(
         Result(
@@ -268,7 +260,7 @@ class Planned:
         return in_words(self.settings)
 
 
-def planned(
+def plan_settings(
     settings: dict[str, Any], grid: Grid, learning: dict[str, Any], splits: Splits
 ) -> Planned:
     """Return the plan for these settings. Raise SettingError if they contradict each other."""
@@ -301,7 +293,7 @@ def estimate_seconds(plans: Sequence[Plan], corpus: Corpus) -> list[float]:
 
 
 def duplicates(plans: Sequence[Planned]) -> list[tuple[Planned, Planned]]:
-    """Return pairs of combinations with equal runs, because the corpus limits what they try."""
+    """Return pairs of combinations with equal runs: the corpus is too small for both."""
     seen: dict[Fitted, Planned] = {}
     pairs = [(seen.setdefault(each.plan.config, each), each) for each in plans]
     return [(first, second) for first, second in pairs if first is not second]

@@ -61,10 +61,10 @@ def check_together(config: TrainConfig) -> None:
 
 def start_all(
     corpus: Corpus, config: Fitted, model: LanguageModel | None = None
-) -> list[TrainState]:
-    """The networks before they have learned anything, or no more than this model has."""
+) -> tuple[TrainState, ...]:
+    """Return the states of all networks before the first step."""
     check_together(config)
-    return [start(corpus, of_member(config, i), model) for i in range(config.members)]
+    return tuple(start(corpus, of_member(config, i), model) for i in range(config.members))
 
 
 def text_to_count(corpus: Corpus, config: TrainConfig) -> Ids | None:

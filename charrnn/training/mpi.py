@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.corpus import corpus as corpora
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus, CorpusConfig, read_files
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
@@ -76,7 +75,7 @@ class MpiRanks(Ranks):
         corpus: Corpus | None = None
         failure: Exception | None = None
         try:
-            corpus = corpora.load(sources, config, valid)
+            corpus = read_files(sources, config, valid)
         except (CharrnnError, OSError, MemoryError) as caught:
             failure = caught
         marks = None if corpus is None else (corpus.fingerprint, corpus.digest)

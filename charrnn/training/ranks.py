@@ -8,8 +8,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.corpus import corpus as corpora
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus, CorpusConfig, read_files
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Array, Parameters
@@ -61,7 +60,7 @@ class Ranks:
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
         """The corpus, which is the same everywhere; CorpusError where it is not."""
-        return corpora.load(sources, config, valid)
+        return read_files(sources, config, valid)
 
     def of_first(self, value: T) -> T:
         """What the first rank has in this place."""

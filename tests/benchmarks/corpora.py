@@ -13,13 +13,13 @@ LINES = b"".join(b"%s\n" % word for word in (b"banana", b"cherry", b"quince", b"
 
 CHILD = """
 import json, resource, sys, time
-from charrnn.corpus.corpus import load
+from charrnn.corpus.corpus import read_files
 from charrnn.plan import fitted
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 began = time.perf_counter()
-corpus = load([sys.argv[1]])
+corpus = read_files([sys.argv[1]])
 read = time.perf_counter() - began
 config = fitted(TrainConfig(hidden=64, layers=1, bptt=64, batch=64), corpus)
 events = train(start(corpus, config), corpus, config)

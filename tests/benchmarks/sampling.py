@@ -11,7 +11,7 @@ import numpy as np
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, initial
-from charrnn.sampling.sampler import Piece, SampleConfig, Sampler
+from charrnn.sampling.sampler import Fragment, SampleConfig, Sampler
 from charrnn.vocabulary import Vocabulary
 
 ROUNDS = 5
@@ -28,7 +28,7 @@ def sampler(size: Architecture, mean_length: float, workers: int = 1) -> Sampler
     return Sampler(LanguageModel(parameters, vocabulary), SampleConfig(seed=1), "", workers)
 
 
-def rate(pieces: Iterable[Piece], characters: int) -> float:
+def rate(pieces: Iterable[Fragment], characters: int) -> float:
     """Characters a second, from the first on; each END counts as one."""
     drawn = 0
     start = time.perf_counter()
@@ -55,7 +55,7 @@ def one_stream_of_names() -> float:
 def a_thousand_names(workers: int = 1) -> float:
     """Characters a second where a thousand names are drawn side by side."""
     source = sampler(NAMES, 8, workers)
-    return rate(source.pieces(range(1000)), characters=1 << 30)
+    return rate(source.fragments(range(1000)), characters=1 << 30)
 
 
 def report() -> None:

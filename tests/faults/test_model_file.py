@@ -284,10 +284,10 @@ def is_harmless(program: Program, *what: object) -> None:
 
 def go_on(run: Checkpoint, program: Program) -> None:
     """A few steps more, if this is the run of that corpus, and a save."""
-    learned = corpus.load([str(program / "names.txt")], run.corpus.config)
+    learned = corpus.read_files([str(program / "names.txt")], run.corpus.config)
     if learned.vocabulary != run.vocabulary or learned.fingerprint != run.corpus.fingerprint:
         return
-    for _ in zip(range(3), loop.train(run.state, learned, run.config), strict=False):
+    for _ in zip(range(3), loop.train(run.states[0], learned, run.config), strict=False):
         pass
     checkpoint.save(program / "other.npz", run)
     checkpoint.load(program / "other.npz")

@@ -79,7 +79,7 @@ def test_16_metrics_are_not_written_below_something_else(trained: Program) -> No
     trained.write("diary.txt", "one line, no newline at its end")
     trained.refuses(
         *("train", "names.txt", "--force", "--metrics", "diary.txt"),
-        what="diary.txt holds something else than the metrics of a run",
+        what="diary.txt holds lines that are not metrics of charrnn",
         hint="Name another file",
     )
 

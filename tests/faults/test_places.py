@@ -45,7 +45,7 @@ def test_39_a_folder_that_vanishes_is_told_truly_also_with_quiet(program: Progra
         ended = child.end()
     assert ended.status == 1
     assert "there is no folder" in ended.err
-    assert "; training goes on\n" in ended.err
+    assert "; training continues\n" in ended.err
     assert ended.err.endswith(" but no longer exists.\n")
     assert " holds the run " not in ended.err
 
@@ -160,10 +160,10 @@ def test_44_patience_does_not_walk_the_history(trained: Program) -> None:
 def test_44_a_history_that_no_file_holds_is_known_when_a_run_is_resumed(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepare, "MOST", 10)
-    what = "more than the 10 that a model file can hold"
+    monkeypatch.setattr(prepare, "MOST_CHECKUPS", 10)
+    what = "check-ups are too many; a model file holds 10"
     line = ("train", "--resume", "--epochs", "100000", "--dry-run")
-    trained.refuses(*line, what=what, hint="Go on for less long.", status=2)
+    trained.refuses(*line, what=what, hint="Train for a shorter time.", status=2)
 
 
 def test_45_an_example_that_is_too_long_for_bptt_0_is_told_in_those_words(program: Program) -> None:

@@ -164,9 +164,9 @@ def test_28_any_settings_are_refused_or_saved_and_loaded(
             again = checkpoint.load(path)
             assert again.config == run.checkpoint.config
             assert again.corpus == run.checkpoint.corpus
-            assert again.state.history == run.checkpoint.state.history
-            assert again.state.parameters.flat.tobytes() == (
-                run.checkpoint.state.parameters.flat.tobytes()
+            assert again.states[0].history == run.checkpoint.states[0].history
+            assert again.states[0].parameters.flat.tobytes() == (
+                run.checkpoint.states[0].parameters.flat.tobytes()
             )
 
 

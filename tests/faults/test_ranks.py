@@ -114,7 +114,7 @@ def test_48_a_signal_to_mpiexec_is_said_once_saved_and_told_how_to_go_on(
     ("what_it_does", "said"),
     [
         ("1 / 0", "ZeroDivisionError"),
-        ("__import__('sys').exit(3)", "rank 1: it ended with status 3"),
+        ("__import__('sys').exit(3)", "rank 1: ended with status 3"),
         ("__import__('os')._exit(3)", ""),
         ("open('nowhere')", "rank 1: nowhere: No such file or directory"),
     ],
@@ -156,7 +156,7 @@ def test_47_one_that_has_no_mpi_is_not_waited_for(lines: Program) -> None:
     without = "import sys; sys.modules['mpi4py'] = None; "
     ended = lines.run(*RUN, *others(without, *RUN), by=ranks(1))
     assert ended.status == 1
-    assert "charrnn: error: --mpi needs mpi4py\npip install 'charrnn[mpi]'" in ended.err
+    assert "charrnn: error: --mpi needs mpi4py\nInstall it: pip install 'charrnn[mpi]'" in ended.err
 
 
 def test_47_what_the_first_one_refuses_is_said_once(lines: Program) -> None:
@@ -225,6 +225,6 @@ def test_49_an_mpiexec_of_another_mpi_is_noticed(lines: Program) -> None:
         *RUN,
         child=True,
         env=started,
-        what="mpiexec has started 2 processes, and mpi4py knows of one",
+        what="mpiexec has started 2 processes, but mpi4py sees only one",
         hint="the mpiexec of the MPI that mpi4py loads",
     )

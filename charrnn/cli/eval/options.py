@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.options import (
     OUTPUT,
     SHARED_WORK,
     TEXT_OR_HELD_OUT,
-    CommandOptions,
+    TextOptions,
     allows_only,
     excludes,
     flag,
-    group,
-    like,
     needs,
 )
 from charrnn.errors import SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
-    CORPUS,
     COUNT,
     DYNAMIC_RATE,
     File,
@@ -39,56 +34,55 @@ SORTS = ("surprise", "nats", "input")
 HELP = """
 Measure how well a model predicts a text.
 
-Each example costs the nats of its characters and of its end, and the mean over both is the
-loss. A character that the model has never seen costs what naming it among all of Unicode
-costs, so no text is impossible. The result is the same to the last bit whatever the threads
-are and however the text arrives, but with --fast. A model of train --carry reads the examples
-as one stream, each going on from the one before: what it costs is not what charrnn sample says
-of the same text, which begins anew.
+The loss is the mean cost of all characters and ends of examples, in nats (or bits) per character.
+A character that is not in the vocabulary costs the unknown symbol plus a choice among the rest of
+Unicode, so the loss is always finite. The result is exact: it does not depend on threads, workers
+or how the text arrives (except with --fast). A model of train --carry carries its state across
+examples, so its cost of a text differs from the one that charrnn sample reports.
 
-With --json there is one object; with --per-example or --per-char one a line. There the number
-of an example is the line of its file on which it begins (lines that --errors skipped are not
-counted), or its place among those held out; the character of an end is null; a rank of 1 means
-that nothing was more likely. A figure that does not exist is null.
+With --json the output is one object; with --per-example or --per-char, one object a line. The
+number of an example is the line of its file on which it begins (not counting lines that
+--errors skipped), or its position in the held-out text. The character of an end is null. Rank 1
+is the likeliest symbol. An undefined figure is null.
 """
 EXAMPLES = """
-# how good is it, on what it was not trained on? and is that good?
+# the loss on held-out text, beside simple baselines
 charrnn eval --baselines
 
-# which names do not belong? which ten lines of a log are the oddest?
+# the names, or the lines of a log, that fit least
 charrnn eval names.txt --per-example | head
 cat *.log | charrnn eval --top 10
 
 # raise an alarm, line by line; the exit status is 3 if there was one
 tail -f server.log | charrnn eval - --per-example --sort input --above 4
 
-# does it go astray when it reads its own writing?
+# are drawn texts like the corpus?
 charrnn eval --drawn 1000
 
-# where did the text surprise it?
+# the characters that surprise the model
 charrnn eval letter.txt --per-char
 charrnn eval letter.txt --html letter.html
 
-# shared out: to processes here, to a cluster, or to four jobs that know nothing of each other
+# shared by local processes, by a cluster, or by four independent jobs
 charrnn eval huge.txt --workers 8
 charrnn eval huge.txt --scheduler tcp://head:8786
 charrnn eval huge.txt --part 2/4 --json > 2.json
 charrnn eval --add 1.json 2.json 3.json 4.json
 
-# which of two models is better? and if it gets used to the text?
+# compare two models; let a model adapt to the text
 charrnn eval play.txt -m small.npz -m large.npz
 charrnn eval play.txt --dynamic 0.0002
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
-    """The options of charrnn eval."""
+class Options(TextOptions):
+    """The options of ``charrnn eval``."""
 
     RULES = (
         allows_only(
             *("add", "sources", "as_json", "quiet", "workers"),
-            hint="The parts say what was scored, and how.",
+            hint="The parts contain the options of the scoring.",
         ),
         needs("add", "sources", hint="Name the files that the parts wrote."),
         *TEXT_OR_HELD_OUT,
@@ -107,79 +101,69 @@ class Options(CommandOptions):
         *SHARED_WORK,
     )
 
-    sources: tuple[str, ...] = options.sources(
-        "TEXT",
-        "What to score: files, or - for standard input, which is read as well where it is a pipe"
-        " or a file and no TEXT is named. Else it is what was held out in training.",
-    )
-    held_out: bool = flag("Score what was held out in training, whatever is piped.", panel=CORPUS)
-    examples: str | None = like(CorpusConfig, "examples", default_in_words="as in training")
-    reading: dict[str, Any] = group(Reading, default_in_words="as in training")
-    baselines: bool = flag(
-        "Set the loss beside that of models that count, of xz and of bzip2.", panel=SCORING
-    )
+    baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)
     dynamic: float | None = setting(
         DYNAMIC_RATE,
-        "Keep learning while reading, at this rate: 0.0002, say; counts, if the model has any,"
-        " count on. The model file stays as it is.",
+        "Keep learning while reading, at this learning rate, such as 0.0002. Counts are updated"
+        " too. The model file does not change.",
         panel=SCORING,
     )
     drawn: int | None = setting(
         Whole(1, 100_000),
-        "Draw so many texts as well, and set what a Markov model of five characters makes of them"
-        " beside what it makes of those held out: is what it writes like what it read?",
+        "Also draw N texts, and compare them with held-out text: the loss of a 5-character Markov"
+        " model on both shows how alike they are.",
         panel=SCORING,
     )
     part: Part | None = setting(
         Parts(),
-        "Score one of N parts of the text, as one of N jobs: with --json, --add adds up what they"
-        " write. It is cut every quarter of a million characters, where an example ends: of fewer,"
-        " one part has all.",
+        "Score part I of N, as one of N jobs; --add adds up their --json output. Parts consist of"
+        " pieces of 250,000 characters, so one part gets all of a shorter text.",
         panel=SHARING,
-        default_in_words="all of it",
+        default_in_words="the whole text",
     )
     add: bool = flag(
-        "Each TEXT is what --part wrote with --json, a part or more: show what the whole comes to.",
+        "Read the --json output of --part from each TEXT, and show the result for the whole text.",
         panel=SHARING,
     )
     processes: int | None = options.workers()
     scheduler: str | None = options.scheduler()
     use: str | None = options.use(SCORING)
     fast: bool = flag(
-        "Compute in 32 bits, as training does: sooner, and the last digits depend on threads and"
-        " on how the text arrives.",
+        "Compute in 32 bits, as in training: faster, but the last digits depend on threads and on"
+        " how the text arrives.",
         panel=SCORING,
     )
     above: float | None = setting(
         Real(0, metavar="BITS"),
-        "End with status 3 if an example has more bits per character than this, and show only"
-        " such rows; with --per-char, if a character has more bits.",
+        "Exit with status 3 if an example has more bits per character than this, and show only"
+        " such rows. With --per-char, test single characters.",
         panel=SCORING,
     )
-    per_example: bool = flag("A row for each example, odd ones out first.", panel=ROWS)
+    per_example: bool = flag("Show a row for each example, most surprising first.", panel=ROWS)
     sort: str | None = setting(
         OneOf(SORTS),
-        "Rows by nats per character, by nats, or in the order of the input: then each comes as"
-        " soon as it is read, and blank lines have theirs. Sorted rows are kept until the end,"
-        " and repeated ones told once.",
+        "Sort rows by nats per character, by total nats, or not at all. In input order, rows"
+        " appear as soon as they are scored, and blank lines count. Otherwise rows are kept until"
+        " the end, and repeated examples share one row.",
         panel=ROWS,
         default_in_words=SORTS[0],
     )
     top: int | None = setting(
         COUNT,
-        "The first so many of the sorted rows; only those are kept.",
+        "Show only the first N rows, in little memory.",
         panel=ROWS,
         default_in_words="all, with --per-example",
     )
     per_char: bool = flag(
-        "The text coloured by surprisal; where there are no colours, a row for each character: it,"
-        " its nats, its rank.",
+        "Show the text coloured by surprisal; without colours, a row for each character with its"
+        " nats and rank.",
         panel=ROWS,
     )
-    html: Path | None = setting(File(), "Write the coloured text as a web page too.", panel=OUTPUT)
-    force: bool = flag("Let --html replace any file.")
+    html: Path | None = setting(File(), "Also write the coloured text as a web page.", panel=OUTPUT)
+    force: bool = flag("Let --html replace any file; by default only its own pages.")
     models: tuple[Path, ...] = options.models(
-        "The model file; several are set side by side, and beside the mean of their probabilities."
+        "The model file. Several are compared with each other and with the mean of their"
+        " probabilities. Repeatable."
     )
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
@@ -187,34 +171,34 @@ class Options(CommandOptions):
 
     @property
     def shows_examples(self) -> bool:
-        """Whether there is a row for each of them."""
+        """Return True if each example gets a row."""
         return self.per_example or self.top is not None
 
     @property
-    def of_one(self) -> str:
-        """The option that shows what one distribution says, if there is one."""
-        asked = {
+    def needs_one_distribution(self) -> str:
+        """Return an option given that shows the figures of a single distribution, if any."""
+        chosen = {
             "--per-example": self.per_example,
             "--top": self.top is not None,
             "--per-char": self.per_char,
             "--above": self.above is not None,
             "--html": self.html is not None,
         }
-        return next((option for option, is_so in asked.items() if is_so), "")
+        return next((option for option, is_chosen in chosen.items() if is_chosen), "")
 
     @property
     def shows_rows(self) -> bool:
-        """Whether stdout is taken by more than the sums."""
+        """Return True if stdout shows rows or the text."""
         return self.shows_examples or self.per_char
 
     @property
     def is_shared_out(self) -> bool:
-        """Whether the text is cut into pieces that are scored apart."""
+        """Return True if pieces of the text are scored separately."""
         return self.part is not None or self.has_workers
 
     @property
     def has_workers(self) -> bool:
-        """Whether others are to do the work."""
+        """Return True if workers score the text."""
         return self.processes is not None or self.scheduler is not None
 
     def check(self) -> None:

@@ -1,13 +1,12 @@
-"""``eval --part I/N``: the sums of a part, whole numbers of units that add up exactly; and ``eval
---add``, which adds them up.
+"""``eval --part I/N`` writes the exact sums of a part of a text; ``eval --add`` adds them up.
 
-    "part": {"number": 2, "of": 8, "text": hash, "scores": [{"model": .., "sums": {..}}, ..]}
+"part": {"number": 2, "of": 8, "text": hash, "scores": [{"model": .., "sums": {..}}, ..]}
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
@@ -25,12 +24,13 @@ from charrnn.settings.corpus import Reading
 from charrnn.settings.using import Part
 
 SAME = "Add up parts of one text, scored by the same models in the same way."
+Scored = Mapping[str, Any]  # the JSON object of a part
 
 
 def part_json(
     part: Part, extent: Extent, options: Options, summaries: Sequence[Summary]
 ) -> dict[str, object]:
-    """All that it takes to add a part to the others, and to see that it is one of them."""
+    """Return the sums of a part, and what identifies the text and the models."""
     return {
         **part._asdict(),
         "text": extent.digest,
@@ -55,83 +55,83 @@ def part_json(
 
 
 def add_up(options: Options, console: Console) -> None:
-    """Show what the parts of a text come to together."""
-    found = dict(read_parts(options.sources))
-    first = next(iter(found.values()))
-    check_complete(found, first)
+    """Show the result for the whole text from its parts."""
+    parts = read_parts(options.sources)
+    first = parts[0]
+    check_complete(parts)
     summaries = []
-    for at, score in enumerate(first["part"]["scores"]):
+    for index, score in enumerate(first["part"]["scores"]):
         summary = Summary(first["text"], score["examples_are"], score["model"], None)
         summary.ends_apart = score["ends_apart"]
-        for one in found.values():
-            sums = dict(one["part"]["scores"][at]["sums"])
+        for scored in parts:
+            sums = dict(scored["part"]["scores"][index]["sums"])
             summary.score += Score(**sums.pop(""))
             for name, more in sums.items():
                 summary.parts[name] = summary.parts.get(name, Score()) + Score(**more)
-        summary.seconds = sum(one["seconds"] for one in found.values())
+        summary.seconds = sum(scored["seconds"] for scored in parts)
         summaries.append(summary)
     alarm = None
     if first["part"]["above"] is not None:
         alarm = Alarm(first["part"]["above"], of_characters=False)
-        alarm.found = sum(one["above"] for one in found.values())
-    more = {"fast": first["fast"], "above": None if alarm is None else alarm.found}
+        alarm.count = sum(scored["above"] for scored in parts)
+    more = {"fast": first["fast"], "above": None if alarm is None else alarm.count}
     show(summaries, console, more, as_json=options.as_json, is_aside=False)
     if alarm is not None:
-        alarm.tell(console)
+        alarm.ring(console)
 
 
-def read_parts(sources: Sequence[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Each part by its number, in the order of the numbers."""
-    found: dict[int, Mapping[str, Any]] = {}
+def read_parts(sources: Sequence[str]) -> list[Scored]:
+    """Return the parts in these files, ordered by their numbers."""
+    parts: dict[int, Scored] = {}
     for source in sources:
         name = name_of(source)
         lines = "".join(blocks(source, Reading())).splitlines()
         if not lines:
-            raise CorpusError(
-                f"{name} is empty", "Has the job that was to write it come to its end?"
-            )
+            raise CorpusError(f"{name} is empty", "Check that the job that writes it has finished.")
         for line in lines:
-            one = part_in(line, name)
-            number = one["part"]["number"]
-            if number in found:
-                raise CorpusError(f"part {number} is there twice, in {name} too", SAME)
-            found[number] = one
-    yield from sorted(found.items())
+            scored = parse_part(line, name)
+            number = scored["part"]["number"]
+            if number in parts:
+                raise CorpusError(f"{name} holds part {number} a second time", SAME)
+            parts[number] = scored
+    return [parts[number] for number in sorted(parts)]
 
 
-def part_in(line: str, name: str) -> Mapping[str, Any]:
-    """What a line says of a part, as far as it is one."""
+def parse_part(line: str, name: str) -> Scored:
+    """Return the part on a line; raise CorpusError if the line holds anything else."""
     try:
-        one = json.loads(line)
-        part = one["part"]
-        assert one["schema"] == "charrnn.eval/1"
+        scored = json.loads(line)
+        part = scored["part"]
+        assert scored["schema"] == "charrnn.eval/1"
         assert 1 <= part["number"] <= part["of"]
-        assert isinstance(one["seconds"], float)
+        assert isinstance(scored["seconds"], float)
         for score in part["scores"]:
             for sums in score["sums"].values():
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
         raise CorpusError(
-            f"{name} is not what a part wrote", "Write it with charrnn eval --part I/N --json."
+            f"{name} is not the result of a part", "Write it with charrnn eval --part I/N --json."
         ) from None
-    return dict(one)
+    return dict(scored)
 
 
-def check_complete(found: Mapping[int, Mapping[str, Any]], first: Mapping[str, Any]) -> None:
-    """CorpusError unless these are all parts of one text, scored in one way."""
+def check_complete(parts: Sequence[Scored]) -> None:
+    """Raise CorpusError unless these are all parts of one text, scored in one way."""
 
-    def kind(one: Mapping[str, Any]) -> list[object]:
-        part = one["part"]
+    def kind(scored: Scored) -> list[object]:
+        part = scored["part"]
         models = [score["model"] for score in part["scores"]]
-        return [part[name] for name in ("of", "text", "models", "use", "above")] + [models]
+        same = [part[name] for name in ("of", "text", "models", "use", "above")]
+        return [*same, models, scored["fast"]]
 
-    for number, one in found.items():
-        if kind(one) != kind(first) or one["fast"] != first["fast"]:
-            raise CorpusError(f"part {number} is not of the same whole as the first", SAME)
-    of = first["part"]["of"]
-    missing = [number for number in range(1, of + 1) if number not in found]
+    for scored in parts:
+        if kind(scored) != kind(parts[0]):
+            number = scored["part"]["number"]
+            raise CorpusError(f"part {number} does not match the first part", SAME)
+    of = parts[0]["part"]["of"]
+    missing = sorted({*range(1, of + 1)} - {scored["part"]["number"] for scored in parts})
     if missing:
         names = ", ".join(f"{number}/{of}" for number in missing[:8])
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
-        raise CorpusError(f"these parts are missing: {names}{more}", "Score them, and add all up.")
+        raise CorpusError(f"missing parts: {names}{more}", "Score them, and add all parts up.")

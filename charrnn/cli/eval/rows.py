@@ -1,21 +1,16 @@
-"""A row for each example: what it cost, and the example.
+"""Rows of ``charrnn eval``: one for each example, one for each character, or the coloured text.
 
         nats  nats/char   chars  text
        31.32      3.915       7  Zyxqwvu
 
-Sorted, they are kept until the end; in the order of the input each goes out as soon as it is read.
-
-The surprisal of each character: a text in colours, or a row a character.
-
-Colours are for a terminal that has some. Elsewhere a row has the character, its nats and its rank,
-with tabs between them; END stands for the end of an example.
-
-What surprises more than was said to be usual: counted, and told by the exit status."""
+Sorted rows are kept until the end. In input order, each row is written as soon as it is scored.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -33,18 +28,18 @@ from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
 TIMES = Column("times", 7, 3)
 PLACE = "where"
-PART = 9  # columns for the nats per character of a part of the model
+PART = 9  # columns for the nats per character of the network, of the counts, ...
 LONGEST_PLACE = 24  # columns for a file and a line
-DIGITS = 6  # of a line
-TEXT = 8  # columns for the text, before the others are left out
+DIGITS = 6  # columns for the number of a line
+TEXT = 8  # columns that are kept free for the text
 GAP = "  "
-NEWLINE = Visible("\n")
 ELLIPSIS = "..."
-AT_ONCE = 10_000  # rows written together, where they are many
+BATCH = 10_000  # rows written combine
+CHARACTER_HEAD = Visible("character\tnats\trank")
 
 
 class ExampleRows:
-    """Makes rows of pieces, and writes them to stdout."""
+    """Writes a row for each example to stdout."""
 
     def __init__(
         self,
@@ -58,26 +53,30 @@ class ExampleRows:
         as_json: bool,
         parts: Sequence[str] = (),
     ) -> None:
-        """``parts`` are those of the model, of which each has a column."""
-        self._parts = parts
+        """Each of ``parts``, the names of what the model mixes, gets a column."""
         self._files = files
         self._origins = origins
         self._above = above
         self._as_json = as_json
-        self._output = console.out
-        self._is_terminal = console.out.is_terminal
+        self._output = output = console.out
+        self._is_terminal = output.is_terminal
         self._gatherer = Gatherer()
         self._ranking = None if sort == "input" else Ranking(by_nats=sort == "nats", top=top)
-        columns = console.out.window - 1 - len(GAP)
-        self._table = Table(self._columns(), columns - TEXT, console.out)
-        self._room = max(len(ELLIPSIS), columns - self._table.width)
-        if not as_json and self._is_terminal:  # a program counts on a line an example
-            text = console.out.paint(Visible(GAP + "text"), CYAN)
-            console.out.write_lines([joined([self._table.head(), text])])
+        columns = [*COLUMNS, *([] if self._ranking is None else [TIMES])]
+        columns += [Column(name, PART, 5) for name in parts]
+        if len(files) > 1:
+            width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, files)))
+            columns.append(Column(PLACE, len(GAP) + width, 4))
+        room = output.window - 1 - len(GAP)
+        self._table = Table(columns, room - TEXT, output)
+        self._room = max(len(ELLIPSIS), room - self._table.width)
+        if not as_json and self._is_terminal:  # in a pipe, every line is an example
+            text = output.paint(Visible(GAP + "text"), CYAN)
+            output.write_lines([joined([self._table.head(), text])])
 
-    def hear(self, piece: ScoredBlock) -> None:
-        """Look at a piece: the examples that end in it are complete."""
-        rows = self._gatherer.add(piece)
+    def add(self, block: ScoredBlock) -> None:
+        """Add a block; write or keep the examples that end in it."""
+        rows = self._gatherer.add(block)
         if rows is None:
             return
         batch = Batch.new(rows, *self._origins.take(len(rows)))
@@ -89,41 +88,25 @@ class ExampleRows:
             self._ranking.add(batch)
 
     def finish(self) -> None:
-        """Write what was kept, the odd ones first."""
+        """Write the sorted rows."""
         if self._ranking is not None:
             self._write(self._ranking.rows())
 
-    def _columns(self) -> list[Column]:
-        """What there is to tell: how often, where the same is told once; where, in many files."""
-        columns = [*COLUMNS, *([] if self._ranking is None else [TIMES])]
-        columns += [Column(name, PART, 5) for name in self._parts]
-        if len(self._files) > 1:
-            width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, self._files)))
-            columns.append(Column(PLACE, len(GAP) + width, 4))
-        return columns
-
     def _write(self, rows: Iterable[Row]) -> None:
-        lines: list[Visible | Raw] = []
-        for row in rows:
-            lines.append(self._line(row))
-            if len(lines) == AT_ONCE:
-                self._output.write(*lines)
-                lines = []
-        if lines:
-            self._output.write(*lines)
+        lines = map(self._line, rows)
+        while batch := list(islice(lines, BATCH)):
+            self._output.write(*batch)
 
     def _line(self, row: Row) -> Visible | Raw:
-        """One line; on a terminal it is cut to the window."""
         if self._as_json:
-            file = self._files[row.file] if self._files else None
-            return joined([json_line(row, file), NEWLINE])
+            return example_json(row, self._files[row.file] if self._files else None)
         cells = self._table.row(self._cells(row))
         if not self._is_terminal:
             return Raw(f"{cells}{GAP}" + row.text.replace("\n", "\\n") + "\n")
         shown = visible_line(row.text[: self._room + 1])
         if len(shown) > self._room:
             shown = Visible(shown[: self._room - len(ELLIPSIS)] + ELLIPSIS)
-        return joined([cells, Visible(GAP), shown, NEWLINE])
+        return joined([cells, Visible(GAP), shown, Visible("\n")])
 
     def _cells(self, row: Row) -> dict[str, str]:
         cells = {
@@ -141,135 +124,127 @@ class ExampleRows:
         return cells
 
 
-def json_line(row: Row, file: str | None) -> Visible:
-    """One object on one line; its number is the line of the file on which it begins."""
+def text_json(text: str | None) -> Visible:
+    """Return a text, or null, as JSON."""
+    encoded = "null" if text is None else json.dumps(encodable(text), ensure_ascii=False)
+    return visible_json(encoded)
+
+
+def parts_json(parts: Mapping[str, float]) -> str:
+    """Return the end of a JSON line: the nats of each part of the model, if it has several."""
+    return f', "parts": {json.dumps(parts)}' if parts else ""
+
+
+def example_json(row: Row, file: str | None) -> Visible:
+    """Return a JSON line; its number is the line of the file on which the example begins."""
     mean = row.nats_per_character
-    text = visible_json(json.dumps(encodable(row.text), ensure_ascii=False))
-    name = "null" if file is None else json.dumps(encodable(file), ensure_ascii=False)
-    parts = f', "parts": {json.dumps(row.parts)}' if row.parts else ""
     return Visible(
-        f'{{"schema": "charrnn.eval.example/1", "number": {row.line}, "text": {text},'
-        f' "characters": {row.characters}, "unknown": {row.unknown}, "nats": {row.nats!r},'
-        f' "nats_per_character": {mean!r}, "bits_per_character": {mean * BITS!r},'
-        f' "file": {visible_json(name)}, "times": {row.times}{parts}}}'
+        f'{{"schema": "charrnn.eval.example/1", "number": {row.line},'
+        f' "text": {text_json(row.text)}, "characters": {row.characters},'
+        f' "unknown": {row.unknown}, "nats": {row.nats!r}, "nats_per_character": {mean!r},'
+        f' "bits_per_character": {mean * BITS!r}, "file": {text_json(file)},'
+        f' "times": {row.times}{parts_json(row.parts)}}}\n'
     )
 
 
-HEAD = Visible("character\tnats\trank")
-END = Visible("END")
-
-
 class HeatMap:
-    """The text in colours, newlines and ends made visible, for those can surprise too."""
+    """Writes the text coloured by surprisal; newlines and ends have visible marks."""
 
     def __init__(self, examples_are: str, console: Console) -> None:
         self._console = console
         self._painter = Painter(console.out)
-        self._gap = Visible("\n" if examples_are == "lines" else "\n\n")
-        marks = ("$", "$") if console.out.is_plain else ("■", "↵")
-        self._end, self._newline = map(Visible, marks)
+        end, newline = ("$", "$") if console.out.is_plain else ("■", "↵")
+        gap = "\n" if examples_are == "lines" else "\n\n"
+        self._breaks = {int(END_CODE): (end, gap), int(NEWLINE_CODE): (newline, "\n")}
 
-    def hear(self, piece: ScoredBlock) -> None:
-        """Show a piece."""
-        self._console.out.write(joined(self._painted(piece)))
+    def add(self, block: ScoredBlock) -> None:
+        """Write a block."""
+        self._console.out.write(joined(self._painted(block)))
 
     def finish(self) -> None:
-        """Say what the colours mean."""
+        """Write the legend to stderr."""
         self._console.say(Painter(self._console.err).legend())
 
-    def _painted(self, piece: ScoredBlock) -> Iterator[Visible]:
-        bands = surprisal_bands.bands_of_text(piece.codes, piece.nats)
-        breaks = (piece.codes == NEWLINE_CODE) | (piece.codes == END_CODE)
+    def _painted(self, block: ScoredBlock) -> Iterator[Visible]:
+        bands = surprisal_bands.bands_of_text(block.codes, block.nats)
+        breaks = (block.codes == NEWLINE_CODE) | (block.codes == END_CODE)
         for start, stop in surprisal_bands.band_runs(bands, breaks):
             band = int(bands[start])
             if not breaks[start]:
-                yield self._painter.paint_band(text_of(piece.codes[start:stop]), band)
-            elif piece.codes[start] == END_CODE:
-                yield joined([self._mark(self._end, band), self._gap])
+                yield self._painter.paint_band(text_of(block.codes[start:stop]), band)
+                continue
+            mark, gap = self._breaks[int(block.codes[start])]
+            if band:
+                yield self._painter.paint_band(mark, band)
             else:
-                yield joined([self._mark(self._newline, band), Visible("\n")])
-
-    def _mark(self, mark: Visible, band: int) -> Visible:
-        """What is no character of the text stands back, unless it surprised."""
-        if band:
-            return self._painter.paint_band(mark, band)
-        return self._console.out.paint(mark, DIM)
+                yield self._console.out.paint(Visible(mark), DIM)
+            yield Visible(gap)
 
 
 class CharacterRows:
-    """A row for each character, for programs."""
+    """Writes a row for each character: it, its nats and its rank, with tabs between."""
 
     def __init__(self, console: Console, *, as_json: bool) -> None:
         self._output = console.out
-        self._line = character_json_line if as_json else table_line
+        self._line = character_json if as_json else character_line
         if not as_json and console.out.is_terminal:
-            console.out.write_lines([HEAD])
+            console.out.write_lines([CHARACTER_HEAD])
 
-    def hear(self, piece: ScoredBlock) -> None:
-        """Write a piece."""
-        assert piece.ranks is not None
-        codes, nats, ranks = piece.codes.tolist(), piece.nats.tolist(), piece.ranks.tolist()
-        names, parts = list(piece.parts), [each.tolist() for each in piece.parts.values()]
-        each = zip(*parts, strict=True) if parts else [()] * len(codes)
-        shares = (dict(zip(names, some, strict=True)) for some in each)
-        self._output.write(joined(map(self._line, codes, nats, ranks, shares)))
+    def add(self, block: ScoredBlock) -> None:
+        """Write a block."""
+        assert block.ranks is not None
+        codes, nats, ranks = block.codes.tolist(), block.nats.tolist(), block.ranks.tolist()
+        names, parts = list(block.parts), [each.tolist() for each in block.parts.values()]
+        columns = zip(*parts, strict=True) if parts else [()] * len(codes)
+        by_name = (dict(zip(names, values, strict=True)) for values in columns)
+        self._output.write(joined(map(self._line, codes, nats, ranks, by_name)))
 
     def finish(self) -> None:
-        """That was all."""
+        """Do nothing: every row is written."""
 
 
-def heat_map(examples_are: str, console: Console, *, as_json: bool) -> HeatMap | CharacterRows:
-    """What suits stdout."""
-    if as_json or not Painter(console.out).has_colours:
-        return CharacterRows(console, as_json=as_json)
-    return HeatMap(examples_are, console)
-
-
-def character_json_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
-    """One object on one line; the character of an end is null."""
+def character_json(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
+    """Return a JSON line; the character of an end is null."""
     character = "null"
     if code != END_CODE:
         character = visible_json(json.dumps(chr(code), ensure_ascii=False))
-    more = f', "parts": {json.dumps(parts)}' if parts else ""
     return Visible(
         f'{{"schema": "charrnn.eval.character/1", "character": {character}, "nats": {nats!r},'
-        f' "rank": {rank}{more}}}\n'
+        f' "rank": {rank}{parts_json(parts)}}}\n'
     )
 
 
-def table_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
-    """One row; what is no visible character is written as an escape. What each part of the model
-    says comes last.
-    """
-    character = END if code == END_CODE else visible_line(chr(code))
+def character_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
+    """Return a row; invisible characters are escaped, and END stands for the end of an example."""
+    character = "END" if code == END_CODE else visible_line(chr(code))
     more = "".join(f"\t{name} {cost:.3f}" for name, cost in parts.items())
     return Visible(f"{character}\t{nats:.3f}\t{rank}{more}\n")
 
 
 class Alarm:
-    """Counts the examples above so many bits per character, or the characters above so many."""
+    """Counts the examples, or characters, above a number of bits (--above)."""
 
     def __init__(self, bits: float, *, of_characters: bool) -> None:
         self.bits = bits
-        self.found = 0
+        self.count = 0
         self._gatherer = None if of_characters else Gatherer()
 
-    def hear(self, piece: ScoredBlock) -> None:
-        """Look at a piece."""
-        nats = piece.nats
+    def add(self, block: ScoredBlock) -> None:
+        """Add a block."""
+        nats = block.nats
         if self._gatherer is not None:
-            rows = self._gatherer.add(piece)
+            rows = self._gatherer.add(block)
             nats = np.zeros(0) if rows is None else rows.nats_per_character
-        self.found += int(np.count_nonzero(nats * BITS > self.bits))
+        self.count += int(np.count_nonzero(nats * BITS > self.bits))
 
     def finish(self) -> None:
-        """That was all."""
+        """Do nothing: ``ring`` comes after the summary."""
 
-    def tell(self, console: Console) -> None:
-        """Say how many there are, and end with a status of its own if there is one."""
-        what, unit = "character", "bits"
+    def ring(self, console: Console) -> None:
+        """Report the count; exit with status 3 if it is not 0."""
+        name, unit = "character", "bits"
         if self._gatherer is not None:
-            what, unit = "example", "bits per character"
-        console.note(f"{count(self.found, what)} above {self.bits:g} {unit}")
-        if self.found:
+            name, unit = "example", "bits per character"
+        console.note(f"{count(self.count, name)} above {self.bits:g} {unit}")
+        if self.count:
             raise SystemExit(ABOVE)

@@ -52,19 +52,19 @@ class Summary:
         self._began = time.monotonic()
         self.seconds = 0.0
 
-    def hear(self, piece: ScoredBlock) -> None:
-        """Add a piece of the text."""
-        self.score += piece.score()
-        for name in piece.parts:
-            self.parts[name] = self.parts.get(name, Score()) + piece.of_part(name).score()
+    def add(self, block: ScoredBlock) -> None:
+        """Add a block of the text."""
+        self.score += block.score()
+        for name in block.parts:
+            self.parts[name] = self.parts.get(name, Score()) + block.of_part(name).score()
 
     def finish(self) -> None:
         """Stop the clock."""
         self.seconds = time.monotonic() - self._began
 
-    def compare(self, corpus: Corpus, heard: TextCollector) -> None:
+    def compare(self, corpus: Corpus, collector: TextCollector) -> None:
         """Score the same text with the baselines."""
-        self.baselines = list(comparisons(corpus, heard))
+        self.baselines = list(comparisons(corpus, collector))
         self.trained_on = len(corpus.train.ids)
 
     def shares(self, baseline: Baseline) -> tuple[float, float]:

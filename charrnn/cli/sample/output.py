@@ -1,14 +1,13 @@
-"""How samples get to stdout: as they are, or for the eyes, and what stands between them.
+"""Write samples to stdout: exactly as drawn to a file or pipe, made visible on a terminal.
 
-To a file or a pipe go the characters that were drawn. To a terminal go whole graphemes, their
-control characters made visible, coloured by surprisal if that was asked for.
+On a terminal, whole graphemes are written with control characters made visible, and with
+--surprise in the colour of their surprisal.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from charrnn import text as graphemes
@@ -17,48 +16,25 @@ from charrnn.text import Raw, Visible, joined, visible
 
 if TYPE_CHECKING:
     from charrnn.cli.terminal.colours import Painter
-    from charrnn.sampling.sampler import Piece
+    from charrnn.sampling.sampler import Fragment
 
-NEWLINE: Final = Visible("\n")
-SOON: Final = 0.01  # seconds until what is written is there: no eye sees more than a hundred steps
-
-
-class Buffer:
-    """Writes at once if it has been a while, else soon: handing over takes as long as drawing."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._texts: list[Visible | Raw] = []
-        self._handed_over = float("-inf")
-
-    def write(self, text: Visible | Raw) -> None:
-        """Let the text be there soon, at the latest with the next one that is a while away."""
-        self._texts.append(text)
-        if time.monotonic() - self._handed_over >= SOON:
-            self.flush()
-
-    def flush(self) -> None:
-        """Let everything be there now."""
-        texts, self._texts = self._texts, []
-        if any(texts):
-            self._output.write(*texts)
-        self._handed_over = time.monotonic()
+SOON: Final = 0.01  # seconds between two writes: each takes about as long as drawing a character
 
 
 class Style(Protocol):
-    """How text is written, given the nats of each of its characters."""
+    """A way to write text."""
 
     def add(self, text: str, nats: Sequence[float]) -> Visible | Raw:
-        """What of it, and of what was held back, is to be written."""
+        """Return the text that is complete; ``nats`` has the surprisal of each character."""
         ...
 
     def rest(self) -> Visible | Raw:
-        """What was held back."""
+        """Return the text that ``add`` held back."""
         ...
 
 
-class AsItIs:
-    """For files and pipes, and for a terminal with --raw."""
+class Exact:
+    """The exact text: for files and pipes, and for a terminal with --raw."""
 
     def add(self, text: str, nats: Sequence[float]) -> Raw:
         return Raw(text)
@@ -68,7 +44,7 @@ class AsItIs:
 
 
 class ForTerminal:
-    """Grapheme by grapheme, made visible."""
+    """Whole graphemes, made visible and coloured."""
 
     def __init__(self, painter: Painter | None = None) -> None:
         self.painter = painter
@@ -77,7 +53,7 @@ class ForTerminal:
 
     def add(self, text: str, nats: Sequence[float]) -> Visible:
         ready = []
-        for character, surprisal in zip(text, nats, strict=False):  # END has nats and no character
+        for character, surprisal in zip(text, nats, strict=False):  # END has nats, no character
             if not graphemes.goes_on(self._held, character):
                 ready.append(self.rest())
             self._held += character
@@ -90,45 +66,54 @@ class ForTerminal:
         return visible(held) if self.painter is None else self.painter.paint(held, nats)
 
 
-@dataclass(frozen=True)
-class Frame:
-    """What is written around the samples."""
-
-    before: str = ""  # each: the prime
-    after: Visible = NEWLINE  # each
-    between: str = ""  # two of them
-
-
 def style_for(output: Output, *, raw: bool, painter: Painter | None) -> Style:
-    """What the output needs."""
+    """Return the style that suits the output."""
     if raw or not output.is_terminal:
-        return AsItIs()
+        return Exact()
     return ForTerminal(painter if painter is not None and painter.has_colours else None)
 
 
-class Samples:
-    """Writes samples as they come, some and then some more."""
+class SampleWriter:
+    """Writes samples as they are drawn, each soon after its last characters."""
 
-    def __init__(self, output: Output, style: Style, frame: Frame) -> None:
+    def __init__(
+        self, output: Output, style: Style, *, before: str, after: str, between: str
+    ) -> None:
+        """Write ``before`` (the prime) and ``after`` around each sample, ``between`` any two."""
         self._output = output
         self._style = style
-        self._frame = frame
-        self._before = frame.before
+        self._before = before
+        self._next_before = between + before
+        self._after = Visible(after)
+        self._waiting: list[Visible | Raw] = []
+        self._flushed = float("-inf")
 
-    def write(self, pieces: Iterable[Piece]) -> None:
+    def write(self, pieces: Iterable[Fragment]) -> None:
         """Write all of these."""
-        buffer, style, frame = Buffer(self._output), self._style, self._frame
+        style = self._style
         has_begun = False
         try:
             for piece in pieces:
                 if not has_begun:
                     has_begun = True
-                    buffer.write(style.add(self._before, [0.0] * len(self._before)))
-                    self._before = frame.between + frame.before
-                buffer.write(style.add(piece.text, piece.nats))
+                    self._write(style.add(self._before, [0.0] * len(self._before)))
+                    self._before = self._next_before
+                self._write(style.add(piece.text, piece.nats))
                 if piece.ended:
-                    buffer.write(style.rest())
-                    buffer.write(frame.after)
+                    self._write(style.rest())
+                    self._write(self._after)
                     has_begun = False
         finally:
-            buffer.flush()
+            self._flush()
+
+    def _write(self, text: Visible | Raw) -> None:
+        """Write at once if the last write was a while ago, else with one of the next texts."""
+        self._waiting.append(text)
+        if time.monotonic() - self._flushed >= SOON:
+            self._flush()
+
+    def _flush(self) -> None:
+        texts, self._waiting = self._waiting, []
+        if any(texts):
+            self._output.write(*texts)
+        self._flushed = time.monotonic()

@@ -1,236 +1,45 @@
-"""What ``charrnn sample`` does: load, read the prime, draw, write.
-
-The text that samples go on from: how it is read, and what is said and shown of it.
-
-Which samples are wanted: not known, not said before, of some length, the best of many.
-
-How many samples stand in the corpus word for word: told where that is soon known."""
+"""``charrnn sample``: read the prime, draw samples, select those that fit, and write them."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.files import FigureFile
-from charrnn.cli.options import cluster_for
+from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.sample.options import Options
-from charrnn.cli.sample.output import Frame, Samples, style_for
+from charrnn.cli.sample.output import SampleWriter, style_for
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
 from charrnn.corpus.text_set import TextSet, hash_of
 from charrnn.errors import CharrnnError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.sampling.constraints import Wishes, redrawn
-from charrnn.sampling.sampler import REACH, Piece, Sample, SampleConfig, Sampler, random_seed
+from charrnn.sampling.constraints import Wishes, redraw
+from charrnn.sampling.sampler import REACH, Fragment, Sample, SampleConfig, Sampler, random_seed
 from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
-from charrnn.scoring.texts import check_files_exist, codes_in
+from charrnn.scoring.texts import check_files_exist, codes_in, example_lengths
 from charrnn.settings.corpus import Reading
-from charrnn.text import Visible, encodable
-from charrnn.vocabulary import Vocabulary
+from charrnn.text import encodable
+from charrnn.vocabulary import Codes, Vocabulary
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
 
-
-NAMED = 12  # of the characters that were never seen
-
-
-def read_prime(options: Options, model: Model, reading: Reading) -> str:
-    """The text to go on from."""
-    if options.prime_file is not None:
-        return prime_in_file(options.prime_file, reading, model.examples_are)
-    return as_read(options.prime or "", reading)
-
-
-def as_read(text: str, reading: Reading) -> str:
-    """A text from the command line, with newlines and letters as a corpus would have them."""
-    text = as_typed(text)
-    if reading.newlines == "translate":
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
-
-
-def as_typed(text: str) -> str:
-    """The text. Bytes that the locale has no letters for are those of UTF-8, if they can be."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        with suppress(UnicodeDecodeError):
-            return os.fsencode(text).decode()
-    return text
-
-
-def prime_in_file(source: str, reading: Reading, examples_are: str) -> str:
-    """The text of a file. Where examples are lines, a newline at its end is none of the text."""
-    text = "".join(blocks(source, reading))
-    return text.removesuffix("\n") if examples_are in ("lines", "texts") else text
-
-
-def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
-    """Say what of a prime cannot be taken as it is."""
-    if len(prime) > REACH:
-        console.note(
-            f"the prime is long: its last {REACH:,} characters are read, and no more matter"
-        )
-    unknown = vocabulary.unknown_in(prime)
-    if unknown:
-        names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
-        more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-        console.note(f"never seen in training, and read as unknown: {names}{more}")
-
-
-def nats_of(prime: str, predictor: Predictor) -> float:
-    """What the model says of the prime."""
-    if (
-        len(predictor.used_networks) == 1
-        and predictor.used_networks[0].architecture.head.lengths is not None
-    ):
-        from charrnn.sampling.lengths import nats_of_beginning
-
-        return nats_of_beginning(predictor.used_networks[0], prime)
-    from charrnn.scoring.mixed import scorer_of
-
-    scorer = scorer_of(predictor)
-    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
-
-
-def prime_shown(options: Options, prime: str, predictor: Predictor) -> tuple[str, float]:
-    """What of the prime is shown, and what it cost."""
-    if options.hide_prime or not prime:
-        return "", 0.0
-    return prime, nats_of(prime, predictor)
-
-
-@dataclass
-class Wanted:
-    """What was asked for, for samples of one prime."""
-
-    options: Options
-    wishes: Wishes
-    before: tuple[str, float]  # what is shown of the prime, and what it cost
-    said: TextSet = field(default_factory=TextSet)  # at whatever temperature
-
-    def samples(self, sampler: Sampler) -> Iterator[Sample]:
-        """Those that are wanted, as many as were found."""
-        said = self.said if self.options.unique else None
-        wishes = self.wishes
-        return self.chosen(
-            redrawn(sampler, self.options.numbers, wishes.whole, wishes.refuses, said)
-        )
-
-    def chosen(self, found: Iterator[Sample | None]) -> Iterator[Sample]:
-        """The same, of those that somebody has drawn; None is one that was given up."""
-        wanted = (sample for sample in found if sample is not None)
-        if self.options.best:
-            return iter(nsmallest(self.options.count, wanted, key=self.nats_per_character))
-        return wanted
-
-    def nats_per_character(self, sample: Sample) -> float:
-        """What a symbol of the text that is shown cost, its end counted where it was drawn."""
-        prime, nats = self.before
-        return (nats + sum(sample.nats)) / (len(prime) + len(sample.nats))
-
-
-def wanted(
-    options: Options, prime: str, before: tuple[str, float], model: Model, reading: Reading
-) -> Wanted:
-    """The same with the corpus read that is not to be repeated, if there is one."""
-    known = None
-    if options.novel:
-        codes = codes_in(options.novel, model.corpus.config.examples, reading)
-        known = TextSet(codes, ignoring_case=options.ignore_case)
-    return Wanted(options, Wishes(prime, known, options.shortest, options.longest), before)
-
-
-SOON_READ = 1 << 22  # bytes of a corpus
-
-
-def is_at_hand(model: Model) -> bool:
-    """Whether what the model learned from is there, and not large."""
-    with suppress(CharrnnError, OSError):
-        check_files_exist(model.corpus)
-        files = [path_of(name) for name in model.corpus.source_files]
-        return all(map(os.path.isfile, files)) and sum(map(os.path.getsize, files)) <= SOON_READ
-    return False
-
-
-class Copies:
-    """Remembers samples until the corpus is looked through, when nobody waits for them any more."""
-
-    def __init__(self, model: Model) -> None:
-        self._corpus = model.corpus
-        self._hashes: list[int] = []
-
-    def add(self, text: str) -> None:
-        """One more sample, its prime included."""
-        self._hashes.append(hash_of(text))
-
-    def tell(self, console: Console) -> None:
-        """Say how many stand there. Of a single one it is said only if it does."""
-        with suppress(CharrnnError, OSError):
-            corpus = self._corpus
-            files = corpus.source_files
-            kinds = corpus.config.kinds(len(files))
-            known = TextSet(codes_in(files, kinds, corpus.config.reading))
-            copies, drawn = sum(map(known.has_hash, self._hashes)), len(self._hashes)
-            if drawn > 1:
-                console.note(f"word for word in the corpus: {copies:,} of {drawn:,} samples")
-            elif copies:
-                console.note("the sample stands in the corpus word for word")
-
-
-@dataclass
-class Tally:
-    """What became of the samples."""
-
-    prime: str
-    copies: Copies | None = None
-    written: int = 0
-    limited: int = 0  # of those
-    temperature: float = 1.0
-    is_certain: bool = True  # nothing was left to chance where samples were given up
-    lengths: dict[float, list[int]] | None = None  # by temperature, where asked for
-
-    def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Let them pass, counted."""
-        for sample in samples:
-            self._count(sample.text, sample.ended)
-            yield sample
-
-    def of_pieces(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """The same, where they come in pieces."""
-        begun: list[str] = []
-        for piece in pieces:
-            if self.copies is not None or self.lengths is not None:
-                begun.append(piece.text)
-            if piece.ended is not None:
-                self._count("".join(begun), piece.ended)
-                begun = []
-            yield piece
-
-    def _count(self, text: str, ended: str) -> None:
-        self.written += 1
-        self.limited += ended == "limit"
-        if self.lengths is not None:
-            self.lengths.setdefault(self.temperature, []).append(len(self.prime + text))
-        if self.copies is not None:
-            self.copies.add(self.prime + text)
+NAMED = 12  # unknown characters of a prime that a note names
+SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
 
 
 def run(options: Options, threads: int, console: Console) -> None:
-    """Draw and write the samples."""
+    """Draw and write the samples of each temperature."""
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    temperatures = options.temperatures or (SampleConfig.temperature,)
-    config = SampleConfig(**options.sampling)
     if file is not None:
         file.check(*options.models, *options.files)
     models = [load(path) for path in options.models]
@@ -240,143 +49,291 @@ def run(options: Options, threads: int, console: Console) -> None:
     reading = replace(model.reading, **options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
-    check_long_enough(options.shortest, prime, config)
-    config = no_longer_than(options.longest, prime, config)
+    config = limit_length(SampleConfig(**options.sampling), options, prime)
     note_prime(prime, model.vocabulary, console)
 
-    lengths: dict[float, list[int]] | None = None if file is None else {}
-    tally = Tally(prime, copies_of(options, model, console), lengths=lengths)
-    before = "", 0.0
-    if options.as_json or options.best:
-        before = prime_shown(options, prime, predictor)
-    wishes = wishes_of(options, prime, before, model, reading)
-    write = writer(options, prime, model, console)
+    temperatures = options.temperatures or (SampleConfig.temperature,)
+    counts_copies = not (console.quiet or options.novel) and is_at_hand(model)
+    copies = Copies(model) if counts_copies else None
+    tally = Tally(prime, copies, lengths=None if file is None else {})
+    shown = ShownPrime("", 0.0)
+    if prime and not options.hide_prime and (options.as_json or options.best):
+        shown = ShownPrime(prime, nats_of(prime, predictor))
+    selection = selection_of(options, prime, shown, model, reading)
+    writer = writer_for(options, prime, model, console)
     with cluster_for(options.processes, options.scheduler, console) as cluster:
         for temperature in temperatures:
-            how = replace(config, temperature=temperature)
             if len(temperatures) > 1:
                 console.note(f"temperature {temperature:g}")
             tally.temperature = temperature
-            sampler = Sampler(predictor, how, prime, threads)
+            drawing = replace(config, temperature=temperature)
+            sampler = Sampler(predictor, drawing, prime, threads)
+            samples = None
+            if cluster is not None:
+                samples = draw_by_workers(cluster, options, models, drawing, prime, selection)
+            elif selection is not None:
+                samples = selection.draw(sampler)
+            elif options.as_json:
+                samples = sampler.samples(options.numbers)
             written = tally.written
-            if cluster is None:
-                samples = None if wishes is None else wishes.samples(sampler)
+            if samples is None:
+                writer.write(tally.of(sampler.fragments(options.numbers)))
+            elif options.as_json:
+                write_json(samples, tally, shown, console)
             else:
-                samples = drawn_by_workers(cluster, options, models, how, prime, wishes)
-            if options.as_json:
-                drawn = sampler.samples(options.numbers) if samples is None else samples
-                write_lines(tally.of(drawn), console, before, temperature)
-            else:
-                whole = None if samples is None else map(whole_piece, samples)
-                write(tally.of_pieces(whole or sampler.pieces(options.numbers)))
+                writer.write(tally.of(map(whole_piece, samples)))
             if tally.written - written < options.count:
-                tally.is_certain &= sampler.always_the_same
-    thread_count.note_if_refused(console)
-    note_limited(tally, options, config, console)
+                tally.is_certain &= sampler.is_deterministic
+    note_if_refused(console)
+    if tally.limited:
+        many = f"{tally.limited:,} of {tally.written:,} samples"
+        which = many if tally.written > 1 else "the sample"
+        console.note(f"{which} reached --max-chars {config.max_characters} before the end")
     if tally.copies is not None and tally.written:
-        tally.copies.tell(console)
+        tally.copies.note(console)
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
-    check_all_are_there(tally, options, len(temperatures))
+    check_complete(tally, options, len(temperatures))
 
 
 def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
-    """Raise ModelFileError, with its name, where a model knows other characters than the first."""
+    """Raise ModelFileError if a model has another vocabulary than the first."""
     first = options.models[0]
     for path, model in zip(options.models, models, strict=True):
         if model.vocabulary.characters != models[0].vocabulary.characters:
-            raise ModelFileError(f"{path} has not the vocabulary of {first}", OTHER_VOCABULARY)
+            raise ModelFileError(f"{path} has another vocabulary than {first}", OTHER_VOCABULARY)
 
 
-def drawn_by_workers(
+def read_prime(options: Options, model: Model, reading: Reading) -> str:
+    """Return the text that samples continue: that of --prime-file, of --prime, or none."""
+    if options.prime_file is None:
+        return as_read(options.prime or "", reading)
+    text = "".join(blocks(options.prime_file, reading))
+    return text.removesuffix("\n") if model.examples_are in ("lines", "texts") else text
+
+
+def as_read(text: str, reading: Reading) -> str:
+    """Return a text of the command line, decoded and normalised as a corpus would be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes that the locale cannot decode may be UTF-8
+        with suppress(UnicodeDecodeError):
+            text = os.fsencode(text).decode()
+    if reading.newlines == "translate":
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text if reading.normalize == "none" else unicodedata.normalize(reading.normalize, text)
+
+
+def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
+    """Note unknown characters of a prime, and a beginning that is too far back to be read."""
+    if len(prime) > REACH:
+        console.note(f"the prime is long: only its last {REACH:,} characters are read and matter")
+    unknown = vocabulary.unknown_in(prime)
+    if unknown:
+        names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
+        more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
+        console.note(f"never seen in training, and read as unknown: {names}{more}")
+
+
+def limit_length(config: SampleConfig, options: Options, prime: str) -> SampleConfig:
+    """Return the configuration with no more characters than --longest needs.
+
+    Raise SettingError if no sample can be long or short enough.
+    """
+    most = len(prime) + config.max_characters
+    if (options.shortest or 0) > most:
+        raise SettingError(
+            f"--shortest {options.shortest}: a sample has {most} characters at most",
+            "Raise --max-chars.",
+        )
+    if options.longest is None:
+        return config
+    left = options.longest - len(prime)
+    if left < 0:
+        raise SettingError(
+            f"the prime has more than {options.longest} characters", "Raise --longest."
+        )
+    return replace(config, max_characters=min(config.max_characters, left + 1))
+
+
+class ShownPrime(NamedTuple):
+    """The prime as part of each sample: empty with --hide-prime."""
+
+    text: str
+    nats: float  # at the model's own probabilities
+
+
+def nats_of(prime: str, predictor: Predictor) -> float:
+    """Return the surprisal of the prime."""
+    networks = predictor.used_networks
+    if len(networks) == 1 and networks[0].architecture.head.lengths is not None:
+        from charrnn.sampling.lengths import nats_of_beginning
+
+        return nats_of_beginning(networks[0], prime)
+    from charrnn.scoring.mixed import scorer_of
+
+    scorer = scorer_of(predictor)
+    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
+
+
+@dataclass
+class Selection:
+    """Selects samples by --novel, --unique, --shortest, --longest and --best."""
+
+    options: Options
+    wishes: Wishes
+    prime: ShownPrime
+    seen: TextSet = field(default_factory=TextSet)  # samples of all temperatures
+
+    def draw(self, sampler: Sampler) -> Iterator[Sample]:
+        """Yield the samples that fit."""
+        seen = self.seen if self.options.unique else None
+        wishes = self.wishes
+        return self.best(redraw(sampler, self.options.numbers, wishes.whole, wishes.rejects, seen))
+
+    def best(self, samples: Iterator[Sample | None]) -> Iterator[Sample]:
+        """Yield the samples that were found; with --best, only the likeliest of them."""
+        found = (sample for sample in samples if sample is not None)
+        if self.options.best:
+            return iter(nsmallest(self.options.count, found, key=self._nats_per_character))
+        return found
+
+    def _nats_per_character(self, sample: Sample) -> float:
+        nats = self.prime.nats + sum(sample.nats)
+        return nats / (len(self.prime.text) + len(sample.nats))
+
+
+def selection_of(
+    options: Options, prime: str, shown: ShownPrime, model: Model, reading: Reading
+) -> Selection | None:
+    """Return the selection of samples, or None if every sample fits."""
+    lengths = options.shortest is not None or options.longest is not None
+    if not (options.novel or options.unique or options.best or lengths):
+        return None
+    known = None
+    if options.novel:
+        codes = codes_in(options.novel, model.corpus.config.examples, reading)
+        known = TextSet(codes, ignoring_case=options.ignore_case)
+    return Selection(options, Wishes(prime, known, options.shortest, options.longest), shown)
+
+
+def draw_by_workers(
     cluster: Cluster,
     options: Options,
     models: Sequence[Model],
     config: SampleConfig,
     prime: str,
-    wanted: Wanted | None,
+    selection: Selection | None,
 ) -> Iterator[Sample]:
-    """The samples, drawn by others."""
+    """Yield the samples as workers draw them."""
     from charrnn.cluster.jobs import SamplingJob, drawn
 
     slim = tuple(model.slim() for model in models)
     seed = random_seed() if config.seed is None else config.seed
-    wishes = None if wanted is None else wanted.wishes
+    wishes = None if selection is None else selection.wishes
     job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, wishes)
-    found = drawn(cluster, job, options.numbers)
-    return (one for one in found if one) if wanted is None else wanted.chosen(found)
+    samples = drawn(cluster, job, options.numbers)
+    return (one for one in samples if one) if selection is None else selection.best(samples)
 
 
-def check_long_enough(shortest: int | None, prime: str, config: SampleConfig) -> None:
-    """Raise SettingError where no sample can be as long as is asked."""
-    longest = len(prime) + config.max_characters
-    if (shortest or 0) > longest:
-        raise SettingError(
-            f"--shortest {shortest}: a sample has {longest} characters at most",
-            "Raise --max-chars.",
-        )
+def training_texts(model: Model) -> Iterator[Codes]:
+    """Yield the corpus of a model; raise CorpusError if a file is missing."""
+    corpus = model.corpus
+    check_files_exist(corpus)
+    kinds = corpus.config.kinds(len(corpus.source_files))
+    return codes_in(corpus.source_files, kinds, corpus.config.reading)
 
 
-def no_longer_than(longest: int | None, prime: str, config: SampleConfig) -> SampleConfig:
-    """The same; nothing is drawn beyond what shows that a sample is too long."""
-    if longest is None:
-        return config
-    left = longest - len(prime)
-    if left < 0:
-        raise SettingError(f"the prime has more than {longest} characters", "Raise --longest.")
-    return replace(config, max_characters=min(config.max_characters, left + 1))
+def is_at_hand(model: Model) -> bool:
+    """Return True if the corpus of a model can be read, and quickly."""
+    with suppress(CharrnnError, OSError):
+        check_files_exist(model.corpus)
+        files = [path_of(name) for name in model.corpus.source_files]
+        is_small = sum(map(os.path.getsize, files)) <= SMALL_CORPUS
+        return all(map(os.path.isfile, files)) and is_small
+    return False
 
 
-def copies_of(options: Options, model: Model, console: Console) -> Copies | None:
-    """What counts samples that are none of its own, where somebody is to be told."""
-    if console.quiet or options.novel or not model.corpus.sources:
-        return None
+class Copies:
+    """Counts exact copies of training texts, once all samples are written."""
 
-    return Copies(model) if is_at_hand(model) else None
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._hashes: list[int] = []
 
+    def add(self, text: str) -> None:
+        """Add a sample, with its prime."""
+        self._hashes.append(hash_of(text))
 
-def wishes_of(
-    options: Options, prime: str, before: tuple[str, float], model: Model, reading: Reading
-) -> Wanted | None:
-    """Which samples are wanted, where not all are."""
-    lengths = options.shortest is not None or options.longest is not None
-    if not (options.novel or options.unique or options.best or lengths):
-        return None
-
-    return wanted(options, prime, before, model, reading)
-
-
-def whole_piece(sample: Sample) -> Piece:
-    """A sample in one piece."""
-    return Piece(sample.number, sample.text, sample.nats, sample.ended)
+    def note(self, console: Console) -> None:
+        """Note the number of copies; of a single sample, only that it is one."""
+        with suppress(CharrnnError, OSError):
+            known = TextSet(training_texts(self._model))
+            copies, drawn = sum(map(known.has_hash, self._hashes)), len(self._hashes)
+            if drawn > 1:
+                console.note(f"exact copies of training texts: {copies:,} of {drawn:,} samples")
+            elif copies:
+                console.note("the sample is an exact copy of a training text")
 
 
-def write_lines(
-    samples: Iterable[Sample], console: Console, before: tuple[str, float], temperature: float
+@dataclass
+class Tally:
+    """Counts the samples that are written."""
+
+    prime: str
+    copies: Copies | None
+    lengths: dict[float, list[int]] | None  # by temperature, for --plot
+    temperature: float = 1.0
+    written: int = 0
+    limited: int = 0  # samples that reached --max-chars
+    is_certain: bool = True  # samples that are missing cannot be found by chance
+
+    def of(self, pieces: Iterable[Fragment]) -> Iterator[Fragment]:
+        """Yield these pieces, and count each sample that ends."""
+        begun: list[str] = []
+        for piece in pieces:
+            if self.copies is not None or self.lengths is not None:
+                begun.append(piece.text)
+            if piece.ended is not None:
+                self.add("".join(begun), piece.ended)
+                begun = []
+            yield piece
+
+    def add(self, text: str, ended: str) -> None:
+        """Count a sample."""
+        self.written += 1
+        self.limited += ended == "limit"
+        if self.lengths is not None:
+            self.lengths.setdefault(self.temperature, []).append(len(self.prime + text))
+        if self.copies is not None:
+            self.copies.add(self.prime + text)
+
+
+def whole_piece(sample: Sample) -> Fragment:
+    """Return a sample as a single piece."""
+    return Fragment(sample.number, sample.text, sample.nats, sample.ended)
+
+
+def write_json(
+    samples: Iterable[Sample], tally: Tally, prime: ShownPrime, console: Console
 ) -> None:
-    """A line of JSON for each sample."""
-    prime, prime_nats = before
+    """Write a JSON line for each sample."""
     for sample in samples:
-        text = prime + sample.text
-        nats = prime_nats + sum(sample.nats)
-        symbols = len(text) + (sample.ended == "end")
-        console.json(
-            "sample",
-            {
-                "text": encodable(text),
-                "characters": len(text),
-                "nats": nats,
-                "nats_per_character": nats / symbols,
-                "ended": sample.ended,
-                "temperature": temperature,
-            },
-        )
+        tally.add(sample.text, sample.ended)
+        text, nats = prime.text + sample.text, prime.nats + sum(sample.nats)
+        fields = {
+            "text": encodable(text),
+            "characters": len(text),
+            "nats": nats,
+            "nats_per_character": nats / (len(text) + (sample.ended == "end")),
+            "ended": sample.ended,
+            "temperature": tally.temperature,
+        }
+        console.json("sample", fields)
 
 
-def writer(
-    options: Options, prime: str, model: Model, console: Console
-) -> Callable[[Iterable[Piece]], None]:
-    """What writes samples as text; more of them may follow."""
+def writer_for(options: Options, prime: str, model: Model, console: Console) -> SampleWriter:
+    """Return the writer of samples as text."""
     painter = None
     if options.surprise and not options.as_json:
         from charrnn.cli.terminal.colours import Painter
@@ -385,69 +342,52 @@ def writer(
         if painter.has_colours:
             console.say(Painter(console.err).legend())
     has_newlines = "\n" in model.vocabulary.characters or "\n" in prime
-    frame = Frame(
+    return SampleWriter(
+        console.out,
+        style_for(console.out, raw=options.raw, painter=painter),
         before="" if options.hide_prime else prime,
-        after=Visible("\0" if options.null else "\n"),
+        after="\0" if options.null else "\n",
         between="\n" if has_newlines and not options.null else "",
     )
-    style = style_for(console.out, raw=options.raw, painter=painter)
-    samples = Samples(console.out, style, frame)
-    return samples.write
-
-
-def note_limited(tally: Tally, options: Options, config: SampleConfig, console: Console) -> None:
-    """Say which samples were cut off."""
-    if tally.limited:
-        many = f"{tally.limited:,} of {tally.written:,} samples"
-        console.note(
-            f"{many if tally.written > 1 else 'the sample'} reached --max-chars"
-            f" {config.max_characters} before the end"
-        )
 
 
 def plot_lengths(
     drawn: Mapping[float, list[int]], model: Model, file: FigureFile, console: Console
 ) -> None:
-    """Draw how long the samples are, beside those of the corpus where it is at hand."""
+    """Plot the lengths of the samples, beside those of the corpus if it is there."""
     from charrnn.display import figures
-    from charrnn.scoring import texts
 
     lengths: dict[str, list[int]] = {}
-    record = model.corpus
     try:
-        texts.check_files_exist(record)
-        kinds = record.config.kinds(len(record.source_files))
-        lengths["corpus"] = texts.example_lengths(
-            texts.codes_in(record.source_files, kinds, record.config.reading)
-        )
+        lengths["corpus"] = example_lengths(training_texts(model))
     except (CharrnnError, OSError) as error:
-        console.note(f"the samples stand alone: {error}")
-    for temperature, some in drawn.items():
-        lengths["samples" if len(drawn) == 1 else f"temperature {temperature:g}"] = some
+        console.note(f"the figure has no lengths of the corpus: {error}")
+    for temperature, each in drawn.items():
+        lengths["samples" if len(drawn) == 1 else f"temperature {temperature:g}"] = each
     file.draw(partial(figures.plot_lengths, lengths), console)
 
 
-def check_all_are_there(tally: Tally, options: Options, times: int) -> None:
-    """Raise CharrnnError where there are less than were asked for."""
-    asked = options.count * times
-    if tally.written == asked:
+def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
+    """Raise CharrnnError if fewer samples were found than requested."""
+    requested = options.count * temperatures
+    if tally.written == requested:
         return
     from charrnn.sampling.constraints import ATTEMPTS
 
-    wishes = {
-        "novel": options.novel,
-        "unique": options.unique,
-        f"of {options.shortest} characters or more": options.shortest,
-        f"of {options.longest} characters or less": options.longest,
+    tests = {
+        "--novel": options.novel,
+        "--unique": options.unique,
+        f"--shortest {options.shortest}": options.shortest,
+        f"--longest {options.longest}": options.longest,
     }
-    wished = " and ".join(wish for wish, is_so in wishes.items() if is_so)
-    given_up = f"gave up {asked - tally.written:,} of {asked:,} samples"
+    given = " and ".join(test for test, is_given in tests.items() if is_given)
+    found = f"found only {tally.written:,} of {requested:,} samples"
     if tally.is_certain:
         raise CharrnnError(
-            f"{given_up}: each draw is the same, and no other is {wished}",
+            f"{found}: every attempt gives the same text, which fails {given}",
             "Leave --top-k 1 out, or -t 0.",
         )
     raise CharrnnError(
-        f"{given_up}: {ATTEMPTS} draws brought nothing {wished}",
+        f"{found}: none of {ATTEMPTS} attempts passed {given}",
         "Ask for fewer, or raise the temperature with -t.",
     )

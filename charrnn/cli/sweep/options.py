@@ -13,21 +13,17 @@ from charrnn.cli.app import meant_by_option
 from charrnn.cli.options import (
     SHARED_WORK,
     WORKERS,
-    CommandOptions,
-    Source,
     Trying,
-    excludes,
     flag,
     group,
     like,
     needs_one,
     not_one_of,
 )
-from charrnn.corpus.files import NAMES
+from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
-    CORPUS,
     LEARNING,
     File,
     Flag,
@@ -63,12 +59,6 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
                 "Write all of its values in one --try, separated by commas.",
             )
         tried[name] = tuple(value_of(option, setting, value) for value in values.split(","))
-        for place, value in enumerate(tried[name]):
-            if value in tried[name][:place]:
-                raise SettingError(
-                    f"--try {option.lstrip('-')}: {values.split(',')[place]} is repeated",
-                    "Leave one of them out.",
-                )
     return tried
 
 
@@ -144,24 +134,19 @@ SWEEP = "Sweep"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
+class Options(CorpusOptions):
     """The options of charrnn sweep."""
 
     RULES = (
-        options.CORPUS_OR_RESUME,
+        *CorpusOptions.RULES,
         needs_one("output", hint="Name a folder for the models and the rows: -o FOLDER."),
         needs_one(
             *("tried", "seeds", "resume"),
             hint="Name values, such as --try hidden=64,128, or seeds, such as --seeds 0-4.",
         ),
-        excludes("valid", "holdout"),
         *SHARED_WORK,
     )
 
-    sources: tuple[str, ...] = options.sources(
-        "CORPUS",
-        f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
-    )
     tried: tuple[str, ...] = setting(
         Trying(),
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
@@ -184,16 +169,6 @@ class Options(CommandOptions):
         names=("-o", "--output"),
     )
     resume: bool = flag("Make the missing runs of the sweep in the folder.", panel=SWEEP)
-    valid: tuple[str, ...] = setting(
-        Source("FILE"),
-        "Measure the held-out loss on this file. Repeatable.",
-        panel=CORPUS,
-        default=(),
-        default_in_words="a part of CORPUS",
-        repeated=True,
-    )
-    cutting: dict[str, Any] = group(CorpusConfig)
-    reading: dict[str, Any] = group(Reading)
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = setting(
         File("MODEL"),
@@ -225,5 +200,5 @@ class Options(CommandOptions):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
                 raise SettingError(
-                    f"{option} is tried, and given one value as well", "Leave one of them out."
+                    f"{option} is tried and also has one value", "Leave one of them out."
                 )

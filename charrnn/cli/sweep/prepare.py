@@ -26,8 +26,8 @@ from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.folder import Folder, Record, places_of
-from charrnn.sweeping.grid import Grid, Trial, in_words
-from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, planned
+from charrnn.sweeping.grid import Trial, grid_of, in_words
+from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
 
 Tried = dict[str, tuple[Any, ...]]
 
@@ -37,25 +37,27 @@ ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o.
 def new_record(options: Options, tried: Tried) -> Record:
     """Return what a new sweep is begun with."""
     start = options.start_from
-    return Record(
-        Grid(tried, options.seeds or (0,)),
+    material = Material(
         options.sources,
         options.valid,
         places_of((*options.sources, *options.valid)),
-        options.learning,
         options.reading,
         options.cutting,
         None if start is None else place_of(str(start)) or str(start),
+        files=options.sources,
+        valid_files=options.valid,
     )
+    return Record(grid_of(tried, options.seeds or (0,)), options.learning, material)
 
 
-def resumed_record(options: Options, tried: Tried, folder: Folder) -> Record:
+def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
     """Return the record of the folder with added values. Raise ResumeError for other settings."""
     had = folder.read_record()
+    m = had.material
     for config, wanted, recorded in (
         (TrainConfig, options.learning, had.learning),
-        (Reading, options.reading, had.reading),
-        (CorpusConfig, options.cutting, had.cutting),
+        (Reading, options.reading, m.reading),
+        (CorpusConfig, options.cutting, m.cutting),
     ):
         for name in wanted:
             if name in had.grid.tried:
@@ -63,19 +65,17 @@ def resumed_record(options: Options, tried: Tried, folder: Folder) -> Record:
         before = {name: recorded.get(name, s.default) for name, s in settings_of(config).items()}
         check_agreement(folder.path, before, wanted, ELSEWHERE, show=typed)
     start = options.start_from
-    if start is not None and place_of(str(start)) != had.start_from:
+    if start is not None and place_of(str(start)) != m.start_from:
         raise ResumeError(f"--from {start} contradicts {folder.path}", ELSEWHERE)
-    grid = Grid(tried or had.grid.tried, options.seeds or had.grid.seeds)
-    return with_new_names(had.extended(grid), options)
-
-
-def with_new_names(had: Record, options: Options) -> Record:
-    """Return the record with the names on the command line, if a file of the corpus has moved."""
-    if not options.sources or all(os.path.exists(file) for files in had.files for file in files):
-        return had
-    valid = options.valid or had.valid
-    places = places_of((*options.sources, *valid))
-    return replace(had, sources=options.sources, valid=valid, places=places)
+    check_streams(m, options, folder)
+    grid = grid_of(tried or had.grid.tried, options.seeds or had.grid.seeds)
+    if options.sources and not all(map(os.path.exists, (*m.files, *m.valid_files))):
+        valid = options.valid or m.valid  # the corpus has moved
+        places = places_of((*options.sources, *valid))
+        m = replace(m, sources=options.sources, valid=valid, places=places)
+    files, valid_files = options.sources or m.files, options.valid or m.valid_files
+    m = replace(m, files=files, valid_files=valid_files)
+    return replace(had.extend(grid), material=m)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,6 @@ class PreparedSweep:
 
     folder: Folder
     record: Record
-    material: Material
     split: Split  # of the first seed
     combinations: list[Planned]
     warnings: list[Warned]
@@ -116,48 +115,42 @@ class PreparedSweep:
         return max(sum(each) / max(1, min(self.at_once, len(each))), max(each, default=0.0))
 
 
-def prepared(
+def prepare_sweep(
     options: Options, tried: Tried, folder: Folder, spool: Path, console: Console
 ) -> PreparedSweep:
     """Return the sweep. Texts from pipes are copied to ``spool``, to be read more than once."""
     console.note_if_waiting((*options.sources, *options.valid))
-    if options.resume:
-        record = resumed_record(options, tried, folder)
-        files = files_to_resume(record, options, folder)
-    else:
-        record = new_record(options, tried)
-        files = options.sources, options.valid
-    material = record.material(*(tuple(on_disk(name, spool) for name in names) for names in files))
+    record = resume_record(options, tried, folder) if options.resume else new_record(options, tried)
+    files, valid_files = (
+        tuple(on_disk(name, spool) for name in names)
+        for names in (record.material.files, record.material.valid_files)
+    )
+    material = replace(record.material, files=files, valid_files=valid_files)
     splits = splits_of(material, options, console)
     split = splits.of(record.grid.seeds[0])
     plans = [plan_of(settings, record, splits) for settings in record.grid.combinations]
     seconds = estimate_seconds([each.plan for each in plans], split.corpus)
     plans = [replace(each, seconds=took) for each, took in zip(plans, seconds, strict=True)]
-    fingerprint = split.corpus.fingerprint
-    record = replace(record, fingerprint=fingerprint)
-    material = replace(material, fingerprint=fingerprint)
-    return PreparedSweep(folder, record, material, split, plans, warnings(split.corpus))
+    material = replace(material, fingerprint=split.corpus.fingerprint)
+    record = replace(record, material=material)
+    return PreparedSweep(folder, record, split, plans, warnings(split.corpus))
 
 
-def files_to_resume(
-    record: Record, options: Options, folder: Folder
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the files of the corpus and of --valid. Raise an error if a stream must be named."""
-    if not options.sources and not record.sources:
+def check_streams(had: Material, options: Options, folder: Folder) -> None:
+    """Raise an error if a text cannot be read again and is not named."""
+    if not options.sources and not had.sources:
         raise ResumeError(
             f"{folder.path} was trained on texts from Python",
             "Resume it in Python: charrnn.sweep(..., resume=True).",
         )
-    for verb, hint, named, had in (
-        ("learned from", "CORPUS, or - for standard input", options.sources, record.sources),
-        ("held out", "--valid FILE, or --valid - for standard input", options.valid, record.valid),
+    for verb, hint, named, sources in (
+        ("learned from", "CORPUS, or - for standard input", options.sources, had.sources),
+        ("held out", "--valid FILE, or --valid - for standard input", options.valid, had.valid),
     ):
-        stream = next(filter(is_stream, had), None)
+        stream = next(filter(is_stream, sources), None)
         if stream is not None and not named:
             what = f"{folder.path} {verb} {name_of(stream)}, which cannot be read again"
             raise CorpusError(what, f"Give it the same text again: {hint}.")
-    sources, valid = record.files
-    return options.sources or sources, options.valid or valid
 
 
 def splits_of(material: Material, options: Options, console: Console) -> Splits:
@@ -175,15 +168,15 @@ def splits_of(material: Material, options: Options, console: Console) -> Splits:
 def plan_of(settings: dict[str, Any], record: Record, splits: Splits) -> Planned:
     """Return the plan of a combination. Errors name the combination."""
     try:
-        found = planned(settings, record.grid, record.learning, splits)
-        config = found.plan.config
-        check_checkups(config, (found.plan.steps or 0) // config.check_every + 1)
+        combination = plan_settings(settings, record.grid, record.learning, splits)
+        config = combination.plan.config
+        check_checkups(config, (combination.plan.steps or 0) // config.check_every + 1)
     except SettingError as error:
         what, hint = in_words_of_the_command_line(error)
         raise SettingError(f"{in_words(settings)}: {what}" if settings else what, hint) from error
     corpus = splits.of(record.grid.seeds[0]).corpus
-    check_memory(found.plan.memory_bytes, system.available(), text_bytes(corpus))
-    return found
+    check_memory(combination.plan.memory_bytes, system.available(), text_bytes(corpus))
+    return combination
 
 
 def runs_in_memory(at_once: int, sweep: PreparedSweep) -> int:

@@ -18,11 +18,12 @@ from charrnn.cli.options import cluster_for
 from charrnn.cli.signals import Stop
 from charrnn.cli.sweep import show
 from charrnn.cli.sweep.options import Options, values_tried
-from charrnn.cli.sweep.prepare import PreparedSweep, prepared, runs_in_memory
+from charrnn.cli.sweep.prepare import PreparedSweep, prepare_sweep, runs_in_memory
 from charrnn.cli.sweep.show import SweepProgress
 from charrnn.cli.terminal.tables import entries
 from charrnn.cli.train.summary import fed, typed_again
 from charrnn.errors import ClusterError, ModelExistsError
+from charrnn.runs import compute_baselines
 from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import Result, best_of
 from charrnn.sweeping.processes import Lost, Processes
@@ -42,7 +43,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             if not folder.has_sweep:
                 folder.read_record()  # which raises the error
             if not options.dry_run:
-                stack.enter_context(folder.held())
+                stack.enter_context(folder.lock())
             folder.read_rows()
             folder.forget_lost()
         cluster = None
@@ -50,7 +51,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             workers = cluster_for(options.processes, options.scheduler, console)
             cluster = stack.enter_context(workers)
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
-        sweep = prepared(options, values_tried(options.tried), folder, spool, console)
+        sweep = prepare_sweep(options, values_tried(options.tried), folder, spool, console)
         if not options.resume:
             check_free(folder, sweep, options)
         here = runs_in_memory(options.at_once, sweep)
@@ -59,7 +60,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         if options.dry_run:
             return
         if not options.resume:
-            stack.enter_context(folder.held())
+            stack.enter_context(folder.lock())
             check_free(folder, sweep, options)  # another sweep may have begun before the lock
         folder.write_record(sweep.record)
         if cluster is not None:
@@ -86,7 +87,7 @@ def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
 
 def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
     """Show the plan on stderr, or on stdout if it is the result of a dry run."""
-    baselines = sweep.split.baselines()
+    baselines = compute_baselines(sweep.split.corpus, sweep.split.record)
     if options.dry_run and options.as_json:
         for _ in baselines:
             pass
@@ -107,7 +108,7 @@ def run_here(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
     """Make the missing runs in processes of this machine, until a signal stops them."""
     with (
         screen_for(sweep, console) as screen,
-        Processes(sweep.material, sweep.at_once) as processes,
+        Processes(sweep.record.material, sweep.at_once) as processes,
     ):
         for event in processes.events(sweep.folder.tasks(sweep.record)):
             match event:
@@ -136,7 +137,7 @@ def run_on_cluster(
     tasks = sweep.folder.tasks(sweep.record)
     try:
         with screen_for(sweep, console) as screen:
-            for event in share_runs(cluster, tasks, sweep.material, advance):
+            for event in share_runs(cluster, tasks, sweep.record.material, advance):
                 sweep.folder.add(event.result)
                 screen.end(event.result)
                 screen.refresh()
@@ -180,8 +181,8 @@ def done_in_words(sweep: PreparedSweep) -> str:
 
 def resume_line(sweep: PreparedSweep, options: Options) -> str:
     """Return the command that resumes the sweep."""
-    sources = sweep.record.sources
-    again = typed_again(sources, sweep.record.valid)
+    sources = sweep.record.material.sources
+    again = typed_again(sources, sweep.record.material.valid)
     workers = [] if options.processes is None else ["--workers", str(options.processes)]
     workers += [] if options.scheduler is None else ["--scheduler", options.scheduler]
     line = ["charrnn", "sweep", *again, "--resume", "-o", str(options.output), *workers]

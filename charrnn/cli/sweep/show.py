@@ -64,11 +64,11 @@ def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
 
 def baselines_in_words(sweep: PreparedSweep, baselines: Iterable[Baseline]) -> Iterator[Entry]:
     """Yield the best baseline on the held-out text of the first seed."""
-    found = list(baselines)
-    if found:
-        losses = {baseline.name: baseline.nats_per_character for baseline in found}
+    known = list(baselines)
+    if known:
+        losses = {baseline.name: baseline.nats_per_character for baseline in known}
         yield "to beat", best_in_words(losses)
-        if part := part_in_words(found[-1], sweep.split.corpus):
+        if part := part_in_words(known[-1], sweep.split.corpus):
             yield "", part
 
 

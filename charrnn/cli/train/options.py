@@ -6,7 +6,7 @@ import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from charrnn.cli import launcher, options
 from charrnn.cli.files import check_not_an_input
@@ -14,6 +14,7 @@ from charrnn.cli.options import (
     MODEL,
     OUTPUT,
     CommandOptions,
+    Rule,
     Source,
     excludes,
     flag,
@@ -63,13 +64,11 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CommandOptions):
-    """The options of charrnn train."""
+class CorpusOptions(CommandOptions):
+    """The options of a corpus to train on."""
 
-    RULES = (
+    RULES: ClassVar[tuple[Rule, ...]] = (
         options.CORPUS_OR_RESUME,
-        excludes("resume", "force", "start_from"),
-        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
         excludes("valid", "holdout"),
     )
 
@@ -87,6 +86,18 @@ class Options(CommandOptions):
     )
     cutting: dict[str, Any] = group(CorpusConfig)
     reading: dict[str, Any] = group(Reading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CorpusOptions):
+    """The options of charrnn train."""
+
+    RULES = (
+        *CorpusOptions.RULES,
+        excludes("resume", "force", "start_from"),
+        excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
+    )
+
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = options.model()
     start_from: Path | None = setting(
@@ -119,7 +130,7 @@ class Options(CommandOptions):
         return self.learning.get("workers")
 
     def check(self) -> None:
-        """Raise SettingError where the options contradict each other."""
+        """Raise SettingError if a file of the run would be written over."""
         if not self.mpi:
             launcher.check_alone()
         texts = (*self.sources, *self.valid)

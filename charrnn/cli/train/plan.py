@@ -32,9 +32,9 @@ WORDS: Final = [
     (
         "words",
         "Loss is the mean surprise per character; less is better. 1 nat is 1.44 bits. At perplexity"
-        " 5, each character is as hard to guess as one of 5 equally likely ones. gap is the"
-        " held-out loss minus the training loss. * marks the best check-up so far. markov-6 counts"
-        " which characters follow the last 6.",
+        " 5, each character is as hard to guess as one of 5 equally likely ones. gap: held-out loss"
+        " minus training loss. *: the best check-up so far. markov-6 counts which characters follow"
+        " the last 6.",
     )
 ]
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
@@ -78,22 +78,22 @@ def doubt_in_words(doubt: Warned) -> str:
 def examples_in_words(corpus: Corpus) -> Iterator[str]:
     """Yield how texts were cut into examples, and the alternative."""
     for kind in ("lines", "paragraphs"):
-        found = [
+        files = [
             (name, cut)
             for name, cut in zip(corpus.sources, corpus.cuts, strict=False)
             if cut.are == kind and cut.lines
         ]
-        if not found:
+        if not files:
             continue
-        lines = sum(cut.lines for _, cut in found)
-        blank = sum(cut.blank_lines for _, cut in found)
-        paragraphs = sum(cut.paragraphs for _, cut in found)
-        names = ", ".join(name for name, _ in found)
+        lines = sum(cut.lines for _, cut in files)
+        blank = sum(cut.blank_lines for _, cut in files)
+        paragraphs = sum(cut.paragraphs for _, cut in files)
+        names = ", ".join(name for name, _ in files)
         where = f" of {names}" if corpus.examples_are == "mixed" else ""
         if kind == "paragraphs":
             other = f"(--examples lines would give {lines:,})"
             yield f"each paragraph{where} is one example; blank lines separate them {other}"
-        elif paragraphs > len(found):
+        elif paragraphs > len(files):
             skipped = f"{count(blank, 'blank line')} {'is' if blank == 1 else 'are'} skipped"
             other = f"(--examples paragraphs would give {paragraphs:,})"
             yield f"each line{where} is one example; {skipped} {other}"
@@ -102,7 +102,7 @@ def examples_in_words(corpus: Corpus) -> Iterator[str]:
 
 
 def start_in_words(path: Path | None, model: LanguageModel, corpus: Corpus) -> list[Entry]:
-    """Return what is kept of the model that a run starts from, and which characters are new."""
+    """Return the parameters taken from the model of --from, and the new characters."""
     known = set(model.vocabulary.characters)
     new = "".join(c for c in corpus.vocabulary.characters if c not in known)
     reused = f"{path}: all {count(len(model.parameters.flat), 'parameter')} reused"
@@ -125,7 +125,7 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     chosen = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if chosen:
         time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
-        size = f"a corpus of {symbols:,} characters, ends included"
+        size = f"{symbols:,} characters (ends included)"
         rows.append(("chosen", f"{' '.join(chosen)}, for {size}{time}"))
     for name in SHRINKING:
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(c, name)
@@ -214,7 +214,7 @@ def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
     """Return which part of a large corpus was counted and scored, or "" if all of it was."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
     counted, scored = baseline.train_symbols / whole, baseline.held_out_symbols / max(1, held_out)
-    return pieces_in_words(counted, scored, "what is held out")
+    return pieces_in_words(counted, scored, "the held-out text")
 
 
 class PlanDisplay:
@@ -250,5 +250,5 @@ class PlanDisplay:
         self.show([("", line) for line in (best_in_words(losses), part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
-            gain = f"about {USUAL_GAIN} nats below the better of network and counts"
+            gain = f"mixing both gains about {USUAL_GAIN} nats"
             self.show([("both", f"about {hoped:.2f} if the network is as good as counts: {gain}")])

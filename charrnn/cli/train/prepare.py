@@ -1,97 +1,62 @@
-"""A run made ready: the corpus read, the plan shown, the state made or loaded.
+"""Prepare a training run: read the corpus, show the plan, and begin or resume the run.
 
-Whatever can be known to fail is found out here, before any time is spent on training."""
+Errors that can be known before training are raised here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from charrnn import system
-from charrnn.cli import options as thread_count
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
+from charrnn.cli.options import note_if_refused
 from charrnn.cli.terminal.tables import Entry, epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
-from charrnn.cli.train.summary import in_order, plan_json, warnings_json
+from charrnn.cli.train.summary import corpus_json, in_order, settings_json, warnings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus, CorpusConfig
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import CorpusRecord, record_of
+from charrnn.model_file.fields import record_of
 from charrnn.model_file.reader import LARGEST
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import (
-    Plan,
-    characters_per_second,
-    check_memory,
-    fitted,
-    plan,
-    text_bytes,
-)
-from charrnn.runs import begin, configure, reopen
-from charrnn.scoring.baselines import counting_baselines
+from charrnn.plan import Plan, characters_per_second, check_memory, fitted, plan, text_bytes
+from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.members import all_ended
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
-
-def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
-    """Return the corpus that the run learned from, under the names that the user gave it."""
-    record = run.corpus
-    sources = options.sources or record.source_files
-    valid = options.valid or record.valid_files
-    options.check_metrics(*sources, *valid)
-    if not sources:
-        raise ResumeError(
-            f"{options.model} learned from texts that Python gave it",
-            "Go on from Python, with charrnn.resume.",
-        )
-    try:
-        corpus = ranks.load(sources, record.config, valid)
-    except CorpusError as error:
-        if options.sources:
-            raise
-        raise CorpusError(
-            error.what, f"Say where it is now: {options.line('train', 'CORPUS', '--resume')}"
-        ) from error
-    return replace(
-        corpus,
-        sources=options.sources or record.sources,
-        valid=options.valid or record.valid,
-    )
-
-
-CHECKUP = 160  # bytes of history: more than it has, by as much as the largest vocabulary takes
-MOST = LARGEST // CHECKUP  # check-ups in the history of a model file
+CHECKUP = 160  # bytes in the history of a model file, at most
+MOST_CHECKUPS = LARGEST // CHECKUP
 
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that may begin."""
+    """A run that is ready to train."""
 
     options: Options
     corpus: Corpus
     checkpoint: Checkpoint
     plan: Plan
-    warnings: list[Warned]  # what is doubtful about the corpus
-    characters_per_second: float = 0.0  # as far as a trial tells
+    warnings: list[Warned]  # about the corpus
+    characters_per_second: float = 0.0  # in a short trial
 
     @property
     def symbols(self) -> int:
-        """How many targets an epoch has."""
+        """The characters of an epoch, ends included."""
         return len(self.corpus.train.ids)
 
     @property
     def seconds_left(self) -> float:
-        """What the epochs that are left will take."""
+        """The estimated duration of the epochs left."""
         if self.is_over:
             return 0.0
         read = min(state.characters for state in self.checkpoint.states)
@@ -100,7 +65,7 @@ class PreparedRun:
 
     @property
     def minutes_left(self) -> float | None:
-        """What is left of the minutes, where the clock may end the run."""
+        """The rest of --minutes, or None without that limit."""
         c = self.checkpoint.config
         own = of_member(c, 0).minutes
         if c.minutes is None or own is None:
@@ -110,12 +75,12 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the run has reached its end."""
         return all_ended(self.checkpoint.states, self.checkpoint.config) is not None
 
     @property
     def steps(self) -> int:
-        """How many there will be by the end; where the clock ends the run, about as many."""
+        """The steps of the whole run; an estimate if the clock ends it."""
         c, steps = self.checkpoint.config, self.plan.steps
         if c.minutes is not None:
             timed = int(self.characters_per_second * 60 * c.minutes / (c.batch * c.moves_on))
@@ -124,58 +89,63 @@ class PreparedRun:
 
     @property
     def checkups(self) -> int:
-        """How many there will be by the end."""
+        """The check-ups of the whole run."""
         return self.steps // self.checkpoint.config.check_every + 1
 
     def as_json(self) -> dict[str, Any]:
-        """The plan for programs."""
-        planned = plan_json(
-            self.plan,
-            self.checkpoint.corpus,
-            self.checkpoint.vocabulary.symbols,
-            self.characters_per_second,
-            self.seconds_left,
-            self.minutes_left,
-        )
-        model = {"model": str(self.options.model)}
-        return model | planned | {"warnings": warnings_json(self.warnings)}
+        """Return the plan for programs."""
+        plan, record = self.plan, self.checkpoint.corpus
+        symbols, minutes = self.checkpoint.vocabulary.symbols, self.minutes_left
+        ends = [self.seconds_left] if plan.steps is not None else []
+        ends += [60 * minutes] if minutes is not None else []
+        return {
+            "model": str(self.options.model),
+            "corpus": corpus_json(record, symbols),
+            "parameters": plan.parameters,
+            "hidden": plan.config.hidden,
+            "layers": plan.config.layers,
+            "symbols": symbols,
+            "memory_bytes": plan.memory_bytes,
+            "steps_per_epoch": plan.steps_per_epoch,
+            "steps": plan.steps,
+            "seconds": min(ends),
+            "characters_per_second": self.characters_per_second,
+            "settings": settings_json(plan.config),
+            "baselines": in_order(record.baselines),
+            "warnings": warnings_json(self.warnings),
+        }
 
 
-def prepared(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
-    """The run, its plan shown; a file that is too large for the disk is refused."""
+def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
+    """Return the run and show its plan. Raise SaveError if the disk is too small for the file."""
+    display = PlanDisplay(options, console)
     if options.resume:
-        run = resumed_run(options, console, ranks)
+        ready = resume_run(options, console, ranks, display)
     else:
-        run = new_run(options, workers, console, ranks)
-    thread_count.note_if_refused(console)
+        ready = begin_run(options, workers, console, ranks, display)
+    run, corpus = ready.checkpoint, ready.corpus
+    if not ready.is_over:
+        hint = "Train for a shorter time." if options.resume else ""
+        check_checkups(run.config, ready.checkups, hint)
+        display.show(time_in_words(ready))
+    baselines = compute_baselines(corpus, run.corpus)
+    if options.resume:
+        sizes = len(corpus.train.ids), len(corpus.held_out.ids)
+        known = run.corpus.baselines.items()
+        baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
+    display.show_baselines(baselines, corpus, both=run.config.counts)
+    display.show(words.WORDS)
+    note_if_refused(console)
     if not options.dry_run:
-        container.check_writable(options.model, room_needed(run))
-    return run
+        room = checkpoint.room_needed(options.model, run) + CHECKUP * ready.checkups
+        container.check_writable(options.model, room)
+    return ready
 
 
-def room_needed(run: PreparedRun) -> int:
-    """The bytes that the file will have once its history is as long as it gets."""
-    return checkpoint.room_needed(run.options.model, run.checkpoint) + CHECKUP * run.checkups
-
-
-def check_history(run: PreparedRun) -> None:
-    """Raise SettingError where a run, by its end, has more history than a model file holds."""
-    shorter = "Go on for less long." if run.options.resume else ""
-    check_checkups(run.checkpoint.config, run.checkups, shorter)
-
-
-def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
-    """The same for so many check-ups. Patience ends a run long before."""
-    if config.patience is None and checkups > MOST:
-        fewer = -(-checkups * config.check_every // (MOST - 1))
-        raise SettingError(
-            f"{checkups:,} check-ups are more than the {MOST:,} that a model file can hold",
-            hint or f"Try --check-every {fewer} or more.",
-        )
-
-
-def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
-    """A new run."""
+def begin_run(
+    options: Options, workers: int, console: Console, ranks: Ranks, display: PlanDisplay
+) -> PreparedRun:
+    """Begin a run."""
     model = model_to_start_from(options.start_from, console)
     config = configure({"workers": workers, **options.learning}, model)
     if options.mpi:
@@ -186,25 +156,84 @@ def new_run(options: Options, workers: int, console: Console, ranks: Ranks) -> P
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
     c = fitted(config, corpus)
-    display = PlanDisplay(options, console)
     doubts = warnings(corpus)
-    will_be = show_beginning(c, corpus, doubts, options, display)
+    planned = show_plan(c, corpus, doubts, options, display)
     if model is not None:
         display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
-    record = record_of(corpus, cutting, {})
-    run = begin(corpus, record, config, model, rate)
-    made = PreparedRun(options, corpus, run, replace(will_be, config=run.config), doubts, rate)
-    check_history(made)
-    display.show(time_in_words(made))
-    found = noted(counting_baselines(corpus, corpus.held_out.ids), record)
-    display.show_baselines(found, corpus, both=c.counts)
-    display.show(words.WORDS)
-    return made
+    run = begin(corpus, record_of(corpus, cutting, {}), config, model, rate)
+    return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
+
+
+def resume_run(
+    options: Options, console: Console, ranks: Ranks, display: PlanDisplay
+) -> PreparedRun:
+    """Resume the run in the model file."""
+
+    def read(run: Checkpoint) -> Corpus:
+        if options.mpi:
+            check_can_be_shared(run.config)
+        console.note_if_waiting((*(options.sources or run.corpus.sources), *options.valid))
+        return read_again(run, options, ranks)
+
+    given = {**options.learning, **options.cutting, **options.reading}
+    hint = "Leave it out to resume, or train into another file with -m."
+    corpus, run = reopen(options.model, read, given, show=typed, hint=hint)
+    had = run.config
+    run.corpus = replace(run.corpus, baselines=in_order(run.corpus.baselines))
+    if options.mpi:
+        run.config = replace(run.config, workers=ranks.count)
+    c = run.config
+    doubts = warnings(corpus)
+    ready = PreparedRun(
+        options, corpus, run, show_plan(c, corpus, doubts, options, display), doubts
+    )
+    if not ready.is_over:
+        ready = replace(ready, characters_per_second=characters_per_second(c, corpus, ranks.count))
+    so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
+    display.show([("resumes", so_far), *words.ranks_changed_in_words(had, c)])
+    return ready
+
+
+def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
+    """Return the corpus of a run that is resumed, under the names that the user gave it."""
+    record = run.corpus
+    sources = options.sources or record.source_files
+    valid = options.valid or record.valid_files
+    options.check_metrics(*sources, *valid)
+    if not sources:
+        raise ResumeError(
+            f"{options.model} was trained on texts from Python",
+            "Resume it in Python: charrnn.resume(path, texts).",
+        )
+    try:
+        corpus = ranks.load(sources, record.config, valid)
+    except CorpusError as error:
+        if options.sources:
+            raise
+        raise CorpusError(
+            error.what, f"Say where it is now: {options.line('train', 'CORPUS', '--resume')}"
+        ) from error
+    return replace(
+        corpus, sources=options.sources or record.sources, valid=options.valid or record.valid
+    )
+
+
+def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
+    """Raise SettingError if a model file cannot hold so many check-ups.
+
+    With --patience a run ends long before.
+    """
+    if config.patience is None and checkups > MOST_CHECKUPS:
+        fewer = -(-checkups * config.check_every // (MOST_CHECKUPS - 1))
+        raise SettingError(
+            f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}",
+            hint or f"Try --check-every {fewer} or more.",
+        )
 
 
 def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:
-    """The model whose parameters are taken over, if one was named."""
+    """Return the model of --from, if it was given."""
     if path is None:
         return None
     try:
@@ -214,79 +243,31 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except ModelFileError as error:
         hint = "Name with --from a file that charrnn train wrote."
         raise ModelFileError(error.what, hint, "start from") from error
-    if trained.others_learned:
-        console.note(f"the first of the networks of {path} is started from")
+    if len(trained.networks) > 1:
+        console.note(f"{path} has several networks; training starts from the first")
     if trained.counted is not None:
-        console.note(f"what {path} counts is not taken over: see --counts")
+        console.note(f"the counts of {path} are not used; add --counts to store new ones")
     return trained.model
 
 
-def noted(found: Iterator[Baseline], record: CorpusRecord) -> Iterator[Baseline]:
-    """The same, each written into the record as it is found."""
-    for one in found:
-        record.baselines[one.name] = one.nats_per_character
-        yield one
-
-
-def resumed_run(options: Options, console: Console, ranks: Ranks) -> PreparedRun:
-    """The run in the model file."""
-
-    def read(run: Checkpoint) -> Corpus:
-        if options.mpi:
-            check_can_be_shared(run.config)
-        console.note_if_waiting((*(options.sources or run.corpus.sources), *options.valid))
-        return read_again(run, options, ranks)
-
-    given = {**options.learning, **options.cutting, **options.reading}
-    hint = "Leave it out to go on, or train anew into another file with -m."
-    corpus, run = reopen(options.model, read, given, show=typed, hint=hint)
-    had = run.config
-    run.corpus = replace(run.corpus, baselines=in_order(run.corpus.baselines))
-    if options.mpi:
-        run.config = replace(run.config, workers=ranks.count)
-    c = run.config
-    display = PlanDisplay(options, console)
-    doubts = warnings(corpus)
-    will_be = show_beginning(c, corpus, doubts, options, display)
-    made = PreparedRun(options, corpus, run, will_be, doubts, 0.0)
-    if not made.is_over:
-        made = replace(made, characters_per_second=characters_per_second(c, corpus, ranks.count))
-    so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
-    display.show([("resumes", so_far)])
-    display.show(words.ranks_changed_in_words(had, c))
-    if not made.is_over:
-        check_history(made)
-        display.show(time_in_words(made))
-    found = remembered(run.corpus.baselines, corpus)
-    display.show_baselines(found, corpus, both=c.counts)
-    display.show(words.WORDS)
-    return made
-
-
-def show_beginning(
+def show_plan(
     config: Fitted, corpus: Corpus, doubts: list[Warned], options: Options, display: PlanDisplay
 ) -> Plan:
-    """Show what is to learn and from what: the plan. CorpusError where memory will not do."""
+    """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
-    will_be = plan(config, corpus, config.workers if options.mpi else 1)
-    display.show(words.network_in_words(will_be, options, len(corpus.train.ids)))
-    check_memory(will_be.memory_bytes, system.available(), text_bytes(corpus))
-    return will_be
+    planned = plan(config, corpus, config.workers if options.mpi else 1)
+    display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
+    check_memory(planned.memory_bytes, system.available(), text_bytes(corpus))
+    return planned
 
 
 def time_in_words(run: PreparedRun) -> list[Entry]:
-    """How long it will take."""
-    entries = words.time_in_words(
+    """Return the steps and the time of the run, and the work of its ranks."""
+    rows = words.time_in_words(
         run.plan,
         run.characters_per_second,
         run.seconds_left,
         run.minutes_left,
         "rank" if run.options.mpi else "thread",
     )
-    return entries + (words.ranks_in_words(run.plan, run.steps) if run.options.mpi else [])
-
-
-def remembered(losses: Mapping[str, float], corpus: Corpus) -> list[Baseline]:
-    """What was found when the run began."""
-    sizes = len(corpus.train.ids), len(corpus.held_out.ids)
-    return [Baseline(name, nats, "none", *sizes) for name, nats in losses.items()]
+    return rows + (words.ranks_in_words(run.plan, run.steps) if run.options.mpi else [])

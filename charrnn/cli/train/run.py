@@ -2,8 +2,8 @@
 
     lock the model file -> begin or resume the run -> train -> show the result
 
-The same options and corpus always give the same file, whatever is previewed, saved or interrupted
-on the way.
+The same options and corpus always give the same file. Previews, saves and interruptions do not
+change it.
 
 With ``--mpi``, several processes train as one program. Only rank 0 writes, reads and saves. An
 error on one rank ends all of them, so that no rank waits for a lost one.
@@ -28,7 +28,7 @@ from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
 from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
-from charrnn.cli.train.prepare import PreparedRun, prepared
+from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import check_source
@@ -51,7 +51,7 @@ SMALLEST = 1 << 12  # bytes: every model file has more
 
 
 @contextmanager
-def joined() -> Iterator[MpiRanks]:
+def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
     ranks = join_ranks()
     if ranks.number:
@@ -78,7 +78,7 @@ def join_ranks() -> MpiRanks:
     except ImportError as error:
         raise CharrnnError(
             "--mpi needs mpi4py",
-            "pip install 'charrnn[mpi]', and an MPI if there is none: pip install mpich",
+            "Install it: pip install 'charrnn[mpi]'. An MPI is needed as well: pip install mpich",
         ) from error
     except RuntimeError as error:  # its message lists where mpi4py has looked
         raise CharrnnError(
@@ -129,7 +129,7 @@ def assist(ranks: MpiRanks) -> None:
 
 
 @contextmanager
-def model_file_held(options: Options) -> Iterator[None]:
+def lock_model_file(options: Options) -> Iterator[None]:
     """Lock the model file and check that it can be written. A dry run does not touch it."""
     if options.dry_run:
         yield
@@ -142,7 +142,7 @@ def model_file_held(options: Options) -> Iterator[None]:
 
 
 def check_model_file(options: Options) -> None:
-    """Raise an error if a model would be lost, or if there is none to resume."""
+    """Raise an error if a model would be replaced without --force, or if none can be resumed."""
     is_there = os.path.exists(options.model)
     if options.resume and not is_there:
         raise ResumeError(
@@ -163,7 +163,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     if not options.mpi:
         train(options, threads, console, ALONE)
         return
-    with joined() as ranks:
+    with mpi_ranks() as ranks:
         if ranks.number:
             assist(ranks)
         else:
@@ -175,8 +175,8 @@ def train(options: Options, workers: int, console: Console, ranks: Ranks) -> Non
     if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # a missing corpus is reported before --force is suggested
-    with model_file_held(options):
-        ready = prepared(options, workers, console, ranks)
+    with lock_model_file(options):
+        ready = prepare_run(options, workers, console, ranks)
         if options.dry_run:
             if options.as_json:
                 console.json("plan", ready.as_json())
@@ -207,13 +207,17 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
             alarm=console.alarm,
         )
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
-        with noting_what_is_saved(saver), screen:
-            ranks.begin(replace(checkpoint, counted=None))
-            counted = checkpoint.counted
-            events = train_all(checkpoint.states, ready.corpus, config, counted, ranks)
-            why = follow(events, stop, screen, saver, metrics, ranks)
-            ranks.end()
-            saver.save()
+        try:
+            with screen:
+                ranks.begin(replace(checkpoint, counted=None))
+                counted = checkpoint.counted
+                events = train_all(checkpoint.states, ready.corpus, config, counted, ranks)
+                why = follow(events, stop, screen, saver, metrics, ranks)
+                ranks.end()
+                saver.save()
+        except CharrnnError as error:
+            error.add_note(saver.file_in_words())
+            raise
     scores: dict[str, Score] = {}
     if not stop.requested:  # after a signal the exact scores would take too long
         threads = 1 if options.mpi else config.workers
@@ -242,13 +246,3 @@ def follow(
             break
     screen.finish()
     return "interrupted"
-
-
-@contextmanager
-def noting_what_is_saved(saver: Saver) -> Iterator[None]:
-    """Add to errors what the model file holds."""
-    try:
-        yield
-    except CharrnnError as error:
-        error.add_note(saver.file_in_words())
-        raise

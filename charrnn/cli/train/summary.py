@@ -6,19 +6,19 @@ The same keys name the same things in plans, summaries and ``info --json``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
+from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import (
     Entry,
     clock,
     count,
     counted,
-    entries,
     epochs_in_words,
     of_bits,
     of_held_out,
@@ -29,36 +29,11 @@ from charrnn.corpus.files import is_stream, path_of
 from charrnn.display.figures import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.plan import FOREVER, Plan, parameters
+from charrnn.plan import FOREVER, parameters
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
 from charrnn.training.members import best_of_all
-
-
-def plan_json(
-    plan: Plan, record: CorpusRecord, symbols: int, rate: float, left: float, timed: float | None
-) -> dict[str, Any]:
-    """Return the plan, with ``left`` seconds to its last epoch and ``timed`` minutes by the clock.
-
-    ``rate`` is in characters per second.
-    """
-    ends = [left] if plan.steps is not None else []
-    ends += [60 * timed] if timed is not None else []
-    return {
-        "corpus": corpus_json(record, symbols),
-        "parameters": plan.parameters,
-        "hidden": plan.config.hidden,
-        "layers": plan.config.layers,
-        "symbols": symbols,
-        "memory_bytes": plan.memory_bytes,
-        "steps_per_epoch": plan.steps_per_epoch,
-        "steps": plan.steps,
-        "seconds": min(ends),
-        "characters_per_second": rate,
-        "settings": settings_json(plan.config),
-        "baselines": in_order(record.baselines),
-    }
 
 
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
@@ -78,7 +53,7 @@ def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
 
 
 def settings_json(config: Fitted) -> dict[str, Any]:
-    """Return the settings; a limit is null if there is none."""
+    """Return the settings, with null for epochs without a limit."""
     return {
         name: None if name == "epochs" and value == FOREVER else value
         for name, value in asdict(config).items()
@@ -169,41 +144,68 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
     run = outcome.run
     curve = learning_curve(run.longest.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
-    if options.as_json:
-        console.json("train", summary(outcome, options))
-    elif not console.quiet:
-        console.out.write_lines(entries(in_words(outcome, options), console.out))
+    if options.as_json or not console.quiet:
+        report_on(outcome, options).show("train", console, as_json=options.as_json)
 
 
-def in_words(outcome: Outcome, options: Options) -> list[Entry]:
-    """Return the table."""
-    run, pace, state = outcome.run, outcome.pace, outcome.run.longest
-    rows = [("model", str(options.model))]
-    if outcome.best is not None:
-        nats = outcome.best.nats_per_character
-        rows.append(("best", of_held_out(nats, outcome.best_step, len(run.states))))
-        rows += against_baselines(run.corpus.baselines, nats)
-        for name, mean in outcome.mixtures.items():
-            nats = mean.nats_per_character
-            rows.append((name, f"{of_bits(nats)} per held-out character"))
-            rows += against_baselines(run.corpus.baselines, nats)
-    elif state.history:
-        rows.append(("training", f"{of_bits(state.history[-1]['train'])} per character"))
+def report_on(outcome: Outcome, options: Options) -> Report:
+    """Return the summary of the run."""
+    run, pace, best = outcome.run, outcome.pace, outcome.best
+    c, state, symbols = run.config, run.longest, run.vocabulary.symbols
     steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
-    rows.append(("learned", f"{steps}, {state.characters:,} characters"))
-    if outcome.is_new:
-        speed = f"{counted(pace.average)} characters a second"
-        rows.append(("time", f"{clock(pace.seconds)}, {speed}"))
-    return [*rows, ("stopped", end_in_words(outcome))]
+    speed = f"{counted(pace.average)} characters a second"
+    figures = {
+        "step": outcome.best_step,
+        "nats_per_character": best and best.nats_per_character,
+        "bits_per_character": best and best.bits_per_character,
+        "perplexity": best and best.perplexity,
+    }
+    parts = {
+        name: {**score.overall.per_character(), "perplexity": score.overall.perplexity}
+        for name, score in outcome.scores.items()
+        if name != "alone"
+    }
+    return Report(
+        [
+            Fact("model", str(options.model), "model", str(options.model)),
+            Fact("corpus", corpus_json(run.corpus, symbols)),
+            Fact("parameters", parameters(c, symbols)),
+            Fact("hidden", c.hidden),
+            Fact("layers", c.layers),
+            Fact("epochs", state.epoch),
+            Fact("steps", state.step),
+            Fact("characters_seen", state.characters),
+            Fact("seconds", pace.seconds),
+            Fact("characters_per_second", pace.average),
+            Fact("best", figures),
+            *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
+            *([Fact("parts", parts)] if outcome.mixtures else []),
+            Fact("baselines", in_order(run.corpus.baselines)),
+            Fact(label="learned", text=f"{steps}, {state.characters:,} characters"),
+            *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
+            Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
+            Fact("warnings", warnings_json(outcome.warnings)),
+        ]
+    )
 
 
-def against_baselines(baselines: Mapping[str, float], nats: float) -> list[Entry]:
-    """Return a row that compares the loss with the best baseline, if there are any."""
-    if not baselines:
-        return []
-    name = best_of(baselines)
-    where = "below" if nats < baselines[name] else "above"
-    return [("", f"{abs(nats - baselines[name]):.3f} nats {where} {name}, the best baseline")]
+def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
+    """Yield the losses, each with a comparison with the best baseline."""
+    run, best, baselines = outcome.run, outcome.best, outcome.run.corpus.baselines
+    if best is None:
+        if history := run.longest.history:
+            yield "training", f"{of_bits(history[-1]['train'])} per character"
+        return
+    for label, mean in {"best": best, **outcome.mixtures}.items():
+        nats = mean.nats_per_character
+        if label == "best":
+            yield label, of_held_out(nats, outcome.best_step, len(run.states))
+        else:
+            yield label, f"{of_bits(nats)} per held-out character"
+        if baselines:
+            name = best_of(baselines)
+            where = "below" if nats < baselines[name] else "above"
+            yield "", f"{abs(nats - baselines[name]):.3f} nats {where} {name}, the best baseline"
 
 
 def end_in_words(outcome: Outcome) -> str:
@@ -217,43 +219,6 @@ def end_in_words(outcome: Outcome) -> str:
         case "patience":
             return f"after {count(c.patience or 0, 'check-up')} without a lower loss"
     return "interrupted"
-
-
-def summary(outcome: Outcome, options: Options) -> dict[str, Any]:
-    """Return the summary for programs."""
-    run, best = outcome.run, outcome.best
-    state, size = run.longest, run.vocabulary.symbols
-    return {
-        "model": str(options.model),
-        "corpus": corpus_json(run.corpus, size),
-        "parameters": parameters(run.config, size),
-        "hidden": run.config.hidden,
-        "layers": run.config.layers,
-        "epochs": state.epoch,
-        "steps": state.step,
-        "characters_seen": state.characters,
-        "seconds": outcome.pace.seconds,
-        "characters_per_second": outcome.pace.average,
-        "best": {
-            "step": outcome.best_step,
-            "nats_per_character": best and best.nats_per_character,
-            "bits_per_character": best and best.bits_per_character,
-            "perplexity": best and best.perplexity,
-        },
-        **({"parts": parts_json(outcome)} if outcome.mixtures else {}),
-        "baselines": in_order(run.corpus.baselines),
-        "stopped": outcome.stopped,
-        "warnings": warnings_json(outcome.warnings),
-    }
-
-
-def parts_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the losses of the network, of the counts, and of both together."""
-    return {
-        name: {**score.overall.per_character(), "perplexity": score.overall.perplexity}
-        for name, score in outcome.scores.items()
-        if name != "alone"
-    }
 
 
 def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
