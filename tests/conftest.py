@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from charrnn import plan
-from charrnn.cli.options import set_threads
+from charrnn.cli.launcher import set_threads
 
 set_threads()  # before anything imports numpy
 settings.register_profile("patient", deadline=None)

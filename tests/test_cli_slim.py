@@ -63,7 +63,7 @@ def test_it_says_what_it_wrote(well_trained: Program) -> None:
 
 def test_where_there_are_no_counts_to_leave_out_it_says_so(well_trained: Program) -> None:
     ran = well_trained.run("slim", "slim.npz", "--without-counts")
-    ran.says("model.npz has no counts that could be left out")
+    ran.says("model.npz has no counts to leave out")
 
 
 def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn.cli import launcher
 from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault, show_version
 from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
@@ -118,12 +119,12 @@ def load(name: str) -> Command:
 
 def dispatch(name: str, options: CommandOptions) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
-    from charrnn.cli.options import check, set_threads, with_piped_text
+    from charrnn.cli.options import check, with_piped_text
 
     console = Console(options.quiet)
     options = with_piped_text(options, console)
     check(options)
-    threads = set_threads(options.wanted_threads)  # before numpy is imported
+    threads = launcher.set_threads(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
 
 

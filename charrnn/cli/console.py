@@ -4,8 +4,8 @@ A result reaches a file or a pipe unchanged. On a terminal its control character
 only text of the types Visible and Raw can be written, which mypy checks. Markup such as ``[b]`` or
 ``:smile:`` has no meaning here.
 
-stdout is UTF-8 with plain newlines in every locale, and a failed write is an error. stderr drops
-what it cannot show, and work goes on.
+stdout is UTF-8 with plain newlines in every locale, and a failed write is an error. On stderr a
+failed write is ignored.
 
 0    success                       2    wrong usage, or a value out of range
 1    a known failure               130  Ctrl-C       143  SIGTERM       129  SIGHUP
@@ -42,7 +42,7 @@ DOTS_AND_BLOCKS = "⣿█"
 
 
 class Output:
-    """stdout or stderr, with what it can show."""
+    """stdout or stderr, and its abilities."""
 
     def __init__(self, stream: Callable[[], TextIO]) -> None:
         self._stream = stream
@@ -141,7 +141,7 @@ class Console:
         _write_above_bar(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
 
     def error(self, what: str, hint: str = "") -> None:
-        """Write what is wrong and what to do about it, with --quiet too."""
+        """Write an error and a hint to stderr, with --quiet too."""
         _write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
         if hint:
             _write_above_bar(visible_line(hint))
@@ -204,7 +204,7 @@ def _is_dumb() -> bool:
 
 
 class Forgiving:
-    """A stream that drops what it cannot write."""
+    """A stream that ignores failed writes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -276,7 +276,7 @@ def prepare() -> None:
         sys.stdout = cast(TextIO, Reporting(sys.stdout))
 
 
-SOON = 1.0  # seconds until the program tells what it waits for
+SOON = 1.0  # seconds without input until a note about it
 
 
 def has_text(console: Console) -> bool:

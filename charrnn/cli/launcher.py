@@ -1,10 +1,14 @@
-"""What happens before the program is ready: signals that come early, and processes of mpiexec.
+"""What must happen before imports: early signals, ranks of mpiexec, the threads of BLAS.
 
 While Python imports, a signal handler must not raise: some modules take any exception for a missing
 package, others would be left half imported. So the first line of the program installs a handler
 that only remembers the signal, and `signals.ending` obeys it.
 
 mpiexec tells each process its rank in the environment, before MPI is loaded.
+
+BLAS always gets one thread: with another number it adds in another order, and the last bits differ.
+Threads of our own share the lanes of a batch and add their results in a fixed order. NumPy reads
+the variables when it is imported, and imports faster with one thread.
 """
 
 from __future__ import annotations
@@ -102,3 +106,28 @@ def _remember(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     _arrived.append(number)
+
+
+BLAS = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+ENOUGH = 4  # threads: more of them mostly wait for Python's lock
+
+
+def set_threads(threads: int | None = None) -> int:
+    """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
+    for name in BLAS:
+        os.environ[name] = "1"
+    return threads or min(cores(), ENOUGH)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

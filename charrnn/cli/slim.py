@@ -1,4 +1,4 @@
-"""``charrnn slim``: a model file to give away."""
+"""``charrnn slim``: a small model file, to give away."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from charrnn.settings.fields import setting
 HELP = """
 Write a model without what only training needs.
 
-It draws and scores the same, and cannot be gone on with: the state of the run and the loss at
-each check-up are left out. Only eval --dynamic differs a little: it begins without what
-training knew of gradients. Of the corpus it names files, and no folders. It has about a quarter
-of the size.
+The small file draws and scores the same texts and has about a quarter of the size. It lacks the
+training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
+differs a little, since it starts without the optimiser state. Folders of the corpus are removed.
 
-A model of train --counts needs the text that it learned from to draw and score the same, and
-who is given the file has that text; --without-counts leaves it out.
+A model of train --counts needs its training text to draw and score the same. Anyone who gets the
+file can read that text; --without-counts leaves it out.
 """
 EXAMPLES = """
-# a small file of the model in model.npz, to send to a friend
+# write a small file of model.npz, to send to a friend
 charrnn slim names.npz
 
-# the same of a model of train --counts, without the text that it learned from
+# leave out the training text of a model of train --counts
 charrnn slim names.npz --without-counts
 
-# which draws as the large one does
+# draw the same texts from it
 charrnn sample -m names.npz -n 10
 """
 
@@ -43,9 +42,9 @@ class Options(CommandOptions):
     )
     model: Path = options.model()
     without_counts: bool = flag(
-        "Leave out the text that a model of train --counts counts; the network is all that is left."
+        "Leave out the training text of a model of train --counts; only the network remains."
     )
-    force: bool = flag("Replace a file that is there.")
+    force: bool = flag("Replace an existing file.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
@@ -61,14 +60,14 @@ def run(options: Options, _threads: int, console: Console) -> None:
     slim = model.slim(without_counts=options.without_counts)
     slim.save(options.out)
     if slim.trained.counted is not None:
-        console.note(f"{options.out} holds the text that it learned from (--without-counts)")
+        console.note(f"{options.out} contains the training text; --without-counts leaves it out")
     if options.without_counts and model.trained.counted is None:
-        console.note(f"{options.model} has no counts that could be left out")
+        console.note(f"{options.model} has no counts to leave out")
     show(options, before, console)
 
 
 def show(options: Options, before: int, console: Console) -> None:
-    """Say what was written, and how large it is, on stdout."""
+    """Report the file and its size on stdout."""
     size = options.out.stat().st_size
     if options.as_json:
         sizes = {"bytes": size, "bytes_before": before}

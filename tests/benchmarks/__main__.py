@@ -15,7 +15,7 @@ import argparse
 import os
 from importlib import import_module
 
-from charrnn.cli.options import set_threads
+from charrnn.cli.launcher import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")
