@@ -167,31 +167,26 @@ class Options(TextOptions):
         return self.per_example or self.top is not None
 
     @property
+    def shows_rows(self) -> bool:
+        """Return True if stdout shows rows or the text."""
+        return self.shows_examples or self.per_char
+
+    @property
+    def has_workers(self) -> bool:
+        """Return True if workers score the text."""
+        return self.processes is not None or self.scheduler is not None
+
+    @property
     def needs_one_distribution(self) -> str:
         """Return an option given that shows the figures of a single distribution, if any."""
-        chosen = {
+        given = {
             "--per-example": self.per_example,
             "--top": self.top is not None,
             "--per-char": self.per_char,
             "--above": self.above is not None,
             "--html": self.html is not None,
         }
-        return next((option for option, is_chosen in chosen.items() if is_chosen), "")
-
-    @property
-    def shows_rows(self) -> bool:
-        """Return True if stdout shows rows or the text."""
-        return self.shows_examples or self.per_char
-
-    @property
-    def is_shared_out(self) -> bool:
-        """Return True if pieces of the text are scored separately."""
-        return self.part is not None or self.has_workers
-
-    @property
-    def has_workers(self) -> bool:
-        """Return True if workers score the text."""
-        return self.processes is not None or self.scheduler is not None
+        return next((option for option, is_given in given.items() if is_given), "")
 
     def check(self) -> None:
         """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
