@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.cli.eval import run
 from charrnn.cli.eval.text import Text
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.segmentation import stream_of
 from charrnn.runs import load
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.scorer import NetworkScorer
@@ -165,7 +165,7 @@ def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
     """One of them has to know where an example ends, and the other has not."""
     well_trained.train("names.txt", "--ends", "length", "-m", "length.npz").says()
     readers = [NetworkScorer(load(Path(name)).language_model) for name in models]
-    codes = np.concatenate([*ended_codes(["anna", "bob and clara" * 9, "", "dora" * 20])])
+    codes = np.concatenate([*stream_of(["anna", "bob and clara" * 9, "", "dora" * 20])])
     blocks = np.array_split(codes, 25)
     text = Text("a text", iter(blocks), "files")
     found = list(zip(*run.score(readers, text, 10), strict=True))

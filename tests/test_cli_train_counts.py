@@ -14,8 +14,7 @@ from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
 from charrnn.scoring.score import NATS_IN_A_BIT
-from charrnn.training.loop import most_looked_at
-from charrnn.training.members import scores_of_best
+from charrnn.training.checkup import checkup_size, scores_of_best
 from tests.evaluating import scored
 from tests.faults import forging
 from tests.program import Program
@@ -157,7 +156,9 @@ def test_check_ups_say_what_both_make_of_it(program: Program) -> None:
         *("train", "names.txt", "--counts", "--hidden", "4", "--layers", "1"),
         *("--epochs", "2", "--metrics", "m.jsonl", "--json"),
     )
-    heads = next(line.split() for line in ran.err.splitlines() if "gap" in line.split())
+    heads = next(
+        line.split() for line in ran.err.splitlines() if {"step", "gap"} <= {*line.split()}
+    )
     assert "both" in heads
     rows = [json.loads(line) for line in Path("m.jsonl").read_text().splitlines()]
     together = [row["together_nats_per_character"] for row in rows if "best" in row]
@@ -205,7 +206,7 @@ def test_the_best_of_several_is_that_of_all_that_is_held_out(program: Program) -
     run.save("model.npz")
     states, fitted = run.checkpoint.states, run.checkpoint.config
     corpus = corpus_of(Path("long.txt"), run.checkpoint.corpus.config)
-    assert len(corpus.held_out.ids) > most_looked_at(fitted)
+    assert len(corpus.held_out.ids) > checkup_size(fitted)
     alone = [scores_of_best([one], corpus, fitted, None)["network"] for one in states]
     mean = sum(score.nats_per_character for score in alone) / 2
     told = program.run("train", "--resume", "--json").json["best"]
@@ -219,7 +220,7 @@ def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None
         arrays["counted"][...] = 0xFF
 
     forging.forge(Path("model.npz"), spoil)
-    with pytest.raises(DamagedModelError, match="the text that it counts makes no sense"):
+    with pytest.raises(DamagedModelError, match="its text for counts makes no sense"):
         charrnn.load("model.npz")
 
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus.corpus import ended_codes
-from charrnn.display.figures import drawn, plot, plot_lengths
+from charrnn.corpus.segmentation import stream_of
+from charrnn.display.figures import plot, plot_lengths, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
 from charrnn.scoring.texts import example_lengths
@@ -41,7 +41,7 @@ def words(svg: bytes) -> list[str]:
     ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
 def test_the_same_curve_is_the_same_bytes(model: Model, kind: str, head: bytes) -> None:
-    first, second = (drawn(kind, lambda ax: plot({"a": model, "b": model}, ax)) for _ in range(2))
+    first, second = (render(kind, lambda ax: plot({"a": model, "b": model}, ax)) for _ in range(2))
     assert first == second
     assert first.startswith(head)
 
@@ -61,7 +61,7 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 
 def test_names_are_shown_as_they_are(model: Model) -> None:
     names = ["a$x$", "_a", "<b>", "\\frac", "\x1b[1m"]
-    text = words(drawn("svg", lambda ax: plot(dict.fromkeys(names, model), ax)))
+    text = words(render("svg", lambda ax: plot(dict.fromkeys(names, model), ax)))
     for name in ["a$x$", "_a", "<b>", "\\frac", r"\x1b[1m"]:
         assert f"{name}, held out" in text
 
@@ -78,10 +78,10 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 
 
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
-    with pytest.raises(CharrnnError, match="there is no curve of slim") as refused:
+    with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
         charrnn.plot({"slim": model.slim()})
     assert refused.value.hint == "A slim model has no history: take the one that it was made of."
-    with pytest.raises(CharrnnError, match="there is no curve of this model"):
+    with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
     with pytest.raises(SettingError, match="there is no model to plot"):
         charrnn.plot({})
@@ -150,7 +150,7 @@ def test_lengths_are_drawn_as_shares() -> None:
 
 @given(st.lists(st.text("ab", max_size=5)), st.integers(1, 7))
 def test_the_lengths_of_examples_do_not_depend_on_blocks(examples: list[str], size: int) -> None:
-    codes = np.concatenate([np.zeros(0, np.uint32), *ended_codes(examples)])
+    codes = np.concatenate([np.zeros(0, np.uint32), *stream_of(examples)])
     blocks = (codes[at : at + size] for at in range(0, len(codes), size))
     assert example_lengths(blocks) == [len(example) for example in examples]
 
@@ -202,7 +202,7 @@ def test_a_slim_model_has_nothing_to_draw(well_trained: Program) -> None:
     well_trained.run("slim", "slim.npz").says()
     line = ("info", "-m", "slim.npz", "--plot", "a.svg")
     well_trained.refuses(
-        *line, what="there is no curve of slim", hint="A slim model has no history"
+        *line, what="slim has no learning curve", hint="A slim model has no history"
     )
 
 

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.display.figures import curve_of
 from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Event, Stopwatch
-from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
+from charrnn.training.checkup import Checkup, lowest_so_far
+from charrnn.training.loop import Done, Event, Stopwatch
+from charrnn.training.members import all_ended, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program
 
@@ -40,7 +42,7 @@ def settings(corpus: Corpus, **given: object) -> Fitted:
     """Of small networks that end by patience, each in its own time."""
     usual: dict[str, object] = {"hidden": 6, "layers": 1, "batch": 4, "bptt": 8, "members": 3}
     usual |= {"epochs": 40, "patience": 2, "check_every": 5, "lr": 0.05}
-    return fitted(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
+    return fit_settings(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
 
 
 def is_uneven(states: tuple[TrainState, ...]) -> bool:
@@ -136,7 +138,9 @@ def test_a_run_that_goes_on_without_the_first_tells_what_it_would_have_told(
     _, config, whole = ended_unevenly(corpus)
     steps = [event.step for event in whole if not isinstance(event, Done)]
     assert steps == sorted(steps)
-    for stop in range(len(whole) // 4, len(whole)):
+    first_end = min(state.step for state in ended_unevenly(corpus)[0])
+    near = next(n for n, event in enumerate(whole) if getattr(event, "step", 0) >= first_end)
+    for stop in sorted({*range(len(whole) // 4, len(whole), 40), *range(near - 3, near + 8)}):
         states = start_all(corpus, config)
         told = list(itertools.islice(train_all(states, corpus, config), stop))
         told += train_all(states, corpus, config)

@@ -69,7 +69,7 @@ class Options(TextOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the vectors to stdout, or into the file of --output."""
-    from charrnn.analysis.embedding import embedded
+    from charrnn.analysis.embedding import embed
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load
 
@@ -81,7 +81,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     console.note_if_waiting(options.sources)
     note_if_several(model, console)
     codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
-    batches = embedded(model.language_model, codes)
+    batches = embed(model.language_model, codes)
     rows = 0
     if file is None:
         rows = write_lines(batches, console)

@@ -127,14 +127,14 @@ class FigureFile(OutputFile):
 
         from charrnn.display import figures
 
-        with figures.needed():
+        with figures.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
 
     def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
         """Write the figure and tell where it is."""
         from charrnn.display import figures
 
-        content = figures.drawn(self.path.suffix[1:].lower(), draw)
+        content = figures.render(self.path.suffix[1:].lower(), draw)
         self.write(len(content), [content])
         console.note(f"figure saved to {self.path}")
 

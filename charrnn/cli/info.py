@@ -202,7 +202,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
     from charrnn.cli.train.summary import in_order
     from charrnn.display.figures import best_of
     from charrnn.scoring.score import Mean
-    from charrnn.training.loop import most_looked_at
+    from charrnn.training.checkup import checkup_size
 
     best, baselines = model.trained.best, model.corpus.baselines
     if best is None or not model.corpus.held_out_characters:
@@ -217,7 +217,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
         of_held_out(mean.nats_per_character, step, model.config.members),
     )
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
-    if held_out > most_looked_at(model.config):
+    if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
     text = ""
     if baselines:

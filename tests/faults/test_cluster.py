@@ -179,16 +179,16 @@ def cluster_is_busy(machines: Machines) -> bool:
 
 DEADLY = """
 import os, signal
-from charrnn.cluster import scoring
-read = getattr(scoring, "given", scoring.read)  # this may be done more than once
-scoring.given = read
+from charrnn.cluster import jobs
+score = getattr(jobs, "given", jobs.score_with)  # this code may run more than once
+jobs.given = score
 
 def deadly(reader, codes, job):
     if ord("Q") in codes.tolist():
         os.kill(os.getpid(), signal.SIGKILL)
-    return read(reader, codes, job)
+    return score(reader, codes, job)
 
-scoring.read = deadly
+jobs.score_with = deadly
 """
 
 
@@ -201,6 +201,7 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
         made.work("--preload", str(deadly))
+        made.until_there_are(1)
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "It may need more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)

@@ -119,7 +119,7 @@ def test_22_with_all_three_closed_no_file_takes_their_place(trained: Program) ->
 
 
 def test_22_a_stdin_that_is_closed_is_empty(trained: Program) -> None:
-    what, hint = "standard input is empty", "A corpus needs a character that can be seen."
+    what, hint = "standard input is empty", "A corpus needs at least one visible character."
     trained.refuses("train", "-", "--force", what=what, hint=hint, by=closed(0))
     ended = trained.run("sample", "--prime-file", "-", "--seed", "1", by=closed(0))
     ended.says()

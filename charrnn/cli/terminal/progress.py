@@ -30,8 +30,9 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.settings.training import TrainConfig
 from charrnn.text import Visible, joined, visible_line
-from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch
-from charrnn.training.members import lowest_so_far, share_done
+from charrnn.training.checkup import Checkup, lowest_so_far
+from charrnn.training.loop import Done, Event, Step, Stopwatch
+from charrnn.training.members import share_done
 
 MARK = 3  # columns of a star
 LONGEST = 60  # columns of a sample: a Chinese character takes two

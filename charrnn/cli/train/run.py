@@ -30,7 +30,6 @@ from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
-from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
@@ -39,9 +38,11 @@ from charrnn.model_file.reader import is_model
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
+from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done, Event
-from charrnn.training.members import scores_of_best, train_all
+from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
