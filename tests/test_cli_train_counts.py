@@ -89,7 +89,7 @@ def test_info_says_that_the_file_holds_its_corpus(counting: Program) -> None:
 
 def test_a_slim_file_counts_unless_it_is_told_not_to(counting: Program) -> None:
     ran = counting.run("slim", "slim.npz")
-    assert "slim.npz holds the text that it learned from (--without-counts)" in ran.err
+    assert "slim.npz contains the training text; --without-counts leaves it out" in ran.err
     assert (
         scored(counting, "names.txt", "-m", "slim.npz")["nats"]
         == (scored(counting, "names.txt")["nats"])
@@ -314,4 +314,4 @@ def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None
 def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:
     program.train("names.txt", "--members", "2").says()
     for command in ("embed", "reach"):
-        program.run(command, "names.txt").says("the first of several networks is looked at")
+        program.run(command, "names.txt").says("only the first is used")

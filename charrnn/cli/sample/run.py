@@ -41,7 +41,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     """Draw and write the samples of each temperature."""
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     if file is not None:
-        file.check(*(os.path.join(os.curdir, path) for path in options.models), *options.files)
+        file.check(*options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
@@ -364,7 +364,7 @@ def plot_lengths(
         console.note(f"the figure has no lengths of the corpus: {error}")
     for temperature, each in drawn.items():
         lengths["samples" if len(drawn) == 1 else f"temperature {temperature:g}"] = each
-    file.write(partial(figures.plot_lengths, lengths), console)
+    file.draw(partial(figures.plot_lengths, lengths), console)
 
 
 def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
