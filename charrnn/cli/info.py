@@ -136,12 +136,7 @@ def report_on(path: Path, model: Model) -> Report:
             Fact("settings", settings_json(config), "settings", settings_in_words(model)),
             Fact("corpus", corpus_json(corpus, symbols)),
             Fact("holds_corpus", model.trained.counted is not None),
-            Fact(
-                "steps",
-                run["step"],
-                "trained",
-                f"{learned}, {run['characters']:,} characters",
-            ),
+            Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
             Fact("epochs", run["epoch"]),
             Fact("characters_seen", run["characters"]),
             *best_facts(model),

@@ -17,15 +17,7 @@ from charrnn.cli.options import (
     needs,
 )
 from charrnn.errors import SettingError
-from charrnn.settings.fields import (
-    COUNT,
-    DYNAMIC_RATE,
-    File,
-    OneOf,
-    Real,
-    Whole,
-    setting,
-)
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
 from charrnn.settings.using import Part, Parts
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
