@@ -231,7 +231,7 @@ def resume_of(model: Model) -> Resume:
     from charrnn.scoring import texts
 
     if model.trained.slim:
-        return Resume(False, "the file is slim and holds no training state")
+        return Resume(False, "the file is slim, and holds no run")
     try:
         texts.check_files_exist(model.corpus)
         if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:

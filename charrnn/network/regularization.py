@@ -4,8 +4,8 @@
     dropconnect   weights of W, on the way from step to step
     blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
 
-The remaining units and weights are scaled up, so that sums are the same on average and use needs no
-noise. The randomness of a step follows from the seed and the step number: a resume needs no state.
+The rest is scaled up, so that sums are the same on average. The noise of a step follows from the
+seed and the step number: a resume needs no state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from charrnn.vocabulary import END, UNKNOWN
 
 
 class Regularization:
-    """The noise of one training step after another."""
+    """The noise of one training step after another: shares of units, weights and characters.
+
+    ``here`` are the lanes of this process. Noise is drawn for all lanes.
+    """
 
     def __init__(
         self,
@@ -34,10 +37,6 @@ class Regularization:
         blank: float = 0.0,
         here: slice | None = None,
     ) -> None:
-        """Take the shares of units, recurrent weights and characters to hide.
-
-        ``here`` are the lanes of this process. Noise is drawn for all lanes.
-        """
         self.lanes, self.seed = lanes, seed
         self.here = slice(0, lanes) if here is None else here
         self.dropout, self.dropconnect, self.blank = dropout, dropconnect, blank
@@ -82,8 +81,7 @@ class Regularization:
             return window
         shape = len(window.x), self.lanes
         hidden = self._rng.random(shape, np.float32)[:, self.here] < self.blank
-        x = np.where(hidden & (window.x != END), UNKNOWN, window.x)
-        return replace(window, x=x)
+        return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
 
     def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
         """Return factors with mean 1: 0 for about this share of places, equal for the others.
