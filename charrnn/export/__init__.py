@@ -67,11 +67,7 @@ def export_to(
 
 
 def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
-    """Return the content of the file.
-
-    Raise ExportError for several networks or for counts, since the file would hold the first
-    network alone and would draw other texts than the model.
-    """
+    """Return the content of the file. Raise ExportError if it would draw other texts."""
     options.check_for(kind, KINDS[kind].takes)
     if len(trained.networks) > 1:
         what = "a model of several networks cannot be exported: a file holds one"

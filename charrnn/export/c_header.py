@@ -64,7 +64,6 @@ COARSE: Final = "Its weights have %d bits: now and then a text differs from char
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the header."""
     model, architecture = trained.model, trained.model.architecture
     prefix, bits = prefix_for(options), options.bits
     check_known(architecture, "a C header", CELLS, HEADS)

@@ -52,9 +52,8 @@ def check_known(
     if cell not in cells:
         raise ExportError(f"{kind} cannot hold the cell {cell}", f"It can hold {in_words(cells)}.")
     if head not in heads:
-        raise ExportError(
-            f"{kind} cannot end texts by {head}", f"It can end them by {in_words(heads)}."
-        )
+        what = f"{kind} cannot end texts by {head}"
+        raise ExportError(what, f"It can end them by {in_words(heads)}.")
     known = Architecture(architecture.symbols, architecture.hidden, architecture.layers, cell, head)
     if architecture.shapes != known.shapes:
         inputs = [name for name in architecture.inputs if name not in known.inputs]

@@ -33,7 +33,6 @@ STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the page."""
     config = trained.config
     is_short = not config.carry and trained.corpus.examples_are != "files"
     scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]

@@ -28,7 +28,6 @@ export default model;
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the module."""
     facts = facts_of(trained, options, "a JavaScript module")
     numbers = in_base64(encode(trained.model.parameters, options.bits))
     return MODULE.format(engine=engine(), facts=plain_json(facts), numbers=numbers).encode()

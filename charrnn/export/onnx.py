@@ -29,7 +29,6 @@ GATES: Final = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}  # torch's,
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the content of the file."""
     architecture = trained.model.architecture
     check_known(architecture, "an ONNX graph", CELLS, HEADS)
     try:

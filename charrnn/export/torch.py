@@ -26,7 +26,6 @@ HEADS = ("symbol", "halt")
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the content of the file."""
     check_known(trained.model.architecture, "a safetensors file", CELLS, HEADS)
     return safetensors(torch_arrays(trained.model.parameters), metadata(trained))
 

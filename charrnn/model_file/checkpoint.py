@@ -1,15 +1,15 @@
 """A run in a model file: all that sampling, scoring and resuming need.
 
-The JSON text determines the arrays: the best parameters under their letters, ``last`` (the current
-ones in one row), the optimiser's ``adam.m`` .., ``lane.1`` .., the same of network 2 as ``2.U1``
-.., and ``counted``. Without [minutes] the file holds no time: a resumed run ends in the same bytes.
+The text determines the arrays. U1 .. c are the best parameters, ``last`` the current ones in one
+row, ``adam.m`` .. the moments, ``lane.1`` .. the states. Network 2 has ``2.U1`` .. ``counted`` is
+text. Without [minutes] the file holds no time: a resumed run ends in the same bytes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -34,6 +34,7 @@ from charrnn.model_file.fields import (
     Learned,
     Row,
     contents_of,
+    facts_of,
     relative_to,
 )
 from charrnn.network.architecture import Architecture
@@ -208,7 +209,6 @@ class Trained:
 
     @property
     def model(self) -> LanguageModel:
-        """The first network, with its vocabulary."""
         return self.networks[0]
 
     @property
@@ -237,9 +237,9 @@ class Trained:
 
 
 def save(path: Path, run: Checkpoint, home: Path = "") -> None:
-    """Write the run. Raise SaveError and leave the old file if that fails.
+    """Write the run. ``home`` is the final path, if the file will be moved there.
 
-    Places in the file are relative to ``home``, the final path, if the file will be moved there.
+    Raise SaveError and leave the old file if that fails.
     """
     container.save(path, _arrays(run), _facts(home or path, run), Unpacker(path).expected)
 
@@ -250,12 +250,12 @@ def save_slim(path: Path, trained: Trained) -> None:
     sources, valid = (tuple(map(os.path.basename, n)) for n in (corpus.sources, corpus.valid))
     corpus = replace(corpus, sources=sources, valid=valid, places=())
     first, *others = trained.learned
-    unused = {"window": 0, "nats": 0, "since": 0}
-    learned = [replace(first, run=first.run | unused, history=[]), *others]
+    first = replace(first, run=first.run | {"window": 0, "nats": 0, "since": 0}, history=[])
     vocabulary, counted = trained.model.vocabulary, trained.counted
-    facts = _facts_of(vocabulary, trained.config, corpus, learned, counted, slim=True)
+    size = length_of(counted)
+    contents = Contents(True, vocabulary, trained.config, corpus, (first, *others), size)
     arrays = all_arrays((m.parameters for m in trained.networks), counted, vocabulary.symbols)
-    container.save(path, arrays, facts, Unpacker(path).expected)
+    container.save(path, arrays, facts_of(contents), Unpacker(path).expected)
 
 
 def check_holds_no_run(path: Path) -> None:
@@ -265,17 +265,14 @@ def check_holds_no_run(path: Path) -> None:
     except (NotAModelError, DamagedModelError):
         return  # no run can be resumed from these; other errors are passed on
     if is_run:
-        raise ModelExistsError(
-            f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none",
-            "Name another file, or remove that one.",
-        )
+        what = f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none"
+        raise ModelExistsError(what, "Name another file, or remove that one.")
 
 
 def room_needed(path: Path, run: Checkpoint) -> int:
     """Return the size of the file in bytes."""
     architecture = architecture_of(run.config, run.vocabulary.symbols)
-    counted = None if run.counted is None else len(run.counted)
-    arrays = specs(run.config, architecture, counted, slim=False)
+    arrays = specs(run.config, architecture, length_of(run.counted), slim=False)
     return container.room_needed(arrays, _facts(path, run))
 
 
@@ -284,10 +281,8 @@ def load(path: Path) -> Checkpoint:
     file = Unpacker(path)
     arrays = container.load(path, file.expected).arrays
     if file.claims.slim:
-        raise ResumeError(
-            f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume",
-            "Resume the file that it was made from, or train a new model.",
-        )
+        what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
+        raise ResumeError(what, "Resume the file that it was made from, or train a new model.")
     claims = file.claims
     states = tuple(file.state(number, arrays) for number in range(1, claims.config.members + 1))
     return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
@@ -337,27 +332,11 @@ def _arrays(run: Checkpoint) -> Arrays:
 
 
 def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
-    learned = [learned_by(state) for state in run.states]
+    learned, counted = tuple(map(learned_by, run.states)), length_of(run.counted)
     corpus = relative_to(path, run.corpus)
-    return _facts_of(run.vocabulary, run.config, corpus, learned, run.counted, slim=False)
+    return facts_of(Contents(False, run.vocabulary, run.config, corpus, learned, counted))
 
 
-def _facts_of(
-    vocabulary: Vocabulary,
-    config: Fitted,
-    corpus: CorpusRecord,
-    learned: list[Learned],
-    counted: Ids | None,
-    *,
-    slim: bool,
-) -> dict[str, JSON]:
-    first, *others = (asdict(one) for one in learned)
-    return {
-        "vocabulary": asdict(vocabulary),
-        "settings": asdict(config),
-        "corpus": asdict(corpus),
-        **first,
-        "others": others,
-        "counted": None if counted is None else len(counted),
-        "slim": slim,
-    }
+def length_of(counted: Ids | None) -> int | None:
+    """Return the number of symbols of the counted text, if it is kept."""
+    return None if counted is None else len(counted)

@@ -52,6 +52,7 @@ LARGEST = 64 << 20  # bytes of text: all of Unicode as a vocabulary takes 13 MB
 _START = npz.local_header(JSON_MEMBER, 0, 0)  # of an empty text
 _NAME = slice(30, 30 + len(JSON_MEMBER))
 HEAD_SIZE = _NAME.stop  # bytes at the start of a file that tell whether it is a model
+CHECKSUM = slice(14, 18)  # in the bytes before the numbers of a member
 _BLOCK = 1 << 20  # bytes read at a time
 _PREFACE = 10_000  # bytes, far more than the header of any array
 _UNREADABLE = (
@@ -175,7 +176,7 @@ class Reader:
             for block in self.blocks(member, array):
                 seal.update(block)
                 checksum = zlib.crc32(block, checksum)
-            if checksum != _checksum_in(opening):
+            if checksum != int.from_bytes(opening[CHECKSUM], "little"):
                 raise damaged(
                     self.path, f"the numbers of {member.array} have changed since the save"
                 )
@@ -242,7 +243,7 @@ class Reader:
             raise damaged(self.path, self.difference(layout))
         members = layout.members
         openings = [bytes_at(self.file, each.at, each.content_at - each.at) for each in members]
-        checksums = [_checksum_in(opening) for opening in openings]
+        checksums = [int.from_bytes(opening[CHECKSUM], "little") for opening in openings]
         due = [each.opening(checksum) for each, checksum in zip(members, checksums, strict=True)]
         ending = layout.ending(checksums)
         if openings != due or bytes_at(self.file, layout.ending_at, len(ending)) != ending:
@@ -315,16 +316,12 @@ def _array(preface: bytes) -> str:
     return printable(f"{sides} {dtype}{' stored by columns' if by_column else ''}")
 
 
-def _checksum_in(opening: bytes) -> int:
-    return int.from_bytes(opening[14:18], "little")
-
-
 def save(
     path: Path, arrays: Arrays, facts: Mapping[str, JSON], expected: Expected | None = None
 ) -> None:
-    """Write the file whole. Raise SaveError and leave the old file if that fails.
+    """Write the file whole, unless `load` would refuse it by its `expected`.
 
-    Content that `load` would refuse by its `expected` is not written.
+    Raise SaveError and leave the old file if that fails.
     """
     text = _text(path, facts)
     specs = {name: (array.shape, array.dtype) for name, array in arrays.items()}
@@ -346,10 +343,7 @@ def room_needed(arrays: Mapping[str, Spec], facts: Mapping[str, JSON]) -> int:
 
 
 def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = None) -> Archive:
-    """Return the facts and the arrays of a file, or those arrays for which `names` returns True.
-
-    The facts may come from a stranger: `expected` should raise DamagedModelError for nonsense.
-    """
+    """Return the facts and the arrays of a file, or those arrays for which `names` returns True."""
     try:
         with open_regular(path) as file:
             return Reader(os.fspath(path), file).read(expected, names or (lambda _: True))
@@ -357,12 +351,11 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
         hint = "Train one first, or name another with [model]."
         raise ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
     except OSError as error:
-        raise ModelFileError(
-            f"{os.fspath(path)} cannot be read: {error.strerror or error}",
-            "Mend the link, which leads to itself, or name another model with [model]."
-            if error.errno == errno.ELOOP
-            else "Look at its permissions and at the disk, or name another model with [model].",
-        ) from error
+        hint = "Look at its permissions and at the disk, or name another model with [model]."
+        if error.errno == errno.ELOOP:
+            hint = "Mend the link, which leads to itself, or name another model with [model]."
+        what = f"{os.fspath(path)} cannot be read: {error.strerror or error}"
+        raise ModelFileError(what, hint) from error
 
 
 def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
-from charrnn.model_file.container import Document, NewerFormatError, printable
+from charrnn.model_file.container import JSON, Document, NewerFormatError, printable
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
@@ -115,11 +115,17 @@ class Contents:
     counted: int | None  # symbols of the counted text, breaks included
 
 
-def contents_of(document: Document) -> Contents:
-    """Return the facts of a document.
+def facts_of(contents: Contents) -> dict[str, JSON]:
+    """Return the facts as the text of a file states them: those of the first network on top."""
+    facts = asdict(contents)
+    first, *others = facts.pop("learned")
+    return {"settings": facts.pop("config"), "others": others, **facts, **first}
 
-    Raise NewerFormatError for an unknown field, and LookupError, TypeError or ValueError for facts
-    that no run of ours states.
+
+def contents_of(document: Document) -> Contents:
+    """Return the facts of a document. Raise NewerFormatError for an unknown field.
+
+    Raise LookupError, TypeError or ValueError for facts that no run of ours states.
     """
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)

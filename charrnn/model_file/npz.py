@@ -91,10 +91,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(text_size: int, arrays: Mapping[str, Spec]) -> Layout:
-    """Return the layout for a text of this size and these arrays.
-
-    Raise OverflowError if no file can be that large.
-    """
+    """Return the layout for these sizes. Raise OverflowError if no file can be that large."""
     member = Member(JSON_MEMBER, b"", text_size, 0)
     members = [member]
     for name in sorted(arrays):
@@ -117,10 +114,8 @@ def lay_out(text_size: int, arrays: Mapping[str, Spec]) -> Layout:
 
 
 def npy_preface(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> bytes:
-    """Return the .npy header (version 1.0), padded to a multiple of 64 bytes.
-
-    numpy's own padding has changed before and may change again. These bytes must not.
-    """
+    """Return the .npy header (version 1.0), padded to a multiple of 64 bytes."""
+    # numpy's own padding has changed before and may change again. These bytes must not.
     words = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     padding = -(10 + len(words) + 1) % 64
     length = len(words) + padding + 1

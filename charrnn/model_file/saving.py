@@ -253,7 +253,7 @@ def _remove(temporary: str) -> None:
     _temporaries.discard(temporary)
 
 
-atexit.register(lambda: [*map(_remove, [*_temporaries])])  # those that a signal has left
+atexit.register(lambda: [*map(_remove, [*_temporaries])])  # left by a signal during clean-up
 
 
 def _sync_folder(folder: str) -> None:

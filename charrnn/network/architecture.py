@@ -61,7 +61,9 @@ class Architecture:
     @cached_property
     def grid(self) -> Grid:
         """The finest grid for sums over the units, or over the numbers of an input."""
-        return Grid.for_sums(max(self.hidden, *(INPUTS[name].width for name in self.inputs), 1))
+        most = max(self.hidden, *(INPUTS[name].width for name in self.inputs), 1)
+        left = 53 - (most - 1).bit_length()
+        return Grid(left - left // 2, left // 2)
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:

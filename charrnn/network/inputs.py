@@ -74,10 +74,7 @@ def waves(n: Counts) -> Array:
 
 
 # name -> input; its columns are U1.name
-INPUTS: Final = {
-    "clock": Input(of_clock, ROUND),
-    "left": Input(of_left),
-}
+INPUTS: Final = {"clock": Input(of_clock, ROUND), "left": Input(of_left)}
 
 
 @cache

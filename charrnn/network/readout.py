@@ -141,13 +141,12 @@ class ExactReadout(Readout):
         self,
         architecture: Architecture,
         rows: int,
-        apart: int,
+        apart: int,  # a symbol that is added separately and has no rank
         *,
         on_grid: bool = True,
         ranking: bool = False,
         keeping: bool = False,
     ) -> None:
-        """``apart`` is a symbol that is added separately and has no rank."""
         hidden, symbols = architecture.hidden, architecture.symbols
         small = SMALL // (hidden * symbols) // 8 * 8  # rows: see matmul
         if small >= WORTHWHILE:

@@ -48,7 +48,6 @@ class Regularization:
         self._rng = np.random.default_rng()
 
     def begin(self, step: int) -> None:
-        """Draw new noise for a step."""
         if not self.is_on:
             return  # a generator costs 4% of a step of 64 units
         self._rng = np.random.Generator(np.random.SFC64([self.seed, REGULARIZATION, step]))
@@ -84,10 +83,7 @@ class Regularization:
         return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
 
     def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
-        """Return factors with mean 1: 0 for about this share of places, equal for the others.
-
-        ``rows`` selects from the last axis but one, after drawing.
-        """
+        """Return factors with mean 1, 0 for about this share of places. Draw all, keep ``rows``."""
         kept = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
         draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
         loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)

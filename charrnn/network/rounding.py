@@ -43,12 +43,6 @@ class Grid:
     weight_bits: int
     state_bits: int
 
-    @classmethod
-    def for_sums(cls, most: int) -> Grid:
-        """Return the finest grid for sums of `most` terms."""
-        left = 53 - (most - 1).bit_length()
-        return cls(left - left // 2, left // 2)
-
     @property
     def large(self) -> float:
         """A number whose last bit is a step of the grid of states: see `snap`."""

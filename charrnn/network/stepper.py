@@ -60,10 +60,9 @@ class Stepper:
         self._read(x, state, slice(0, len(x)), index, counts)
 
     def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,) at this index of each text; the first END has 0. Return logits (B, K).
+        """Read x (B,) at this index of each text, 0 for the first END. Return logits (B, K).
 
-        Every step reuses the array of logits. ``counts`` are those of the inputs (B,); the clock
-        counts the index by default.
+        Every step reuses the logits. ``counts`` are those of inputs, (B,); for the clock the index.
         """
         lanes = len(x)
         parts = min(self._workers, lanes // self._least)

@@ -209,11 +209,11 @@ class Unfolded:
         steps = len(window.x)
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
+            d = layer.d[:steps]
             if masks is not None:
-                d = layer.d[:steps]
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
-                d, h, part = layer.d[:steps], layer.h[1 : steps + 1], layer.up[:steps]
+                h, part = layer.h[1 : steps + 1], layer.up[:steps]
                 np.multiply(h, h, out=part)
                 np.multiply(part, d, out=part)
                 np.subtract(d, part, out=d)

@@ -23,10 +23,7 @@ from charrnn.network.rounding import Array, States
 
 
 def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
-    """Compute h(t) from b + U x(t), W h(t-1), d + W h(t-1) (on the tape) and h(t-1).
-
-    r, z and n remain in ``ux``.
-    """
+    """Compute h(t), with d + W h(t-1) on the tape. r, z and n remain in ``ux``."""
     gates, (r, z, n), h = ux[:2], ux, after[0]
     np.add(gates, wh[:2], gates)
     np.multiply(gates, 0.5, gates)

@@ -26,19 +26,13 @@ from charrnn.network.rounding import Array, States
 
 @cache
 def halves(dtype: DTypeLike) -> tuple[Array, Array]:
-    """Return the factor before and after a tanh of all blocks, and the shift after it.
-
-    They turn it into three sigmoids and a tanh: sigmoid(a) = tanh(a / 2) / 2 + 1 / 2.
-    """
+    """Return the factor before and after a tanh, and the shift after it, for sigmoids: see gru."""
     half, shift = np.array([(0.5, 0.5, 1, 0.5), (0.5, 0.5, 0, 0.5)], dtype)[..., None, None]
     return half, shift
 
 
 def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
-    """Compute h(t) and c(t) from b + U x(t), W h(t-1) and c(t-1).
-
-    i, f, g, o remain in ``ux`` and tanh c on the tape.
-    """
+    """Compute h(t) and c(t). i, f, g, o remain in ``ux`` and tanh c on the tape."""
     (i, f, g, o), (h, c) = ux, after
     half, shift = halves(ux.dtype)
     np.add(ux, wh, ux)
@@ -87,10 +81,5 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
 
 
 LSTM = Cell(
-    forward,
-    slopes,
-    backward,
-    states={"h": 1.0, "c": 1e9},
-    bias=(0.0, 1.0, 0.0, 0.0),
-    has_tape=True,
+    forward, slopes, backward, states={"h": 1.0, "c": 1e9}, bias=(0.0, 1.0, 0.0, 0.0), has_tape=True
 )

@@ -1,7 +1,7 @@
 """Heads: how outputs become a distribution over the next character or the end.
 
-A head is a file here and a line in HEADS. It turns the outputs o = c + V h (10.10) into logits, of
-which the readout takes the softmax (10.11), and dL/d(logits) into dL/do. Both work in place on rows
+A head is a file here and a line in HEADS. It turns the outputs o = c + V h (10.10) into logits,
+whose softmax (10.11) the readout computes, and dL/d(logits) into dL/do. Both work in place on rows
 (R, K); column END is the end. No logit may exceed the largest output of its row, or 0, so that a
 check of the outputs against overflow also covers the logits.
 

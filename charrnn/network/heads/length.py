@@ -37,8 +37,7 @@ def logits(o: Array) -> None:
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
     """Turn y_hat into dL/do, which is 0 at END."""
-    rows = np.arange(len(y_hat))
-    is_over = at_y - rows * y_hat.shape[1] == END
+    is_over = at_y - np.arange(len(y_hat)) * y_hat.shape[1] == END
     y_hat.reshape(-1)[at_y] -= weight  # (10.18)
     y_hat[is_over] = 0
 
