@@ -42,6 +42,12 @@ class Curve(NamedTuple):
     best: tuple[float, float] | None  # the step of the lowest held-out loss, and the loss
     baseline: tuple[str, float] | None  # the best n-gram model
 
+    @property
+    def shown(self) -> list[float]:
+        """The losses that a picture shows, without the high start of training."""
+        baseline = [] if self.baseline is None else [self.baseline[1]]
+        return [*(self.held_out or self.learning), self.learning[-1], *baseline]
+
 
 def curve_of(trained: Trained) -> Curve | None:
     """Return the curve of a run; None without a history of check-ups."""
@@ -195,10 +201,8 @@ def render(kind: str, draw: Draw) -> bytes:
 
 
 def heights(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return the lowest and highest loss to show, without the high start of training."""
-    shown = [nats for curve in curves for nats in curve.held_out or curve.learning]
-    shown += [curve.learning[-1] for curve in curves]
-    shown += [curve.baseline[1] for curve in curves if curve.baseline is not None]
+    """Return the lowest and highest loss of a figure."""
+    shown = [nats for curve in curves for nats in curve.shown]
     free = 0.05 * (max(shown) - min(shown)) or 0.05
     return max(0.0, min(shown) - free), max(shown) + free
 

@@ -288,7 +288,7 @@ def load(path: Path) -> Checkpoint:
     return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
 
 
-def trained(run: Checkpoint) -> Trained:
+def copy_best(run: Checkpoint) -> Trained:
     """Return a copy of the best networks of a run so far."""
     networks = []
     for state in run.states:

@@ -30,7 +30,7 @@ from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import all_ended
+from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 160  # bytes in the history of a model file, at most
@@ -75,7 +75,7 @@ class PreparedRun:
     @property
     def is_over(self) -> bool:
         """Whether the run has reached its end."""
-        return all_ended(self.checkpoint.states, self.checkpoint.config) is not None
+        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
 
     @property
     def steps(self) -> int:

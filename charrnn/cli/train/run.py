@@ -56,7 +56,7 @@ def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
     ranks = join_ranks()
     if ranks.number:
-        for number in launcher.ours():
+        for number in launcher.heeded_signals():
             signal.signal(number, signal.SIG_IGN)
     try:
         yield ranks
@@ -108,7 +108,7 @@ def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
         Console().error(fault.what, fault.hint)
     with suppress(CharrnnError, OSError):
         streams.finish()
-    launcher.let_it_be_read()
+    launcher.wait_until_read()
     ranks.abort(fault.status or FAILURE)
 
 
@@ -151,7 +151,7 @@ def check_model_file(options: Options) -> None:
             f"Train one first: {options.line('train', 'CORPUS')}",
         )
     if is_there and not options.resume and not options.force:
-        check_may_be_replaced(options.model, is_model, force=False, option="-m")
+        check_may_be_replaced(options.model, is_model, "-m")
         raise ModelExistsError(
             f"{options.model} already exists",
             f"Resume it: {options.line('train', '--resume')}. Or replace it with --force, or"
@@ -184,7 +184,7 @@ def train(options: Options, workers: int, console: Console, ranks: Ranks) -> Non
             return
         with signals.watched(console) as stop:
             outcome = learn(ready, stop, console, ranks)
-    with signals.unheard_after_hanging_up(stop):
+    with signals.errors_ignored_after_hangup(stop):
         show(outcome, options, console)
         say_what_next(outcome, options, console)
     if stop.requested:
