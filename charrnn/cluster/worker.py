@@ -146,11 +146,7 @@ class Task:
 
 
 def run(
-    function: Callable[..., Any],
-    packed: bytes,
-    shared: Any,
-    client: Environment,
-    topic: str,
+    function: Callable[..., Any], packed: bytes, shared: Any, client: Environment, topic: str
 ) -> Any:
     """Run a function on a pickled piece, on a worker whose environment equals the client's."""
     from distributed import get_worker

@@ -36,11 +36,7 @@ from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
 from charrnn.system import single_threaded
 from charrnn.training.loop import Done
-from charrnn.training.members import (
-    scores_of_best,
-    share_done,
-    train_all,
-)
+from charrnn.training.members import scores_of_best, share_done, train_all
 
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
 TRIED = 8  # the number of networks whose speed is measured, at most

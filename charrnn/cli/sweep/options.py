@@ -23,14 +23,7 @@ from charrnn.cli.options import (
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import (
-    LEARNING,
-    File,
-    Flag,
-    Setting,
-    setting,
-    settings_of,
-)
+from charrnn.settings.fields import LEARNING, File, Flag, Setting, setting, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import Seeds, words_to_try
 

@@ -68,10 +68,7 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 class CorpusOptions(CommandOptions):
     """The options of a corpus to train on."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        options.CORPUS_OR_RESUME,
-        excludes("valid", "holdout"),
-    )
+    RULES: ClassVar[tuple[Rule, ...]] = (options.CORPUS_OR_RESUME, excludes("valid", "holdout"))
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
@@ -115,9 +112,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
-        File(),
-        "Append a JSON line to this file for each step and each check-up.",
-        panel=OUTPUT,
+        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
     )
     preview: int = setting(
         Whole(0, 100), "Show this many samples at each check-up.", panel=OUTPUT, default=1
@@ -137,8 +132,7 @@ class Options(CorpusOptions):
         named = [*self.sources, *self.valid]
         if any(would_replace(self.model, source) for source in named):
             raise SettingError(
-                f"the model would replace the text {self.model}",
-                "Name another file with -m.",
+                f"the model would replace the text {self.model}", "Name another file with -m."
             )
         self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
 
