@@ -6,7 +6,7 @@
     model.sample(count=3, temperature=0.8, seed=1)
     model.score(["Anna"]).bits_per_character
 
-Importing it is light: numpy comes with the first thing that is asked for.
+Importing it is fast: numpy is loaded with the first name that needs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from charrnn.settings.training import TrainConfig
     from charrnn.settings.using import SampleConfig
     from charrnn.sweeping.api import sweep
-    from charrnn.training.loop import Checkup, Done, Step
+    from charrnn.training.checkup import Checkup
+    from charrnn.training.loop import Done, Step
 
 __version__ = "0.1.0"
 
@@ -51,7 +52,7 @@ __all__ = [
 
 _MODULES = {
     "CharrnnError": "errors",
-    "Checkup": "training.loop",
+    "Checkup": "training.checkup",
     "Done": "training.loop",
     "Filled": "filling.filler",
     "Filling": "filling.filler",

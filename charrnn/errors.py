@@ -1,23 +1,4 @@
-"""Everything that can go wrong and is not a bug.
-
-    CharrnnError               what is wrong, and what to do about it
-    +-- SettingError           a setting outside its range
-    +-- CorpusError            a text that cannot be read, or is not enough
-    +-- ModelFileError         a model file that cannot be used
-    |   +-- NotAModelError     it was never one of ours
-    |   +-- DamagedModelError  it was, and is broken
-    |   +-- NewerModelError    it is, from a later version of this program
-    |   +-- ModelExistsError   it is there already, and would be lost
-    |   +-- ModelBusyError     another run is writing to it
-    |   +-- SaveError          it could not be written
-    +-- ResumeError            a run that cannot go on as asked
-    +-- DivergedError          the loss left every bound
-    +-- ExportError            a model that a kind of file cannot hold
-    +-- ClusterError           a cluster that cannot be used, or is lost
-    +-- MissingPackageError    a package that comes as an extra is not installed
-
-A bug is not in this tree: it keeps its traceback.
-"""
+"""Errors: everything that can go wrong and is not a bug. A bug keeps its traceback."""
 
 from __future__ import annotations
 
@@ -28,7 +9,7 @@ _NAME = re.compile(r"(?<!\w)\[([a-z_]+)\]")  # not that of charrnn[plot]
 
 
 class CharrnnError(Exception):
-    """An error that is not a bug: what is wrong, in one sentence, and what to do about it.
+    """An error that is not a bug: one sentence says the fault, another one the way out.
 
     Where a hint means a setting or an option, it says ``[lr]``. Python shows ``lr``, the command
     line ``--lr``. ``setting`` is the name of the setting that ``what`` begins with, if any.
@@ -55,11 +36,11 @@ class CharrnnError(Exception):
 
 
 class SettingError(CharrnnError):
-    """A setting outside its range."""
+    """A setting outside its range, or one that contradicts another."""
 
 
 class CorpusError(CharrnnError):
-    """A text that cannot be read, or is not enough."""
+    """A text that cannot be read, or is too small."""
 
 
 class ModelFileError(CharrnnError):
@@ -67,39 +48,39 @@ class ModelFileError(CharrnnError):
 
 
 class NotAModelError(ModelFileError):
-    """It was never one of ours."""
+    """A file that is not a charrnn model."""
 
 
 class DamagedModelError(ModelFileError):
-    """It was one of ours, and is broken."""
+    """A model file that is broken."""
 
 
 class NewerModelError(ModelFileError):
-    """It comes from a later version of this program."""
+    """A model file of a later version of charrnn."""
 
 
 class ModelExistsError(ModelFileError):
-    """It is there already, and would be lost."""
+    """A model file that would be overwritten."""
 
 
 class ModelBusyError(ModelFileError):
-    """Another run is writing to it."""
+    """A model file that another run is writing."""
 
 
 class SaveError(ModelFileError):
-    """It could not be written."""
+    """A file that could not be written."""
 
 
 class ResumeError(CharrnnError):
-    """A run that cannot go on as asked."""
+    """A run that cannot be resumed as requested."""
 
 
 class DivergedError(CharrnnError):
-    """The loss left every bound."""
+    """A loss that is not finite, or grows out of bounds."""
 
 
 class ExportError(CharrnnError):
-    """A model that a kind of file cannot hold."""
+    """A model that this kind of file cannot hold."""
 
 
 class ClusterError(CharrnnError):
@@ -107,7 +88,7 @@ class ClusterError(CharrnnError):
 
 
 class MissingPackageError(CharrnnError):
-    """A package that comes as an extra is not installed."""
+    """An optional package that is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed", f"pip install 'charrnn[{extra}]'")

@@ -1,4 +1,4 @@
-"""A trained model as Python users and the commands hold it: to draw, score, fill and embed with.
+"""A trained model: it samples, scores, fills gaps and embeds texts.
 
 model = charrnn.load("names.npz")
 model.sample(count=3, temperature=0.8, seed=1)
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from charrnn.analysis.embedding import Vectors, embedded
-from charrnn.corpus.corpus import check_texts, ended_codes
+from charrnn.analysis.embedding import Vectors, embed
+from charrnn.corpus.corpus import check_texts
+from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
 from charrnn.display.figures import plot
 from charrnn.display.notebook import model_card
@@ -29,7 +30,8 @@ from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
 from charrnn.network.inputs import read_after, read_before, still_to_come
-from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.heat_map import heat_map
@@ -38,7 +40,7 @@ from charrnn.scoring.pieces import score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import OneOf, Text, Whole, check, configured
+from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions
 from charrnn.system import single_threaded
@@ -47,13 +49,13 @@ from charrnn.vocabulary import END, Vocabulary
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Made = TypeVar("Made")
+Item = TypeVar("Item")
 NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
 
 
 class Drawing(TypedDict, total=False):
-    """How to draw: the fields of SampleConfig."""
+    """Options of sampling: the fields of SampleConfig."""
 
     temperature: float
     seed: int | None
@@ -63,7 +65,7 @@ class Drawing(TypedDict, total=False):
 
 
 class Missing(TypedDict, total=False):
-    """What is missing, and how to find it: the fields of FillConfig."""
+    """Options of filling: the fields of FillConfig."""
 
     count: int
     blank: str
@@ -75,7 +77,7 @@ class Missing(TypedDict, total=False):
 
 @dataclass(frozen=True, repr=False)
 class Surprisal:
-    """What each character of a text cost, in nats, and its END after them."""
+    """The loss of each character of a text in nats, and of its END."""
 
     text: str
     nats: list[float]
@@ -91,7 +93,7 @@ class Surprisal:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What a run has come to."""
+    """A trained model."""
 
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
@@ -112,18 +114,19 @@ class Model:
 
     @property
     def language_model(self) -> LanguageModel:
-        """The network, its numbers and its vocabulary: what draws and scores."""
+        """The first network: its parameters and its vocabulary."""
         return self.trained.model
 
     @cached_property
     def counts(self) -> Counts | None:
-        """What followed what in the text that it learned from, where it keeps that."""
+        """The n-gram counts of the training text, if the model keeps it."""
         counted = self.trained.counted
         return None if counted is None else Counts(counted, self.vocabulary.symbols)
 
     def predictor(self, use: str | None = None) -> Predictor:
-        """What draws and scores: all networks, and counts where it keeps them; or a part of that,
-        ``network``, ``counts`` or ``both``.
+        """Return the predictor of all networks and counts, or of a part: ``network``, ``counts``.
+
+        ``both`` asks for networks and counts together.
         """
         networks = self.trained.networks
         if use is None:
@@ -138,7 +141,7 @@ class Model:
 
     @property
     def parameters(self) -> Parameters:
-        """The best that the run found."""
+        """The best parameters of the first network."""
         return self.trained.model.parameters
 
     @property
@@ -174,12 +177,13 @@ class Model:
         use: str | None = None,
         **drawing: Unpack[Drawing],
     ) -> list[str]:
-        """So many new texts, each with the prime that it goes on from. The ``first`` is the number
-        of the first among all that this seed can draw.
+        """Return new texts, each with the prime at its beginning.
+
+        ``first`` is the number of the first text in the sequence that the seed determines.
         """
         count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
         prime = check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "count", "first", "prime", "use")
+        config = make_config(SampleConfig, drawing, "count", "first", "prime", "use")
         with single_threaded():
             sampler = Sampler(self.predictor(use), config, prime)
             return [prime + drawn.text for drawn in sampler.samples(range(first, first + count))]
@@ -187,54 +191,55 @@ class Model:
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
     ) -> Iterator[str]:
-        """The characters of one text as they are drawn, those of the prime left out."""
+        """Yield the characters of one text as they are sampled, without the prime."""
         prime = check("prime", prime, Text())
-        config = configured(SampleConfig, drawing, "prime", "use")
+        config = make_config(SampleConfig, drawing, "prime", "use")
         with single_threaded():
             stream = Sampler(self.predictor(use), config, prime).stream()
-        return (piece.text for piece in alone(stream) if piece.text)
+        return (piece.text for piece in in_one_thread(stream) if piece.text)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
-        """What these texts cost, each an example with an END: nats, characters, ends."""
+        """Return the score of these texts, each an example with its END."""
         with single_threaded():
             reader = scorer_of(self.predictor(use))
             return sum(
-                (p.score() for p in score_blocks(reader, ended_codes(each_of(texts)))), Score()
+                (p.score() for p in score_blocks(reader, stream_of(each_of(texts)))), Score()
             )
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
-        """What each of these texts costs, all of them read side by side."""
+        """Return the score of each text; all are read side by side."""
         with single_threaded():
             scorer = scorer_of(self.predictor(use))
-            return list(score_examples(scorer, ended_codes(each_of(texts))))
+            return list(score_examples(scorer, stream_of(each_of(texts))))
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
-        """What each character of a text costs, and its END."""
+        """Return the loss of each character of a text, and of its END."""
         text = check("text", text, Text())
         with single_threaded():
             reader = scorer_of(self.predictor(use), ranking=True)
-            found = list(score_blocks(reader, ended_codes([text])))
+            found = list(score_blocks(reader, stream_of([text])))
         nats = [cost for piece in found for cost in piece.nats.tolist()]
         ranks = [place for piece in found if piece.ranks is not None for place in piece.ranks]
         return Surprisal(text, nats, [int(place) for place in ranks])
 
     def embed(self, texts: Iterable[str]) -> Vectors:
-        """One vector for each of these texts, (N, H): the last state of the top layer."""
+        """Return a vector for each text, (N, H): the last state of the top layer."""
         blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
         with single_threaded():
-            some = embedded(self.language_model, ended_codes(each_of(texts)))
+            some = embed(self.language_model, stream_of(each_of(texts)))
             return np.concatenate([blank, *(one.vectors for one in some)])
 
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
-        """The likeliest texts that it may be, where ``_`` is a character that is missing and ``*``
-        some, and how probable each is.
+        """Return the likeliest fillings of a text and their probabilities.
+
+        ``_`` is a missing character, and ``*`` a gap of some characters.
         """
         text = check("text", text, Text())
         with single_threaded():
-            return Filler(self.predictor(), configured(FillConfig, how)).fill(text)
+            return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
-        """What the network puts out after each of these ids, read from a zero state: o, (T, K)."""
+        """Return the outputs o (T, K) after each of these ids, read from a zero state."""
         x = np.asarray(ids)
         known = self.vocabulary.symbols
         if x.ndim != 1 or (
@@ -257,12 +262,13 @@ class Model:
         return o
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw its learning curve, into these Axes or into new ones; needs matplotlib."""
+        """Draw the learning curve into these Axes, or into new ones; needs matplotlib."""
         return plot({"": self}, ax)
 
     def slim(self, *, without_counts: bool = False) -> Model:
-        """The same without its run: what it is saved as draws and scores, and no more. Without
-        counts, it does not hold the text that it learned from either.
+        """Return the model without its run: it samples and scores, and cannot be resumed.
+
+        Without counts, it no longer holds the training text either.
         """
         learned = tuple(replace(one, history=[]) for one in self.trained.learned)
         slim = replace(self.trained, learned=learned, slim=True)
@@ -278,8 +284,9 @@ class Model:
         novel: Iterable[str] | None = None,
         **options: Unpack[Exporting],
     ) -> None:
-        """Write it for somebody without charrnn; the suffix says as what: see charrnn.export. A
-        page says none of the texts that are to be ``novel``.
+        """Write a file that works without charrnn; its suffix decides the format.
+
+        See charrnn.export. An HTML page never shows one of the ``novel`` texts.
         """
         texts = () if novel is None else tuple(check_texts(novel, "novel"))
         said = ExportOptions(**options, novel=texts)
@@ -288,8 +295,10 @@ class Model:
         export_to(path, self.trained, said, force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it into a file, over what is there: with its run where that is at hand, as it is
-        after ``fit``, so that ``resume`` can go on; else slim, which takes the place of no run.
+        """Write the model into a file, in place of an older one.
+
+        After ``fit`` the file holds the run as well, for ``resume``. Otherwise it is slim and
+        never replaces a file with a run.
         """
         with locked(path):
             if self.checkpoint is None:
@@ -300,16 +309,16 @@ class Model:
 
 
 def each_of(texts: Iterable[str]) -> Iterable[str]:
-    """Texts to score: a str alone is one of them."""
+    """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)
 
 
-def alone(events: Iterator[Made]) -> Iterator[Made]:
-    """The same, each made while the matrix library has one thread."""
+def in_one_thread(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the items, each made while the matrix library has one thread."""
     while True:
         with single_threaded():
             try:
-                event = next(events)
+                item = next(items)
             except StopIteration:
                 return
-        yield event
+        yield item

@@ -1,9 +1,8 @@
-"""What suits a corpus: every setting that was left open is chosen, none larger than it can fill.
+"""Settings that fit a corpus, and the cost of a run in memory, steps and time.
 
-What a run will cost: memory, steps and time.
-
-Nothing here looks at a clock but ``characters_per_second``, so the same corpus and options give the
-same plan everywhere."""
+Only ``characters_per_second`` reads a clock, so the same corpus and options give the same plan
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +26,19 @@ from charrnn.training.members import COUNTED, start_all, train_all
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import architecture_of
 
-CHECKUPS = 40  # in a whole run, if the held-out text is not so long that they would cost too much
-FEWEST = 8  # better to examine a part than to examine less often
-EXAMINED = 10  # symbols trained on for each that is held out, between two check-ups
+CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
+FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
+EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
 LARGEST_EXAMINED = 1 << 14
-MOST_EPOCHS = 500  # by which time a handful of examples is known by heart
-FOREVER = 1 << 40  # epochs, where it is the clock that ends a run
-USUAL_MINUTES = 3  # that a run may take if it is not said
-LIKELY_EPOCHS = 40  # that the clock leaves time for, until it is known how fast this machine is
+MOST_EPOCHS = 500  # enough to memorise a handful of examples
+FOREVER = 1 << 40  # epochs of a run that minutes alone end
+USUAL_MINUTES = 3  # assumed without a time limit
+LIKELY_EPOCHS = 40  # assumed under a time limit until the speed is measured
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What suits a corpus of up to so many symbols, and as many minutes as there are for it."""
+    """Settings for a corpus up to a size, and for a run that has some minutes."""
 
     symbols: float
     hidden: int
@@ -50,8 +49,8 @@ class Preset:
     batch: int
     bptt: int
     lr: float
-    passes: float  # epochs, for a corpus of exactly that size; a smaller one takes more
-    minutes: float = 0  # where at least so many are given; the least of a corpus of that size is 0
+    passes: float  # epochs for a corpus of that size; a smaller one takes more
+    minutes: float = 0  # needed for this preset; each size has one that needs 0
 
 
 TANH = (
@@ -67,7 +66,7 @@ TANH = (
     Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.001, 8.5, minutes=10),
     Preset(math.inf, 384, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
     Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.001, 1, minutes=3),
-)  # plain units that learn for long at a high rate get worse
+)  # long training at a high rate makes tanh units worse
 GRU = (
     Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.003, 60),
     Preset(30_000, 96, 2, 0.4, 0.4, 0.1, 16, 16, 0.003, 35),
@@ -85,30 +84,31 @@ LSTM = (
     Preset(8_000_000, 384, 2, 0.4, 0.0, 0.0, 64, 64, 0.004, 6.4, minutes=12),
     Preset(math.inf, 384, 2, 0.1, 0.0, 0.0, 64, 64, 0.003, 1),
 )
-PRESETS = {"gru": GRU, "lstm": LSTM}  # and TANH for every cell whose steps take as long
+PRESETS = {"gru": GRU, "lstm": LSTM}  # TANH serves all other cells
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
 def preset(symbols: int, cell: str = "tanh", minutes: float | None = None) -> Preset:
-    """What is meant for so large a corpus, for such units, and for so many minutes."""
+    """Return the preset for a corpus size, a cell and a number of minutes."""
     given = USUAL_MINUTES if minutes is None else minutes
-    return [one for one in of_size(symbols, cell) if one.minutes <= given][-1]
+    return [row for row in presets_of_size(symbols, cell) if row.minutes <= given][-1]
 
 
-def for_longer(config: TrainConfig, symbols: int) -> Preset | None:
-    """What more minutes would choose, if anything else."""
+def preset_for_longer(config: TrainConfig, symbols: int) -> Preset | None:
+    """Return the next preset that more minutes would choose, if there is one."""
     given = config.minutes_each or USUAL_MINUTES
-    return next((one for one in of_size(symbols, config.cell) if one.minutes > given), None)
+    rows = presets_of_size(symbols, config.cell)
+    return next((row for row in rows if row.minutes > given), None)
 
 
-def of_size(symbols: int, cell: str) -> list[Preset]:
-    """The rows for the smallest size that so large a corpus goes into, by their minutes."""
-    rows = [one for one in PRESETS.get(cell, TANH) if symbols <= one.symbols]
-    return [one for one in rows if one.symbols == rows[0].symbols]
+def presets_of_size(symbols: int, cell: str) -> list[Preset]:
+    """Return the presets of the smallest size that holds the corpus, by their minutes."""
+    rows = [row for row in PRESETS.get(cell, TANH) if symbols <= row.symbols]
+    return [row for row in rows if row.symbols == rows[0].symbols]
 
 
-def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
-    """The same settings with every choice made, none larger than the corpus can fill."""
+def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
+    """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols = len(corpus.train.ids)
     usual = preset(symbols, config.cell, config.minutes_each)
 
@@ -117,23 +117,23 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
         return getattr(usual, name) if given is None else given
 
     if config.cell == "output":
-        usual = replace(usual, layers=1)  # only the top has outputs to feed back
-    longest = longest_example(corpus)
+        usual = replace(usual, layers=1)  # only the top layer has outputs to feed back
+    longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
-            f"bptt 0 would go back over a whole example, and the longest has {longest:,} symbols:"
+            f"bptt 0 means the longest example, which has {longest:,} symbols; at most"
             f" {LARGEST:,} are allowed",
             f"It may be a whole number up to {LARGEST}.",
             "bptt",
         )
     asked = longest if config.bptt == 0 else int(chosen("bptt"))
-    bptt, batch = filled(asked, int(chosen("batch")), symbols)
+    bptt, batch = fit_window(asked, int(chosen("batch")), symbols)
     epochs = likely = config.epochs or usual_epochs(usual, symbols)
     if config.epochs is None and config.minutes is not None:
         epochs, likely = FOREVER, LIKELY_EPOCHS
-    places = batch * min(bptt, config.stride or bptt)
-    total = likely * steps_in(symbols, places)
-    check_every = config.check_every or usual_checks(corpus, places, total)
+    targets = batch * min(bptt, config.stride or bptt)  # of a step
+    total = likely * steps_in(symbols, targets)
+    check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     return Fitted(
         **(
@@ -145,40 +145,39 @@ def fitted(config: TrainConfig, corpus: Corpus) -> Fitted:
     )
 
 
-def filled(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
-    """The same, or as much of them as so many symbols fill."""
+def fit_window(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
+    """Return the steps and lanes of a window, shrunk to fit the corpus."""
     bptt = min(bptt, symbols)
     return bptt, max(1, min(batch, symbols // bptt))
 
 
-def steps_in(symbols: int, places: int) -> int:
-    """How many steps of so many places it takes to pass over so many symbols."""
-    return -(-symbols // places)
+def steps_in(symbols: int, targets: int) -> int:
+    """Return how many steps an epoch has."""
+    return -(-symbols // targets)
 
 
-def usual_checks(corpus: Corpus, places: int, steps: int) -> int:
-    """Steps of so many places from check-up to check-up, in a run of so many steps.
+def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
+    """Return the number of steps between check-ups.
 
-    So many that a check-up costs little, though it scores all that is held out. Only where that
-    would leave a few check-ups in the whole run, it has to do with a part.
+    Check-ups are rare enough to cost little, though each scores all of the held-out text. If few
+    would remain in the whole run, each scores a part.
     """
-    whole = steps_in(EXAMINED * len(corpus.held_out.ids), places)
-    if whole > steps // FEWEST:
-        whole = steps_in(EXAMINED * min(len(corpus.held_out.ids), LARGEST_EXAMINED), places)
-    return max(1, steps // CHECKUPS, whole)
+    held_out = len(corpus.held_out.ids)
+    least = steps_in(EXAMINED * held_out, targets)
+    if least > steps // FEWEST:
+        least = steps_in(EXAMINED * min(held_out, LARGEST_EXAMINED), targets)
+    return max(1, steps // CHECKUPS, least)
 
 
-def paced(
+def fit_pace(
     config: Fitted, given: TrainConfig, corpus: Corpus, characters_per_second: float
 ) -> Fitted:
-    """The same with what was not given to suit a run that the clock ends: as many check-ups as
-    others have, and a warm-up that is as short a part of it.
-    """
+    """Return the settings with check-ups and warm-up that suit a run with a time limit."""
     if config.minutes is None:
         return config
-    places = config.batch * config.moves_on
-    steps = int(characters_per_second * 60 * config.minutes / places)
-    usual = usual_checks(corpus, places, steps)
+    targets = config.batch * config.moves_on
+    steps = int(characters_per_second * 60 * config.minutes / targets)
+    usual = usual_checks(corpus, targets, steps)
     if config.epochs != FOREVER:
         usual = min(usual, config.check_every)
     check_every = usual if given.check_every is None else given.check_every
@@ -187,45 +186,39 @@ def paced(
 
 
 def usual_epochs(usual: Preset, symbols: int) -> int:
-    """More passes over a smaller corpus, though not in proportion, and not without end."""
+    """Return the epochs for a corpus: a smaller one gets more, by the root of its size."""
     if usual.symbols == math.inf:
         return 1
     return min(MOST_EPOCHS, max(1, round(usual.passes * math.sqrt(usual.symbols / symbols))))
 
 
-def longest_example(corpus: Corpus) -> int:
-    """How many symbols the longest example has, its END among them."""
-    starts = corpus.train.starts
-    return int(np.max(starts[1:] - starts[:-1]))
-
-
-ALONE = 45 << 20  # bytes: Python and the packages before anything is read
-COPIES = 5  # of the parameters: they, the best, thinned ones, two that the optimizer works in
-COUNTING = 50  # bytes for each symbol that is counted, or its n-grams
-FEWEST_STEPS = 1000  # in which a network learns as much of a text as in more, smaller ones
-TRIAL = 0.25  # seconds in which a plan finds out how fast this machine is
+BASE = 45 << 20  # bytes of Python and the packages
+COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of the optimizer
+COUNTING = 50  # bytes for the n-grams of each symbol
+FEWEST_STEPS = 1000  # of an epoch; with more, smaller steps a network learns no more
+TRIAL = 0.25  # seconds for measuring the speed of this machine
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done."""
+    """The settings of a run and its cost."""
 
     config: Fitted
     parameters: int
     memory_bytes: int
     steps_per_epoch: int
-    steps: int | None  # None where the clock decides
-    busy_ranks: int = 1  # those of several processes that have something to do
+    steps: int | None  # None if minutes alone end the run
+    busy_ranks: int = 1  # processes that have lanes to train on
 
 
 def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
-    """The plan for this corpus, on so many processes."""
+    """Return the plan for this corpus on a number of processes."""
     busy = busy_ranks(config, corpus, ranks)
     steps = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
     return Plan(
         config,
-        parameters(config, corpus.vocabulary.symbols),
-        memory_bytes(part_of_each(config, ranks, busy), corpus),
+        parameter_count(config, corpus.vocabulary.symbols),
+        memory_bytes(share_of_rank(config, ranks, busy), corpus),
         steps,
         None if config.minutes and config.epochs == FOREVER else steps * config.epochs,
         busy,
@@ -233,87 +226,88 @@ def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
 
 
 def busy_ranks(config: Fitted, corpus: Corpus, ranks: int) -> int:
-    """How many of so many processes get lanes to learn from."""
+    """Return how many of these processes get lanes to train on."""
     architecture = architecture_of(config, corpus.vocabulary.symbols)
     return useful_workers(architecture, config.batch, ranks)
 
 
-def part_of_each(config: Fitted, ranks: int, busy: int) -> Fitted:
-    """What one process does of it, with one thread where there are several."""
+def share_of_rank(config: Fitted, ranks: int, busy: int) -> Fitted:
+    """Return the settings of one process; each of several has its share of lanes and one thread."""
     return config if ranks == 1 else replace(config, batch=-(-config.batch // busy), workers=1)
 
 
-def parameters(config: Fitted, symbols: int) -> int:
-    """How many numbers are learned, by all networks."""
+def parameter_count(config: Fitted, symbols: int) -> int:
+    """Return the number of parameters of all networks."""
     return config.members * architecture_of(config, symbols).parameter_count
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
-    """About as much memory as training will take."""
+    """Estimate the memory that training takes."""
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
-    numbers = copies * parameters(config, symbols)
+    numbers = copies * parameter_count(config, symbols)
     own = rows * config.hidden * (config.layers * blocks_kept(config, symbols) + 1)
     own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
     architecture = architecture_of(config, symbols)
-    if architecture.cell.feedback is not None:  # the plain network alike to it, and its gradient
+    if architecture.cell.feedback is not None:  # its plain twin, and the gradient
         own += 2 * architecture.plain.parameter_count * config.workers
     numbers += config.members * own
     counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
-    return int(ALONE + 4 * numbers + text_bytes(corpus) + counting)
+    return int(BASE + 4 * numbers + text_bytes(corpus) + counting)
 
 
 def counting_bytes(size: int, symbols: int) -> int:
-    """About as much memory as the counts of a text take: its n-grams, and rows made of them."""
+    """Estimate the memory of the n-gram counts of a text, with the rows computed from them."""
     size = min(size, COUNTED)
     return COUNTING * size + 2 * 8 * min(READY, size * symbols)
 
 
 def text_bytes(corpus: Corpus) -> int:
-    """The memory that the corpus takes, whatever learns from it: its symbols, and their orders."""
+    """Return the memory of the corpus: its symbols, and the order of its examples."""
     text = corpus.train.ids.nbytes + corpus.held_out.ids.nbytes
     return int(text + 2 * corpus.train.starts.nbytes)
 
 
 def blocks_kept(config: Fitted, symbols: int) -> int:
-    """How many numbers a unit keeps of each step until the way back has used them."""
+    """Return how many numbers a unit keeps of each step for back-propagation."""
     cell = architecture_of(config, symbols).cell
-    of_gates = 0 if cell.gates == 1 else cell.gates  # one gate is in the place of the state
+    of_gates = 0 if cell.gates == 1 else cell.gates  # a single gate is stored in place of the state
     return len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates
 
 
 def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> float:
-    """How fast this machine trains such a network: a few steps are tried and forgotten, as they
-    will be in the middle of the run. Of several processes one tries its part, for all.
+    """Measure the speed of training on this machine by a few steps as in the middle of the run.
+
+    With several processes, one measures its share for all.
     """
     busy = busy_ranks(config, corpus, ranks)
-    config = part_of_each(config, ranks, busy)
+    config = share_of_rank(config, ranks, busy)
     states = start_all(corpus, config)
     for state in states:
         state.characters = config.epochs * len(corpus.train.ids) // 2
     steps = (event for event in train_all(states, corpus, config) if isinstance(event, Step))
     rate, seen, began = 0.0, 0, time.monotonic()
-    with suppress(DivergedError):  # which is for the run itself to tell
+    with suppress(DivergedError):  # the run itself reports it
         for number, step in enumerate(islice(steps, 1000)):
             seen += step.characters
             seconds = time.monotonic() - began
             rate = seen / max(seconds, 1e-9)
             if seconds > TRIAL:
                 break
-            if number == 0:  # it has touched all memory for the first time
+            if number == 0:  # the first step touches all memory for the first time
                 seen, began = 0, time.monotonic()
     return rate * busy
 
 
 def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:
-    """Raise CorpusError where a plan needs more memory than there is, much of it for the text."""
+    """Raise CorpusError if a plan needs more memory than is available."""
     if available is None or needed <= available:
         return
     what = f"this run needs about {needed / 2**30:.1f} GiB of memory, and"
     what += f" {available / 2**30:.1f} GiB are free"
     if for_text > available / 2:
         raise CorpusError(
-            f"{what}; {for_text / 2**30:.1f} GiB are for the corpus alone",
-            "Learn from a part of it, or on a machine with more memory.",
+            f"{what}; the corpus alone needs {for_text / 2**30:.1f} GiB",
+            "Train on a part of it, or on a machine with more memory.",
         )
     raise CorpusError(what, "Try a smaller [hidden], [batch] or [bptt].")

@@ -1,4 +1,4 @@
-"""A run from Python: to watch as it goes on, save, and go on with.
+"""Training runs: begun, resumed and saved by Python, the commands and sweeps alike.
 
 model = charrnn.fit(Path("names.txt"))
 
@@ -8,8 +8,7 @@ run.model.sample()
 run.save("names.npz")
 run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
 
-These are the objects that the commands use. A run of the command line can be resumed here, and one
-of Python there: it takes the same texts.
+A run of the command line can be resumed in Python and the other way round, with the same texts.
 """
 
 from __future__ import annotations
@@ -26,54 +25,57 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Texts, corpus_of
+from charrnn.corpus.corpus import Corpus, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
 from charrnn.counts.baselines import Baseline
-from charrnn.display.notebook import watched
+from charrnn.display.notebook import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SettingError
-from charrnn.model import Model, alone
+from charrnn.model import Model
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import FOREVER, characters_per_second, fitted, paced
+from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
-from charrnn.training.members import check_together, start_all, text_to_count, train_all
-from charrnn.training.state import check_patience, sized_like, sizes_of
+from charrnn.training.members import check_mixture, start_all, text_to_count, train_all
+from charrnn.training.state import check_patience, sizes_of, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
 CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
 
 
 class Run(Iterator[Event]):
-    """Training as it goes on. Whoever stops asking for events stops it, and may go on later; Ctrl-C
-    comes after the step that it falls into, and the run can go on and be saved as ever.
+    """An iterator over the events of training; without further events, training pauses.
+
+    Ctrl-C takes effect after the current step, and the run can then go on or be saved.
     """
 
     def __init__(self, corpus: Corpus, run: Checkpoint) -> None:
         self.checkpoint = run
-        self._events = alone(train_all(run.states, corpus, run.config, run.counted))
-        self._between_steps = threading.RLock()  # who saves meanwhile sees no half of a step
-        self._untold: Event | None = None  # what Ctrl-C has kept from whoever asked
+        self._events = train_all(run.states, corpus, run.config, run.counted)
+        self._between_steps = threading.RLock()  # another thread saves whole steps only
+        self._undelivered: Event | None = None  # kept when Ctrl-C interrupts its delivery
         self._is_torn = False
 
     def __next__(self) -> Event:
         with self._between_steps:
-            if self._untold is None:
+            if self._undelivered is None:
                 self._check_whole()
-                with ctrl_c_waits():
-                    self._untold = self._next_event()
-            event, self._untold = self._untold, None
+                with delay_ctrl_c():
+                    self._undelivered = self._next_event()
+            event, self._undelivered = self._undelivered, None
             return event
 
     def _next_event(self) -> Event:
         try:
-            return next(self._events)
+            with single_threaded():
+                return next(self._events)
         except (StopIteration, CharrnnError):
             raise
         except BaseException:
@@ -83,18 +85,18 @@ class Run(Iterator[Event]):
     def _check_whole(self) -> None:
         if self._is_torn:
             raise ResumeError(
-                "the run was torn in the middle of a step",
-                "Go on from what was saved before: charrnn.resume(path).",
+                "the run was interrupted in the middle of a step",
+                "Go on from the last save: charrnn.resume(path).",
             )
 
     @property
     def model(self) -> Model:
-        """The best model so far: that of the lowest held-out loss. It stays as it is now."""
+        """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(checkpoint.trained(self.checkpoint))
+            return Model(checkpoint.copy_best(self.checkpoint))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the run into a model file, over what is there, for ``load`` and ``resume``."""
+        """Write the run into a model file for ``load`` and ``resume``; replace an older one."""
         with locked(path), self._between_steps:
             self._check_whole()
             checkpoint.save(path, self.checkpoint)
@@ -108,9 +110,10 @@ def train(
     seed: int | None = None,
     start_from: Model | None = None,
 ) -> Run:
-    """A run that has not begun on these texts, each an example, or on files, read as the command
-    line reads them. It starts from the parameters of a model, if there is one, and has its sizes.
-    A seed beside a config decides what is held out, and that of the config all else.
+    """Return a new run on texts, an example each, or on files.
+
+    With ``start_from`` it starts from the parameters of a model and has its sizes. ``seed`` decides
+    which examples are held out; ``config.seed`` decides everything else, and this too by default.
     """
     config = TrainConfig(seed=seed or 0) if config is None else config
     if not isinstance(config, TrainConfig):
@@ -118,13 +121,14 @@ def train(
             f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
         )
     model = None if start_from is None else start_from.language_model
-    config = config if model is None else sized_like(config, model)
+    config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
     chosen = config.seed if seed is None else seed
     cutting = CorpusConfig(holdout=holdout, seed=chosen, known=known)
     with single_threaded():
         corpus = corpus_of(texts, cutting)
-        return Run(corpus, begin(corpus, record_of(corpus, cutting, {}), config, model))
+        run = begin(corpus, cutting, config, model)
+    return Run(corpus, run)
 
 
 def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:
@@ -132,14 +136,14 @@ def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainCon
     sizes = {} if model is None else sizes_of(model)
     config = TrainConfig(**{**sizes, **given})
     if model is not None:
-        config = sized_like(config, model, given)
-    check_together(config)
+        config = take_sizes(config, model, given)
+    check_mixture(config)
     return config
 
 
 def begin(
     corpus: Corpus,
-    record: CorpusRecord,
+    cutting: CorpusConfig,
     config: TrainConfig,
     start_from: LanguageModel | None = None,
     speed: float | None = None,
@@ -149,12 +153,13 @@ def begin(
     ``speed`` is that of this machine in characters per second; it is measured if a time limit
     needs it.
     """
-    plan = fitted(config, corpus)
+    plan = fit_settings(config, corpus)
     if plan.minutes is not None:
         if speed is None:
             speed = characters_per_second(plan, corpus)
-        plan = paced(plan, config, corpus, speed)
+        plan = fit_pace(plan, config, corpus, speed)
     states = start_all(corpus, plan, start_from)
+    record = record_of(corpus, cutting, {})
     return Checkpoint(corpus.vocabulary, plan, record, states, text_to_count(corpus, plan))
 
 
@@ -177,7 +182,7 @@ def resume(
     def read(run: Checkpoint) -> Corpus:
         if texts is None and not run.corpus.sources:
             raise ResumeError(
-                f"{path} learned from texts that no file holds", "Give it the same texts again."
+                f"{path} was trained on texts from Python", "Give the same texts again."
             )
         again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
         return corpus_of(again, run.corpus.config, run.corpus.valid_files)
@@ -212,12 +217,12 @@ def reopen(
     check_agreement(path, cut, cutting, hint, show=show)
     corpus = read(run)
     check_same_corpus(path, run, corpus)
-    run.corpus = renamed(run.corpus, corpus)
+    run.corpus = update_names(run.corpus, corpus)
     raised = {name: given[name] for name in may_rise if name in given}
     check_patience(raised.get("patience"), corpus)
     check_agreement(path, limits, raised, hint, may_rise=may_rise, show=show)
     fixed = {name: given[name] for name in had if name in given and name not in raised}
-    fits = asdict(fitted(TrainConfig(**{**asdict(run.config), **fixed}), corpus))
+    fits = asdict(fit_settings(TrainConfig(**{**asdict(run.config), **fixed}), corpus))
     check_agreement(path, had, {name: fits[name] for name in fixed}, hint, show=show)
     run.config = replace(run.config, **raised)
     return corpus, run
@@ -234,18 +239,18 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
     if not corpus.is_that_of(then, run.corpus.digest):
         names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
         raise ResumeError(
-            f"{names or 'the given text'} is not what {path} learned from"
+            f"{names or 'the given text'} is not the corpus of {path}"
             f" ({before or 'texts from Python'}): SHA-256 {now[:12]}, and it was {then[:12]}",
-            "Give it the same text in the same order, or train anew into another file.",
+            "Give the same text in the same order, or train anew into another file.",
         )
     if corpus.vocabulary != run.vocabulary:
         raise ResumeError(
-            f"this corpus is no longer cut as it was when {path} was begun",
-            "Go on with the version of NumPy that began it, or train anew.",
+            f"the held-out part of this corpus is not that of {path}",
+            "Use the version of NumPy that began the run, or train anew.",
         )
 
 
-def renamed(record: CorpusRecord, corpus: Corpus) -> CorpusRecord:
+def update_names(record: CorpusRecord, corpus: Corpus) -> CorpusRecord:
     """Return the record with the names that the corpus has now, if its files have moved.
 
     Old names that lead to a file stay: the model file is the same whether or not the run was
@@ -265,23 +270,24 @@ def fit(
     start_from: Model | None = None,
     progress: bool = False,
 ) -> Model:
-    """The model that a whole run on these texts comes to; ``save`` keeps the run as well. With
-    ``progress`` a bar shows how far it is, in a terminal or in a notebook.
+    """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
+
+    ``progress`` shows a bar in a terminal or in a notebook.
     """
     run = train(texts, config, holdout=holdout, start_from=start_from)
-    for _ in watched(run.checkpoint, run) if progress else run:
+    for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
-    return Model(checkpoint.trained(run.checkpoint), run.checkpoint)
+    return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """The model in a file."""
+    """Return the model in a file."""
     return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 
 
 @contextmanager
-def ctrl_c_waits() -> Iterator[None]:
-    """Ctrl-C comes at the end of this; a second one at once, for whoever cannot wait."""
+def delay_ctrl_c() -> Iterator[None]:
+    """Delay Ctrl-C to the end of the block; a second Ctrl-C takes effect at once."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield

@@ -1,15 +1,10 @@
-"""NumPy's matrix library held to one thread while we work, whoever imported it and when.
+"""The threads of NumPy's matrix library, the memory of this process, and its random streams.
 
-Lanes are shared out to threads of our own, which also take the elementwise work along. Threads of
-the library's beside them only wait for each other: a run from Python would be up to a hundred times
-as slow. Its number of threads can be changed while it runs, through the library itself, which NumPy
-has loaded already. (The command line sets it before NumPy is imported, which is quicker.)
-
-How much memory there is for this process, as far as the system tells.
-
-One seed, many uses: each draws from a stream that is named by its number, and by what follows.
-
-numpy.random.default_rng([seed, ORDER, epoch])"""
+Our own threads share the lanes and do the elementwise work as well. Threads of the matrix library
+beside them would only wait for each other, which can make a run a hundred times slower. So the
+library gets one thread: the command line sets that before it imports NumPy, and Python calls the
+library, which NumPy has loaded.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-NAMES = (  # in OpenBLAS as NumPy's wheels carry it, and as systems and conda have it
+NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and conda
     "scipy_openblas_{}_num_threads64_",
     "scipy_openblas_{}_num_threads",
     "openblas_{}_num_threads64_",
@@ -33,7 +28,7 @@ NAMES = (  # in OpenBLAS as NumPy's wheels carry it, and as systems and conda ha
 
 
 class Library(NamedTuple):
-    """The two functions of the library that count."""
+    """The functions that return and set the number of threads."""
 
     get: Callable[[], int]
     set: Callable[[int], None]
@@ -41,8 +36,8 @@ class Library(NamedTuple):
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """The matrix library has one thread in here, and afterwards as many as it had."""
-    library = loaded()
+    """Give the matrix library one thread inside, and its former number afterwards."""
+    library = matrix_library()
     before = 1 if library is None else library.get()
     if library is None or before == 1:
         yield
@@ -55,22 +50,22 @@ def single_threaded() -> Iterator[None]:
 
 
 @cache
-def loaded() -> Library | None:
-    """The library that NumPy multiplies with, if it is one that we know how to speak to."""
+def matrix_library() -> Library | None:
+    """Return the matrix library of NumPy, if it is OpenBLAS or MKL."""
     for path in _candidates():
         with suppress(OSError):
             library = ctypes.CDLL(path)
-            for name in NAMES:
-                names = [name.format(word) for word in ("get", "set")]
-                if name.startswith("MKL"):
+            for pattern in NAMES:
+                names = [pattern.format(word) for word in ("get", "set")]
+                if pattern.startswith("MKL"):
                     names[0] = "MKL_Get_Max_Threads"
-                if all(hasattr(library, one) for one in names):
-                    return Library(*(getattr(library, one) for one in names))
+                if all(hasattr(library, name) for name in names):
+                    return Library(*(getattr(library, name) for name in names))
     return None
 
 
 def _candidates() -> Iterator[str | None]:
-    """Files of libraries that are loaded already, to be opened by their names once more."""
+    """Yield the files of matrix libraries that may be loaded."""
     with suppress(OSError):  # Linux
         for line in Path("/proc/self/maps").read_text().splitlines():
             path = line.partition("/")[2]
@@ -86,20 +81,18 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def available() -> int | None:
-    """The bytes that this process could have in all, those that it has among them."""
+    """Return the bytes that this process may use in all; None if unknown."""
     return min(_limits(), default=None)
 
 
 def give_back() -> None:
-    """Give what is free here to the system, where the C library can: it would keep it for later."""
-    import ctypes
-
+    """Return freed memory to the system, if the C library can."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _limits() -> Iterator[int]:
-    """What is free on the machine, in the container and by the limits of the shell."""
+    """Yield the limits of the machine, the container and the shell."""
     used = _table(Path("/proc/self/status"))
     resident, mapped = used.get("VmRSS", 0), used.get("VmSize", 0)
     free = _table(Path("/proc/meminfo")).get("MemAvailable")
@@ -108,7 +101,7 @@ def _limits() -> Iterator[int]:
     else:
         with suppress(ValueError, OSError, AttributeError):
             yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    yield from _of_container()
+    yield from _container_limits()
     with suppress(ImportError):
         import resource
 
@@ -117,30 +110,31 @@ def _limits() -> Iterator[int]:
             yield limit - mapped + resident
 
 
-def _of_container() -> Iterator[int]:
-    """The limits of our control group, and of the container around it."""
+def _container_limits() -> Iterator[int]:
+    """Yield the limits of our control group, and of the container around it."""
     groups = []
     with suppress(OSError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
         groups = [line.rpartition(":/")[2] for line in lines if line.startswith("0:")]
     for group in ("", *groups):
         for file in (CGROUPS / group / "memory.max", CGROUPS / "memory/memory.limit_in_bytes"):
-            with suppress(OSError, ValueError):  # "max" is no limit
+            with suppress(OSError, ValueError):  # "max": unlimited
                 yield int(file.read_text())
 
 
 def _table(file: Path) -> dict[str, int]:
-    """The bytes in a table of lines like "MemAvailable:  123 kB"."""
-    found = {}
+    """Return the bytes in a table of lines like "MemAvailable:  123 kB"."""
+    sizes = {}
     with suppress(OSError):
         for line in file.read_text().splitlines():
             name, _, value = line.partition(":")
             if value.endswith(" kB"):
-                found[name] = 1024 * int(value.removesuffix(" kB"))
-    return found
+                sizes[name] = 1024 * int(value.removesuffix(" kB"))
+    return sizes
 
 
-# 0 is the split of a corpus: default_rng(seed) is default_rng([seed, 0]).
+# Each use of a seed has a stream of its own: default_rng([seed, ORDER, epoch]). The split of a
+# corpus is number 0, because default_rng(seed) is default_rng([seed, 0]).
 WEIGHTS: Final = 1
 REGULARIZATION: Final = 2  # then the step
 ORDER: Final = 3  # then the epoch

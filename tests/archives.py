@@ -1,4 +1,4 @@
-"""Small archives of arrays and facts, and what strangers make of them."""
+"""Small archives of arrays and facts, and ways to tamper with them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def same(found: Mapping[str, NDArray[np.generic]], saved: Arrays) -> bool:
 
 
 def resealed(data: bytes) -> bytes:
-    """The seal put right, as somebody would who means harm."""
+    """Return the bytes with a correct seal, as an attacker would."""
     body = data[: -npz.SEAL_SIZE]
     return body + sha256(body).hexdigest().encode()
 
@@ -58,7 +58,7 @@ def npy(array: NDArray[Any]) -> bytes:
 
 
 def repack(path: Path, change: Callable[[dict[str, bytes]], object], packed: str = "") -> None:
-    """The members written again by another program, after a change, and with a seal."""
+    """Write the members again with zipfile, after a change, with a correct seal."""
     with zipfile.ZipFile(path) as old:
         members = {name: old.read(name) for name in old.namelist()}
     change(members)
@@ -72,7 +72,7 @@ def repack(path: Path, change: Callable[[dict[str, bytes]], object], packed: str
 
 
 class Trap:
-    """Something that leaves a trace in the current folder where it is unpickled."""
+    """An object that makes a folder when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, ("sprung",)

@@ -1,10 +1,10 @@
-"""A real browser, where there is one: Chromium without a window, spoken to through two pipes.
+"""Headless Chromium, controlled through two pipes.
 
     with Browser(folder) as browser:
         page = browser.open(folder / "names.html")
         assert page.ask("document.title") == "names"
 
-It speaks the protocol of Chromium's own developer tools: JSON, with NUL after each message.
+The protocol is that of Chromium's developer tools: JSON messages, each followed by NUL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Self
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WITHOUT_ONE = "there is no chromium"
-PATIENCE = 300  # seconds, after which it is broken and not busy
+PATIENCE = 300  # seconds before the browser counts as broken
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -31,7 +31,7 @@ FLAGS = [
 
 
 class Browser:
-    """A browser that ends with the block."""
+    """Run a browser until the end of the block."""
 
     def __init__(self, folder: Path) -> None:
         assert CHROMIUM is not None
@@ -55,7 +55,7 @@ class Browser:
         os.close(answered)
         self._number = 0
         self._unread = b""
-        self.heard: list[dict[str, Any]] = []  # what nobody asked for
+        self.heard: list[dict[str, Any]] = []  # events that no call waits for
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +72,7 @@ class Browser:
         os.close(self._from)
 
     def call(self, method: str, session: str | None = None, **params: object) -> dict[str, Any]:
-        """What comes back of a method of the protocol."""
+        """Call a method of the protocol and return its result."""
         self._number += 1
         message: dict[str, object] = {"id": self._number, "method": method, "params": params}
         if session is not None:
@@ -102,7 +102,7 @@ class Browser:
     def open(
         self, path: Path, width: int = 1200, *, dark: bool = False, fragment: str = ""
     ) -> Page:
-        """A page of so many pixels, on a light ground or a dark one."""
+        """Open a page of this size with a light or dark colour scheme."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         page = Page(self, attached["sessionId"])
@@ -130,35 +130,35 @@ LOADED = """new Promise((resolve) => {
 
 
 class Page:
-    """One page of it."""
+    """One page of the browser."""
 
     def __init__(self, browser: Browser, session: str) -> None:
         self.browser, self._session = browser, session
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
-        """What comes back of a method of the protocol."""
+        """Call a method of the protocol and return its result."""
         return self.browser.call(method, self._session, **params)
 
     def ask(self, expression: str) -> Any:
-        """The value of an expression there, or of its promise."""
+        """Return the value of a JavaScript expression in the page, or of its promise."""
         how = {"awaitPromise": True, "returnByValue": True}
         answer = self.call("Runtime.evaluate", expression=expression, **how)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def until(self, condition: str) -> None:
-        """Wait for it, unless the page fails."""
+        """Wait until an expression is true; fail if the page reports an error."""
         while not self.ask(f"Boolean({condition})"):
             thrown = self.heard("Runtime.exceptionThrown")
             assert not thrown, thrown
             time.sleep(0.01)
 
     def heard(self, method: str) -> list[dict[str, Any]]:
-        """The events of that name, so far."""
+        """Return the events of this name so far."""
         mine = (one for one in self.browser.heard if one.get("sessionId") == self._session)
         return [one["params"] for one in mine if one["method"] == method]
 
     def picture(self) -> bytes:
-        """The whole page as PNG."""
+        """Return a screenshot of the whole page as PNG."""
         answer = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         return base64.b64decode(answer["data"])

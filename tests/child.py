@@ -1,4 +1,4 @@
-"""A process of its own for a test: what surrounds it, what it has said, and its certain end."""
+"""Child processes of a test: their environment, their output, and their certain end."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PLAIN = {name: value for name, value in os.environ.items() if not name.startswit
 }
 Changes = Mapping[str, str | None]
 NOTHING: Changes = {}
-PATIENCE = 60.0  # seconds, after which a child hangs; on a busy machine much is slow
+PATIENCE = 120.0  # seconds before a test gives up; a busy machine is slow
 
 
 @dataclass(frozen=True)
 class Result:
-    """How the program ended, and what it wrote."""
+    """The exit status and the output of the program."""
 
     status: int
     out: str
@@ -42,7 +42,7 @@ class Result:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The one object on stdout."""
+        """The single JSON object on stdout."""
         whole: dict[str, Any] = json.loads(self.out)
         return whole
 
@@ -53,23 +53,23 @@ class Result:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The objects on stdout, one a line."""
+        """The JSON objects on stdout, one a line."""
         return [json.loads(line) for line in self.out.split("\n") if line]
 
     def says(self, *pieces: str) -> None:
-        """Assert that all went well, and that stderr has each of these."""
+        """Assert success, and that stderr contains each of these pieces."""
         assert "Traceback" not in self.err
         assert (self.status, [p for p in pieces if p not in self.err]) == (0, []), self.err
 
 
 def result(status: int, out: bytes, err: bytes) -> Result:
-    """A result from the bytes that were written."""
+    """Return a result from the bytes of both streams."""
     return Result(status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), out)
 
 
 @dataclass(frozen=True)
 class Child:
-    """The program at work; where its streams are not chosen they go to files without a name."""
+    """A running program. Its streams go to unnamed files unless the test chooses others."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -78,29 +78,37 @@ class Child:
 
     @property
     def out(self) -> str:
-        """What it has written to stdout so far."""
+        """Return its stdout so far."""
         return written(self.stdout).decode("utf-8", "replace")
 
     @property
     def err(self) -> str:
-        """What it has said so far."""
+        """Return its stderr so far."""
         return written(self.stderr).decode("utf-8", "replace")
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until that is so."""
-        wait_until(lambda: condition() or self.process.poll() is not None)
-        assert condition(), self.err
+        """Wait until a condition is met; fail if the process ends without it."""
+        is_met = False
+
+        def is_met_or_over() -> bool:
+            nonlocal is_met
+            is_over = self.process.poll() is not None
+            is_met = condition()
+            return is_met or is_over
+
+        wait_until(is_met_or_over)
+        assert is_met, self.err
 
     def until_saved(self, name: str = "model.npz") -> None:
-        """Wait until there is a model."""
+        """Wait until the model file exists."""
         self.until((self.folder / name).exists)
 
     def open_pipe(self, path: Path) -> IO[bytes]:
-        """The pipe that it reads, to write to; who just opens one waits for ever for the dead."""
+        """Open a pipe that the child reads; a plain open() would wait for ever if it died."""
         ends: list[int] = []
 
         def is_open() -> bool:
-            with suppress(OSError):  # nobody reads it yet
+            with suppress(OSError):  # the child has not opened it yet
                 if not ends:
                     ends.append(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
             return bool(ends)
@@ -113,14 +121,14 @@ class Child:
         self.process.send_signal(number)
 
     def end(self) -> Result:
-        """Wait for its end."""
+        """Wait for the end of the process and return its result."""
         status = self.process.wait(PATIENCE)
         return result(status, written(self.stdout), written(self.stderr))
 
 
 @contextmanager
 def started(line: Sequence[Arg], env: Changes, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A process; in the end it is killed if it is still there, with all that it started."""
+    """Start a process. At the end kill its process group, if it is still there."""
     # A group of its own, so that what a shell or strace has started is killed with them;
     # not a session of its own, in which nothing could be stopped by Ctrl-Z.
     with subprocess.Popen(line, env=surroundings(env), process_group=0, **how) as process:
@@ -133,7 +141,7 @@ def started(line: Sequence[Arg], env: Changes, **how: Any) -> Iterator[subproces
 
 @contextmanager
 def going(line: Sequence[Arg], folder: Path, env: Changes, **how: Any) -> Iterator[Child]:
-    """A child at work."""
+    """Start a child in the background."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         how = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err} | how
         with started(line, env, cwd=folder, **how) as process:
@@ -143,7 +151,7 @@ def going(line: Sequence[Arg], folder: Path, env: Changes, **how: Any) -> Iterat
 def finished(
     line: Sequence[Arg], folder: Path, env: Changes, stdin: bytes | IO[bytes] | None, **how: Any
 ) -> Result:
-    """How a child ended that had no stream on a terminal; bytes are typed into a pipe."""
+    """Run a child without a terminal to its end. Bytes for stdin go through a pipe."""
     typed = stdin if isinstance(stdin, bytes) else None
     if stdin is None:
         how["stdin"] = subprocess.DEVNULL
@@ -156,7 +164,7 @@ def finished(
 
 
 def on_a_terminal(line: Sequence[Arg], folder: Path, env: Changes, columns: int) -> tuple[int, str]:
-    """A child with all streams on a pseudo-terminal: its status, and every byte that came."""
+    """Run a child with all streams on a pseudo-terminal; return its status and output."""
     import pty
     import termios
 
@@ -172,7 +180,7 @@ def on_a_terminal(line: Sequence[Arg], folder: Path, env: Changes, columns: int)
 
 
 def read_to_the_end(terminal: int) -> str:
-    """What was seen on a terminal until its other end was closed."""
+    """Return the output on a terminal until its other end is closed."""
     seen = b""
     with suppress(OSError):  # how Linux says that it is closed
         while block := os.read(terminal, 65536):
@@ -181,24 +189,24 @@ def read_to_the_end(terminal: int) -> str:
 
 
 def answer(code: str, *args: Arg, stdin: bytes | IO[bytes] | None = None) -> str:
-    """What Python prints that runs this code to a good end."""
+    """Run this code in a child of Python, and return what it prints."""
     ended = finished([*PYTHON, "-c", code, *args], HOME, NOTHING, stdin)
     assert ended.status == 0, ended.err
     return ended.out
 
 
 def surroundings(env: Changes) -> dict[str, str]:
-    """The plain environment with these changes; what is None is taken away."""
+    """Return the plain environment with these changes; None removes a variable."""
     return {name: value for name, value in (PLAIN | dict(env)).items() if value is not None}
 
 
 def written(file: IO[bytes]) -> bytes:
-    """All that is in a file, wherever somebody else has come in it."""
+    """Return the content of a file without moving its position, which the child shares."""
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Look again and again, for as long as patience lasts."""
+    """Poll a condition until it holds; fail after PATIENCE seconds."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "nothing happened"

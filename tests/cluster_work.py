@@ -1,4 +1,4 @@
-"""What workers are given to do in tests: they import it by name."""
+"""Tasks for workers, which import them by name."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from charrnn.errors import CorpusError
 
 
 def twice(number: int) -> int:
-    """Something quick."""
+    """A quick task."""
     return 2 * number
 
 
 def times(number: int, factor: int) -> int:
-    """The same with what is shared."""
+    """A quick task with a shared value."""
     return number * factor
 
 
 def fail_at_three(number: int) -> int:
-    """What goes wrong for one piece."""
+    """A task that fails for one piece."""
     if number == 3:
         raise CorpusError("piece three is wrong", "Mend it.", "text")
     return number
 
 
 def fall(depth: int) -> int:
-    """A bug, whose traceback is long."""
+    """A bug with a long traceback."""
     return fall(depth + 1)
 
 
 def die(_: object) -> None:
-    """What no worker survives."""
+    """A task that kills its worker."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def die_once(mark: str) -> str:
-    """The same, the first time."""
+    """A task that kills its worker the first time."""
     if not Path(mark).exists():
         Path(mark).touch()
         die(mark)
@@ -47,7 +47,7 @@ def die_once(mark: str) -> str:
 
 
 def go_on(folder: str) -> None:
-    """Never end, until nobody wants it; a file says that it has begun, another that it is over."""
+    """Run until the client cancels it. One file marks the begin, another the end."""
     me = Path(folder) / str(os.getpid())
     me.with_suffix(".begun").touch()
     try:
@@ -59,12 +59,12 @@ def go_on(folder: str) -> None:
 
 
 def cpu() -> float:
-    """The seconds that this process has computed."""
+    """Return the CPU seconds of this process."""
     return time.process_time()
 
 
 def meet(folder: str) -> int:
-    """Wait until another worker is at work, too."""
+    """Wait until another worker runs this task, too."""
     Path(folder, str(os.getpid())).touch()
     while len(list(Path(folder).iterdir())) < 2:
         worker.check_wanted()
@@ -73,6 +73,6 @@ def meet(folder: str) -> int:
 
 
 def tell(number: int) -> int:
-    """Report something."""
+    """Send a report to the client."""
     worker.report({"number": number})
     return number

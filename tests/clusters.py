@@ -1,4 +1,4 @@
-"""A real scheduler and real workers on the loopback address, started for a test as a user would."""
+"""A real Dask scheduler and real workers on the loopback address."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from charrnn.cluster.local import ANY_PORT, LOOPBACK
 from tests.child import PLAIN, Changes, wait_until
 
 HERE = [f"--host={LOOPBACK}", "--no-dashboard", f"--dashboard-address={ANY_PORT}"]
-SOON = {  # Dask's own settings, of machines that are known to be quick
+SOON = {  # settings of Dask for connections within this machine
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
 }
 
 
 def need_dask() -> None:
-    """Skip a module of tests where Dask is not installed."""
+    """Skip a test module if Dask is not installed."""
     pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[cluster]'")
 
 
 class Machines:
-    """A scheduler, and processes that work for it, each a machine of its own."""
+    """A scheduler and worker processes; each worker stands for a machine."""
 
     def __init__(self, folder: Path, env: Changes = SOON) -> None:
         self.folder = folder
         self.file = folder / "scheduler.json"
         self.env = env
         self.started: list[subprocess.Popen[bytes]] = []
-        self.workers: list[subprocess.Popen[bytes]] = []  # of these, those with a worker
+        self.workers: list[subprocess.Popen[bytes]] = []  # the worker processes among them
 
     def start(self, *args: str, env: Changes | None = None) -> subprocess.Popen[bytes]:
-        """A process of Dask."""
+        """Start a process of Dask."""
         given = PLAIN | dict(self.env) | dict(env or {})
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
@@ -53,7 +53,7 @@ class Machines:
         return process
 
     def schedule(self, *more: str) -> subprocess.Popen[bytes]:
-        """Start the scheduler, and wait until it can be spoken to."""
+        """Start the scheduler and wait until it accepts connections."""
         where = f"--scheduler-file={self.file}"
         process = self.start("scheduler", *HERE, "--port=0", where, *more)
         wait_until(lambda: bool(self.file.exists() and self.file.read_text()))
@@ -62,7 +62,7 @@ class Machines:
     def work(
         self, *more: str, nanny: bool = True, env: Changes | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start a machine with one worker, of one thread."""
+        """Start a worker process with one thread."""
         where = [f"--scheduler-file={self.file}", f"--local-directory={self.folder}"]
         how = ["--nthreads=1", "--memory-limit=1GB", "--death-timeout=30"]
         if not nanny:
@@ -72,14 +72,14 @@ class Machines:
         return process
 
     def until_there_are(self, count: int) -> None:
-        """Wait for so many workers."""
+        """Wait until this many workers are connected."""
         from distributed import Client
 
         with Client(self.address, timeout="30s", set_as_default=False) as client:
             client.wait_for_workers(count, timeout=60)
 
     def kill_a_worker(self) -> None:
-        """Kill -9 a worker, not its nanny, as soon as there is one."""
+        """Kill a worker, not its nanny, as soon as one has started."""
         found: list[int] = []
 
         def is_there() -> bool:
@@ -91,43 +91,43 @@ class Machines:
 
     @property
     def address(self) -> str:
-        """That of the scheduler."""
+        """The address of the scheduler."""
         return str(json.loads(self.file.read_text())["address"])
 
     def end(self) -> None:
-        """End all of them, with what they have started."""
+        """Kill all processes and their children."""
         for process in self.started:
             with process:
                 kill_session(process.pid)
 
 
 def children_of(nanny: int) -> list[int]:
-    """The workers that a nanny looks after."""
+    """Return the worker processes of a nanny."""
     return [pid for pid in processes_of(nanny) if "spawn_main" in command_of(pid)]
 
 
 def command_of(process: int) -> str:
-    """Its command line; nothing, where it has just ended."""
+    """Return the command line of a process; "" if it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_text()
     return ""
 
 
 def processes_of(leader: int) -> list[int]:
-    """A process and all that it has started, which are a session."""
+    """Return the processes of a session, the leader included."""
     running = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [process for process in running if session_of(process) == leader]
 
 
 def kill_session(leader: int) -> None:
-    """Kill -9 a process and all that it has started."""
+    """Kill all processes of a session."""
     for process in processes_of(leader):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
 
 def session_of(process: int) -> int | None:
-    """The session that a process belongs to; None where it has just ended."""
+    """Return the session of a process; None if it has ended."""
     try:
         return os.getsid(process)
     except ProcessLookupError:
@@ -136,7 +136,7 @@ def session_of(process: int) -> int | None:
 
 @contextmanager
 def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machines]:
-    """A scheduler with so many workers, which all end with this."""
+    """Run a scheduler and workers until the end of the block."""
     made = Machines(folder, env)
     try:
         made.schedule()
@@ -150,7 +150,7 @@ def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machin
 def when_three_are_there(
     monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
 ) -> list[int]:
-    """Let something happen as the third result of a run is taken; the results are counted."""
+    """Call a function when the third result arrives. Return a list that grows with each result."""
     from charrnn.cluster.pool import Cluster
 
     taken: list[int] = []
@@ -167,7 +167,7 @@ def when_three_are_there(
 
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the pieces of work be small, and many."""
+    """Cut work into many small pieces."""
     from charrnn.cluster import jobs
     from charrnn.scoring import pieces
 

@@ -16,11 +16,12 @@ import pytest
 from hypothesis import settings
 
 from charrnn import plan
-from charrnn.cli.options import prepare
+from charrnn.cli.launcher import set_threads
 
-prepare()  # before anything imports numpy
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+set_threads()  # before anything imports numpy
+settings.register_profile("usual", deadline=None, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=400)
+settings.load_profile("usual")
 
 from charrnn.cli import app  # noqa: E402
 from charrnn.training.loop import Stopwatch  # noqa: E402
@@ -67,6 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "child(value): the default of child= in Program.run",
     ):
         config.addinivalue_line("markers", line)
+    if config.getoption("long"):
+        settings.load_profile("long")
     for name, numbers in REPEATS.items():
         if config.getoption(name) is None:
             setattr(config.option, name, numbers[config.getoption("long")])
@@ -124,7 +127,7 @@ def program(
 
 @pytest.fixture(scope="session")
 def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """A folder with names.txt and a model of it, which nobody changes."""
+    """A folder with names.txt and a model of it, shared by all tests: do not change it."""
     there = Program(tmp_path_factory.mktemp("once"))
     there.write("names.txt", NAMES)
     there.run("train", *SMALL, "names.txt").says()
@@ -133,7 +136,7 @@ def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 @pytest.fixture(scope="session")
 def model_bytes(trained_once: Program) -> bytes:
-    """A small model that was trained on names.txt and can be gone on with."""
+    """A small model that was trained on names.txt and can be resumed."""
     return (trained_once / "model.npz").read_bytes()
 
 
@@ -146,7 +149,7 @@ def trained(program: Program, model_bytes: bytes) -> Program:
 
 @pytest.fixture(scope="session")
 def well_trained_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A model that knows names.txt well enough to be surprised by what is no name."""
+    """A model whose loss on names is clearly lower than on other text."""
     there = Program(tmp_path_factory.mktemp("well_trained"))
     there.write("names.txt", NAMES)
     size = ("--hidden", "16", "--layers", "1", "--batch", "4", "--bptt", "8", "--threads", "1")
@@ -163,7 +166,7 @@ def well_trained(program: Program, well_trained_bytes: bytes) -> Program:
 
 @pytest.fixture
 def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program with one command more, which does and fails whatever a test wants."""
+    """The program with one more command, which fails or waits in the way that a test needs."""
     monkeypatch.setitem(app.COMMANDS, "shout", ENTRY)
     program.command = SHOUT
     return program
@@ -171,7 +174,7 @@ def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 @pytest.fixture
 def millisecond_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which each step takes a millisecond, and nothing else any time."""
+    """A clock on which each step takes a millisecond, and everything else no time."""
     milliseconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: next(milliseconds) / 1000)
     monkeypatch.setattr(plan, "time", clock)

@@ -1,4 +1,4 @@
-"""Texts to learn from that are so small that a network has read them in no time."""
+"""Small texts, on which a network trains in no time."""
 
 WORDS = [
     *("anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna"),

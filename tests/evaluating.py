@@ -1,4 +1,4 @@
-"""``charrnn eval`` in tests: a text to score, and the objects that come of it."""
+"""Helpers for ``charrnn eval``: texts to score and JSON results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.program import Program
 
 
 def scored(program: Program, *args: str | Path) -> dict[str, Any]:
-    """The one object of a run that must succeed."""
+    """Run eval, which must succeed, and return its JSON object."""
     ran = program.run("eval", "--json", *args)
     assert ran.status == 0, ran.err
     assert ran.out.count("\n") == 1
@@ -17,13 +17,13 @@ def scored(program: Program, *args: str | Path) -> dict[str, Any]:
 
 
 def rows(program: Program, *args: str | Path) -> list[dict[str, Any]]:
-    """The objects, line by line."""
+    """Run eval and return its JSON objects, one a line."""
     ran = program.run("eval", "--json", *args)
     assert ran.status == 0, ran.err
     return ran.rows
 
 
 def write(text: str, name: str = "text.txt") -> str:
-    """The name of a text with that content, in the current folder."""
+    """Write a text into the current folder and return its name."""
     Path(name).write_bytes(text.encode())
     return name

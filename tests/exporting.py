@@ -1,4 +1,4 @@
-"""Models of every cell and head, with weights that make all of the past matter."""
+"""Models of every cell and head, with random weights."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from charrnn.model import Model
-from charrnn.network.parameters import Integers
+from charrnn.network.rounding import Integers
 from charrnn.runs import train
 from charrnn.settings.training import TrainConfig
 
-# Each cell, head, number of layers and number of units comes at least twice.
+# Each cell, head, number of layers and number of units appears at least twice.
 MODELS: Sequence[dict[str, Any]] = [
     {"cell": "tanh", "ends": "symbol", "layers": 1, "hidden": 64},
     {"cell": "tanh", "ends": "halt", "layers": 3, "hidden": 5},
@@ -22,12 +22,12 @@ MODELS: Sequence[dict[str, Any]] = [
     {"cell": "lstm", "ends": "halt", "layers": 1, "hidden": 5},
 ]
 IDS = ["-".join(map(str, model.values())) for model in MODELS]
-FEW = 60  # symbols, after which no state has settled on the coarser grid
+FEW = 60  # symbols; states move to the coarser grid only later
 CHARACTERS = "abcé€😀"
 
 
 def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **size: Any) -> Model:
-    """A model of the characters of this text, which has learned nothing."""
+    """Return a model with random weights for the characters of a text."""
     run = train([text], TrainConfig(batch=1, bptt=8, **size), holdout=0.0)
     p = run.checkpoint.states[0].parameters
     rng = np.random.default_rng(seed)
@@ -35,12 +35,12 @@ def model_of(text: str = CHARACTERS, *, seed: int = 0, scale: float = 1.0, **siz
     for name in p:
         if p[name].ndim == 2 and name != "U1":
             p[name][...] *= p.architecture.hidden**-0.5
-    p["c"][0] -= 1  # texts of some length
+    p["c"][0] -= 1  # END is less likely, so texts are longer
     return run.model
 
 
 def random_ids(model: Model, length: int, seed: int = 0) -> Integers:
-    """END, and as many symbols as are wanted after it, of all kinds but END."""
+    """Return END and then random symbols other than END."""
     rng = np.random.default_rng(seed)
     ids = rng.integers(1, model.vocabulary.symbols, length + 1)
     ids[0] = 0

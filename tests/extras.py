@@ -1,4 +1,4 @@
-"""Packages that come as extras, and may not be there."""
+"""Optional packages, hidden for a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """As if that package were not installed."""
+    """Make imports of a package fail, as if it were not installed."""
     found = builtins.__import__
 
     def imported(name: str, *rest: Any, **more: Any) -> Any:

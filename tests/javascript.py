@@ -1,4 +1,4 @@
-"""The engine of an exported page in V8, which comes as a wheel; and models to give it."""
+"""The engine of an exported page, run by V8 (package mini-racer), and models for it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ VOCABULARY = Vocabulary("".join(sorted("\nabcdefgh é<\U0001f600\U0010ffff")), 0
 
 @cache
 def small() -> Trained:
-    """A model that has learned next to nothing."""
+    """Return a model trained for a few steps."""
     return fit(["anna", "bob", "clara", "dora"], SMALL, holdout=0.0).trained
 
 
 def holding(model: LanguageModel) -> Trained:
-    """What a run had come to if it had come to this model."""
+    """Return a checkpoint that holds this model."""
     size = model.architecture
     named: dict[str, Any] = {"cell": size.cell_name, "ends": size.head_name}
     config = replace(small().config, hidden=size.hidden, layers=size.layers, **named)
@@ -48,7 +48,7 @@ def lively(
     hidden: int = 4,
     vocabulary: Vocabulary = VOCABULARY,
 ) -> LanguageModel:
-    """A network by chance, with weights that are large enough for it to have moods."""
+    """Return a network with large random weights, whose output varies strongly."""
     architecture = Architecture(vocabulary.symbols, hidden, layers, cell, head)
     even = np.full(vocabulary.symbols, -np.log(vocabulary.symbols))
     p = initial(architecture, even, np.random.default_rng(hidden + layers))
@@ -59,7 +59,7 @@ def lively(
 
 @cache
 def engine() -> MiniRacer:
-    """The engine, and what tests ask it."""
+    """Return V8 with the engine and helper functions loaded."""
     v8 = MiniRacer()
     v8.eval(source())
     v8.eval("""
@@ -78,12 +78,12 @@ def engine() -> MiniRacer:
 
 
 def ask(expression: str) -> Any:
-    """The value of an expression in JavaScript."""
+    """Return the value of a JavaScript expression."""
     return json.loads(str(engine().eval(f"JSON.stringify({expression})")))
 
 
 class InJavaScript:
-    """A model as a page has it."""
+    """A model inside the JavaScript engine."""
 
     def __init__(self, trained: Trained, bits: int = 32) -> None:
         self._key = json.dumps(str(id(self)))
@@ -92,12 +92,12 @@ class InJavaScript:
         engine().eval(f'made({self._key}, {facts}, "{numbers}")')
 
     def samples(self, count: int, **settings: object) -> Iterator[Sample]:
-        """What it draws, by the settings of JavaScript."""
+        """Yield samples, drawn with these JavaScript settings."""
         rows = ask(f"drawn({self._key}, {plain_json(settings)}, {count})")
         for number, (text, nats, ended) in enumerate(rows):
             yield Sample(number, text, nats, ended)
 
     def score(self, text: str) -> list[float]:
-        """What each character costs, and the end, in nats."""
+        """Return the loss of each character and of END, in nats."""
         nats: list[float] = ask(f"models[{self._key}].score({plain_json(text)})")
         return nats

@@ -20,7 +20,7 @@ needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None or not MPIEXEC.exists(),
     reason="mpi4py is not installed, or mpich beside it: pip install '.[test]'",
 )
-# Who it is stands in a file, and it is saved all the time, not only at check-ups.
+# Each rank writes its pid to a file, and saves at every check-up.
 OURS = (
     "import os, pathlib;"
     "number = os.environ['PMI_RANK'];"
@@ -30,17 +30,16 @@ OURS = (
     "saver.OFTEN = saver.SELDOM = saver.COSTLY = 0;"
 )
 RUN = "from charrnn.__main__ import run; run()"
-PATIENCE = 20.0  # seconds, within which whatever has gone wrong has ended
 
 
 def ranks(count: int, code: str = "") -> list[str]:
-    """What starts so many, which do this first."""
+    """Return the mpiexec command for this many ranks, which first run this code."""
     return [str(MPIEXEC), "-n", str(count), *PYTHON, "-c", OURS + code + RUN]
 
 
 def others(code: str, *args: str, folder: Path | None = None) -> list[str]:
-    """What starts two, before the arguments of the first; the second does this as well, then the
-    same with these arguments. It is in another folder, if one is named.
+    """Return arguments of mpiexec for one more rank, which also runs this code, perhaps in
+    another folder.
     """
     second = [":", "-n", "1", *(["-wdir", str(folder)] if folder else [])]
     return [*second, *PYTHON, "-c", OURS + code + RUN, *args]
@@ -50,7 +49,7 @@ def others(code: str, *args: str, folder: Path | None = None) -> list[str]:
 def going(
     program: Program, count: int, *args: Arg, by: list[str] | None = None, env: Changes = NOTHING
 ) -> Iterator[Child]:
-    """So many at work; none is left in the end."""
+    """Run this many ranks in the background; kill them at the end of the block."""
     for path in program.folder.glob("*.pid"):
         path.unlink()
     try:
@@ -63,17 +62,17 @@ def going(
 
 
 def pid(program: Program, number: int) -> int:
-    """The process of a rank."""
+    """Return the process of a rank."""
     return int((program / f"{number}.pid").read_text())
 
 
 def all_gone(program: Program, count: int) -> None:
-    """Wait until nothing is left of so many ranks."""
+    """Wait until all these ranks have ended."""
     wait_until(lambda: not any(is_there(pid(program, number)) for number in range(count)))
 
 
 def is_there(number: int) -> bool:
-    """Whether a process is at work; one that nobody has buried is not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""``charrnn`` in a folder of its own, run in the one way in which the tests run it."""
+"""The program ``charrnn`` in a folder of its own, as tests run it."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ from unittest import mock
 
 import pytest
 
-from charrnn.cli import app
-from charrnn.cli import errors as error_messages
+from charrnn.cli import app, errors
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 
 __all__ = ["CHARRNN", "SMALL", "Child", "Program", "Result", "is_refusal"]
 
-SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in no time
+SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in milliseconds
 
 
 class Program:
-    """The program, and a folder in which it is run; in this process unless a child is asked for."""
+    """The program and its current folder. It runs in this process unless child=True."""
 
     def __init__(self, folder: Path, *, child: bool = False) -> None:
         self.folder = folder
         self.command = CHARRNN
-        self.child = child  # whether a process of its own is what is asked for where nobody says
+        self.child = child  # the default of child= in run()
 
     def __truediv__(self, name: str) -> Path:
         return self.folder / name
 
     def write(self, name: str, content: str | bytes) -> Path:
-        """A file with that content."""
+        """Write a file and return its path."""
         path = self.folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
     def files(self) -> dict[str, tuple[int, object]]:
-        """Everything there is in the folder: what kind it is, its mode, its content."""
+        """Return the mode and content of each file and folder."""
         found = {}
         for path in sorted(self.folder.rglob("*")):
             status = path.lstat()
@@ -64,9 +63,9 @@ class Program:
         cwd: Path | None = None,
         **how: Any,
     ) -> Result:
-        """Run it to its end, with no stream a terminal.
+        """Run a command to its end, without a terminal.
 
-        What is run by something else, or with more of what Popen takes, is a child.
+        With by= or further arguments of Popen it runs as a child process.
         """
         folder = cwd or self.folder
         if not by and not how and not (self.child if child is None else child):
@@ -74,13 +73,13 @@ class Program:
         return children.finished([*(by or self.command), *args], folder, env, stdin, **how)
 
     def train(self, *args: Arg, **how: Any) -> Result:
-        """Train a network that is small, for an epoch, unless the arguments say otherwise."""
+        """Train a small network for one epoch; later arguments win."""
         return self.run("train", *SMALL, *args, **how)
 
     def refuses(
         self, *args: Arg, what: str | list[str], hint: str, status: int = 1, **how: Any
     ) -> Result:
-        """Run it; it says what is wrong and what to do, and all files are as they were."""
+        """Assert that a command fails with this error and hint and changes no file."""
         before = self.files()
         ended = self.run(*args, **how)
         is_refusal(ended, what, hint, status)
@@ -90,14 +89,14 @@ class Program:
     def terminal(
         self, *args: Arg, columns: int = 80, by: Sequence[str] | None = None, env: Changes = NOTHING
     ) -> tuple[int, str]:
-        """Run it with all streams on a pseudo-terminal: the status, and what was seen there."""
+        """Run a command on a pseudo-terminal; return its status and output."""
         return children.on_a_terminal([*(by or self.command), *args], self.folder, env, columns)
 
     @contextmanager
     def going(
         self, *args: Arg, by: Sequence[str] | None = None, env: Changes = NOTHING, **how: Any
     ) -> Iterator[Child]:
-        """The program at work; killed in the end if it is still there."""
+        """Run a command in the background; kill it at the end of the block."""
         with children.going([*(by or self.command), *args], self.folder, env, **how) as child:
             yield child
 
@@ -105,7 +104,7 @@ class Program:
 def in_this_process(
     args: Sequence[Arg], folder: Path, stdin: bytes | IO[bytes] | None, env: Changes
 ) -> Result:
-    """Run a command line here, which saves the start; a bug comes out as the exception it is."""
+    """Run a command in this process, which saves the start-up. A bug raises its exception."""
     out, err = stream(b""), stream(b"", "backslashreplace")
     typed = stdin if isinstance(stdin, bytes) else b"" if stdin is None else stdin.read()
     with ExitStack() as stack:
@@ -115,26 +114,26 @@ def in_this_process(
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         end = stack.enter_context(pytest.raises(SystemExit))
-        stack.enter_context(error_messages.told())
+        stack.enter_context(errors.report_errors())
         app.main([os.fsdecode(arg) for arg in args])
     assert isinstance(end.value.code, int)
     return children.result(end.value.code, contents(out), contents(err))
 
 
 def stream(content: bytes, errors: str = "strict") -> io.TextIOWrapper:
-    """A stream of text in memory, as Python makes one of a pipe."""
+    """Return a text stream in memory that behaves as a pipe."""
     return io.TextIOWrapper(io.BytesIO(content), "utf-8", errors, newline="", write_through=True)
 
 
 def contents(file: io.TextIOWrapper) -> bytes:
-    """The bytes that were written."""
+    """Return the bytes written to such a stream."""
     assert isinstance(file.buffer, io.BytesIO)
     return file.buffer.getvalue()
 
 
 @contextmanager
 def changed_environment(env: Changes) -> Iterator[None]:
-    """Work with these variables changed; what is None is taken away."""
+    """Change environment variables for a block; None removes one."""
     with mock.patch.dict(os.environ, {k: v for k, v in env.items() if v is not None}):
         for name in env:
             if env[name] is None:
@@ -143,7 +142,7 @@ def changed_environment(env: Changes) -> Iterator[None]:
 
 
 def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1) -> None:
-    """Assert that it ended with one line that says what is wrong, and one that says what to do."""
+    """Assert that stderr ends with this error, then this hint, each in one line."""
     assert "Traceback" not in ended.err, ended.err
     lines = ended.err.split("\n")
     assert len(lines) > 2, ended.err

@@ -1,4 +1,4 @@
-"""Small runs of ``charrnn train``, and what they plan, sum up, save and write."""
+"""Small runs of ``charrnn train``: plans, summaries, checkpoints and metrics."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ BRIEF = (*SIZE, "--epochs", "2")
 
 
 def summary_of(program: Program, *options: str | Path) -> dict[str, Any]:
-    """The summary of a run that must succeed."""
+    """Train, which must succeed, and return the summary."""
     ran = program.run("train", "names.txt", *BRIEF, "--force", "--json", *options)
     assert ran.status == 0, ran.err
     return ran.json
 
 
 def plan_of(program: Program, *options: str | Path, corpus: str = "names.txt") -> dict[str, Any]:
-    """The plan of a run that is not made."""
+    """Return the plan of a dry run."""
     ran = program.run("train", corpus, "--dry-run", "--json", *options)
     assert ran.status == 0, ran.err
     return ran.json
 
 
 def saved_by(program: Program, *options: str | Path) -> Checkpoint:
-    """What a run leaves."""
+    """Train and return the saved checkpoint."""
     summary_of(program, *options)
     return checkpoint.load(program / "model.npz")
 
 
 def metrics_of(program: Program, *options: str | Path) -> list[dict[str, Any]]:
-    """The metrics of a run, line by line."""
+    """Train and return the metrics, one object a line."""
     path = program / "run.jsonl"
     path.unlink(missing_ok=True)
     summary_of(program, "--metrics", "run.jsonl", *options)

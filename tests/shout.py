@@ -1,4 +1,4 @@
-"""A command made for the tests of the terminal: it shouts, and fails in every way there is.
+"""A command for tests of the terminal, which fails in every possible way.
 
 python -m tests.shout shout WORD... [OPTIONS]
 """

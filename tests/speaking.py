@@ -1,4 +1,4 @@
-"""Models made by hand, of which one knows what they say, and how often."""
+"""Models made by hand, with known output and probabilities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from charrnn.vocabulary import Vocabulary
 END = ""  # as a key among characters
 UNKNOWN = "?"
 
-Odds = Mapping[str, float]  # the chance of each character, of END and of UNKNOWN
+Odds = Mapping[str, float]  # the probability of each character, of END and of UNKNOWN
 
 
 def vocabulary_of(characters: str, novelty: float = 0.01) -> Vocabulary:
@@ -34,7 +34,7 @@ def log_odds(odds: Odds, characters: str) -> list[float]:
 
 
 def independent(odds: Odds) -> LanguageModel:
-    """Zero weights, c = log p: each symbol is drawn as if it were the first."""
+    """Return a model with zero weights and c = log p: all symbols are drawn independently."""
     vocabulary = vocabulary_of("".join(key for key in odds if key not in (END, UNKNOWN)))
     p = Parameters.zeros(Architecture(vocabulary.symbols, 3, 1))
     p["c"][...] = log_odds(odds, vocabulary.characters)
@@ -42,7 +42,7 @@ def independent(odds: Odds) -> LanguageModel:
 
 
 def markov(after: Mapping[str, Odds]) -> LanguageModel:
-    """U = 20 I, W = 0: the state is which symbol was read, and V has what follows it."""
+    """Return a bigram model: U = 20 I and W = 0, so V holds the odds after each symbol."""
     vocabulary = vocabulary_of("".join(after))
     p = Parameters.zeros(Architecture(vocabulary.symbols, vocabulary.symbols, 1))
     p["U1"][...] = 20 * np.eye(vocabulary.symbols)
@@ -53,7 +53,7 @@ def markov(after: Mapping[str, Odds]) -> LanguageModel:
 
 
 def speller(word: str) -> LanguageModel:
-    """It says this word, whose letters differ, and nothing else."""
+    """Return a model that draws this word only; its letters must differ."""
     return markov({here: {there: 1.0} for here, there in pairwise([END, *word, END])})
 
 
@@ -64,7 +64,7 @@ def babbler(
     seed: int = 0,
     dtype: DTypeLike = np.float32,
 ) -> LanguageModel:
-    """Random weights: all of the past matters, and nobody knows how."""
+    """Return a model with random weights, whose output depends on all characters before."""
     vocabulary = vocabulary_of(characters)
     p = Parameters.zeros(Architecture(vocabulary.symbols, hidden, layers), dtype)
     p.flat[...] = np.random.default_rng(seed).standard_normal(p.flat.shape)
@@ -75,7 +75,7 @@ def babbler(
 
 
 def saved(speaker: LanguageModel, path: Path, examples_are: str = "lines", **corpus: Any) -> Path:
-    """A model file of it, as if it had been trained on examples of that kind."""
+    """Save a model file, as if the model had been trained on examples of this kind."""
     p, vocabulary, size = speaker.parameters, speaker.vocabulary, speaker.architecture
     config = TrainConfig(hidden=size.hidden, layers=size.layers, batch=1, bptt=8)
     run = train([vocabulary.characters], config, holdout=0.0)

@@ -1,9 +1,13 @@
-"""Small sweeps, what they leave, and the processes that make them."""
+"""Small sweeps, the files that they leave, and their worker processes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +18,20 @@ from tests.program import Program
 
 FIXED = ("--layers", "1", "--batch", "4", "--bptt", "8")
 QUICK = (*FIXED, "--hidden", "3", "--epochs", "1")
-LONG = (*FIXED, "--hidden", "8", "--epochs", "60")  # takes a moment
+LONG = (*FIXED, "--hidden", "8", "--epochs", "60")  # takes a second
 ENDLESS = (*FIXED, "--hidden", "3", "--epochs", "1000000")
 TWO = ("--seeds", "0-1", "-o", "sweep")
 processes = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 
 
 def rows_of(program: Program, folder: str = "sweep") -> dict[str, dict[str, Any]]:
-    """The last row of each run."""
+    """Return the last row of each run."""
     lines = (program / folder / "sweep.jsonl").read_text().splitlines()
     return {row["name"]: row for row in map(json.loads, lines)}
 
 
 def trained_alone(program: Program, name: str, *options: str, sources: Sequence[str] = ()) -> bytes:
-    """The bytes of the same run alone, made in the same folder."""
+    """Train the same run alone, in the same folder, and return its bytes."""
     path = f"sweep/{name}"
     given = sources or ("names.txt",)
     program.run("train", *given, *options, "--threads", "1", "-q", "-m", path).says()
@@ -35,7 +39,7 @@ def trained_alone(program: Program, name: str, *options: str, sources: Sequence[
 
 
 def workers_of(process: int) -> list[int]:
-    """The processes that it has started."""
+    """Return the processes that a process has started."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -49,7 +53,7 @@ def workers_of(process: int) -> list[int]:
 
 
 def is_alive(process: int) -> bool:
-    """Whether it is there, and not only waited for."""
+    """Return whether a process exists and is no zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -57,8 +61,34 @@ def is_alive(process: int) -> bool:
 
 
 def until_at_work(child: Child, name: str) -> None:
-    """Wait until a worker holds the file of that run."""
+    """Wait until a worker has locked the file of that run."""
     child.until((child.folder / f"sweep/.{name}.npz.lock").exists)
+
+
+@contextmanager
+def stopped(child: Child, *names: str) -> Iterator[list[int]]:
+    """Stop (SIGSTOP) the worker of each run as soon as it has begun; let all continue at the end.
+
+    A short run cannot end before the test has done what it does to it, however busy the machine.
+    """
+    workers: list[int] = []
+
+    def has_begun(name: str) -> bool:
+        lock = child.folder / f"sweep/.{name}.npz.lock"
+        worker = int(lock.read_bytes() or 0) if lock.exists() else 0
+        if not worker or not is_alive(worker):
+            return False
+        os.kill(worker, signal.SIGSTOP)
+        workers.append(worker)
+        return True
+
+    for name in names:
+        child.until(partial(has_begun, name))
+    try:
+        yield workers
+    finally:
+        for worker in filter(is_alive, workers):
+            os.kill(worker, signal.SIGCONT)
 
 
 def until_gone(workers: Sequence[int]) -> None:

@@ -33,7 +33,6 @@ def targets(window: Window) -> list[int]:
 corpora = st.lists(st.integers(0, 40), min_size=1, max_size=30)
 
 
-@settings(max_examples=150)
 @given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9), st.booleans())
 def test_every_symbol_is_a_target_exactly_once(
     lengths: list[int], lanes: int, steps: int, seed: int, carry: bool
@@ -77,7 +76,6 @@ def test_each_epoch_has_an_order_of_its_own_and_a_seed_repeats_it() -> None:
     assert first != second
 
 
-@settings(max_examples=100)
 @given(corpora, st.integers(2, 6), st.integers(1, 9), st.integers(0, 9), st.booleans(), st.data())
 def test_some_lanes_are_those_lanes_of_all(
     lengths: list[int], lanes: int, steps: int, seed: int, carry: bool, data: st.DataObject
@@ -162,7 +160,6 @@ def test_nothing_leaks_from_one_example_to_the_next() -> None:
     assert found >= len(text) - lanes
 
 
-@settings(max_examples=100)
 @given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9), st.booleans())
 def test_each_place_knows_what_was_read_of_its_example_and_what_is_left(
     lengths: list[int], lanes: int, steps: int, seed: int, carry: bool

@@ -17,7 +17,6 @@ from charrnn.export import export
 from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import Grid
 from charrnn.runs import load
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
@@ -146,9 +145,7 @@ def test_a_header_of_32_bits_holds_the_numbers_that_texts_are_drawn_with(
 ) -> None:
     model = model_of(**size)
     text = header(model, prefix="m")
-    assert read_back(text, model.parameters) == Grid.of(model.parameters.architecture).parameters(
-        model.parameters
-    )
+    assert read_back(text, model.parameters) == model.parameters.exact()
     assert arrays(text)["codes"] == [ord(character) for character in model.vocabulary.characters]
 
 

@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.gru import GRU
 from charrnn.network.cells.lstm import LSTM
 from charrnn.network.layer import Layer
-from charrnn.network.parameters import Array, LanguageModel, Parameters, initial
-from charrnn.network.rounding import SETTLED_BITS, Grid, settles
+from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.rounding import SETTLED_BITS, Array, settles
 from charrnn.network.stepper import Stepper
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
-from charrnn.plan import fitted, memory_bytes
+from charrnn.plan import fit_settings, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.dynamic import DynamicScorer
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary
@@ -192,7 +193,7 @@ def test_an_lstm_forgets_little_before_it_has_learned_anything() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_state_is_on_the_grid(cell: str) -> None:
     p = model(cell, 3.0).parameters
-    grid, stepper = Grid.of(p.architecture), Stepper(p, 3)
+    grid, stepper = p.architecture.grid, Stepper(p, 3)
     states = stepper.zeros(3)
     assert len(states) == (2 if cell == "gru" else 4)
     for t in range(70):
@@ -208,7 +209,7 @@ def test_every_state_is_on_the_grid(cell: str) -> None:
 def test_the_plan_knows_the_memory_of_a_window(cell: str, layers: int) -> None:
     corpus = from_texts(NAMES * 40, CorpusConfig())
     settings = charrnn.TrainConfig(cell=cell, hidden=64, layers=layers, dropout=0.1, workers=1)
-    base = fitted(settings, corpus)
+    base = fit_settings(settings, corpus)
     planned, taken = [], []
     for config in (replace(base, batch=32, bptt=200), replace(base, batch=16, bptt=100)):
         planned.append(memory_bytes(config, corpus))

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.errors import DamagedModelError, SaveError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import record_of
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Step, train
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import Done, Step, train
 from charrnn.training.state import start
 
 # only for tests

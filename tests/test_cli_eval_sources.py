@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.cli.eval import run
 from charrnn.cli.eval.text import Text
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.segmentation import stream_of
 from charrnn.runs import load
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.scorer import NetworkScorer
@@ -45,7 +45,7 @@ def test_a_file_at_standard_input_is_read(well_trained: Program) -> None:
         assert (ran.json["text"], ran.json["characters"]) == ("standard input", 4)
         again = well_trained.run("eval", "--json", stdin=file, child=True)  # it is at its end
     assert again.json["text"] == HELD_OUT
-    assert "standard input is empty: what was held out in training is read" in again.err
+    assert "standard input is empty: reading the held-out text of the training" in again.err
 
 
 @posix
@@ -165,7 +165,7 @@ def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
     """One of them has to know where an example ends, and the other has not."""
     well_trained.train("names.txt", "--ends", "length", "-m", "length.npz").says()
     readers = [NetworkScorer(load(Path(name)).language_model) for name in models]
-    codes = np.concatenate([*ended_codes(["anna", "bob and clara" * 9, "", "dora" * 20])])
+    codes = np.concatenate([*stream_of(["anna", "bob and clara" * 9, "", "dora" * 20])])
     blocks = np.array_split(codes, 25)
     text = Text("a text", iter(blocks), "files")
     found = list(zip(*run.score(readers, text, 10), strict=True))

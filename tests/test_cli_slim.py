@@ -63,18 +63,15 @@ def test_it_says_what_it_wrote(well_trained: Program) -> None:
 
 def test_where_there_are_no_counts_to_leave_out_it_says_so(well_trained: Program) -> None:
     ran = well_trained.run("slim", "slim.npz", "--without-counts")
-    ran.says("model.npz has no counts that could be left out")
+    ran.says("model.npz has no counts to leave out")
 
 
 def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
     Path("novel.txt").write_text("It was a dark and stormy night.")
-    for name in ("novel.txt", "model.npz"):
-        well_trained.refuses(
-            *("slim", name),
-            what=f"{name} is there already",
-            hint="Name another file; it is read from the one that -m names. Or replace it with"
-            " --force.",
-        )
+    hint = "Name another file, or add --force to replace it."
+    well_trained.refuses("slim", "novel.txt", what="novel.txt already exists", hint=hint)
+    what, hint = "OUT would write over model.npz", "Name a file of its own."
+    well_trained.refuses("slim", "model.npz", what=what, hint=hint, status=2)
     assert well_trained.run("slim", "novel.txt", "--force").status == 0
     assert well_trained.run("info", "-m", "novel.txt").status == 0
 
@@ -88,28 +85,19 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert resume == {"is_possible": False, "why": "the file is slim and holds no training state"}
 
 
-def test_where_it_cannot_be_written_is_told(well_trained: Program) -> None:
-    what, hint = "nowhere/slim.npz cannot be written: ", "Name another file."
-    well_trained.refuses("slim", "nowhere/slim.npz", what=what, hint=hint)
+@pytest.mark.parametrize(
+    ("status", "line", "what", "hint"),
+    [
+        (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "Name another file."),
+        (1, "folder --force", "folder cannot be written: ", "Name another file."),
+        (2, "-", "OUT: '-' is not the name of a file", "--help"),
+        (2, "model.npz --force", "OUT would write over model.npz", "Name a file of its own."),
+        (2, "names.txt --force", "OUT would write over names.txt", "Name a file of its own."),
+        (2, "link --force", "OUT would write over link", "Name a file of its own."),
+        (1, "slim.npz -m no.npz", "there is no model no.npz", "or name another with -m."),
+    ],
+)
+def test_refusals(well_trained: Program, status: int, line: str, what: str, hint: str) -> None:
     Path("folder").mkdir()
-    what = "folder cannot be written: "
-    well_trained.refuses("slim", "folder", "--force", what=what, hint=hint)
-    what, hint = "OUT names a file, and - is none", "Name one: names.npz"
-    well_trained.refuses("slim", "-", what=what, hint=hint, status=2)
-
-
-@pytest.mark.parametrize("name", ["model.npz", "names.txt", "link"])
-def test_neither_the_model_nor_its_corpus_is_written_over(well_trained: Program, name: str) -> None:
     Path("link").symlink_to("names.txt")
-    well_trained.refuses(
-        *("slim", name, "--force"),
-        what=f"it would write over {name}",
-        hint="Name a file of its own.",
-        status=2,
-    )
-
-
-def test_a_model_that_is_not_there_is_told(program: Program) -> None:
-    what = "there is no model model.npz"
-    hint = "Train one first, or name another with -m."
-    program.refuses("slim", "slim.npz", what=what, hint=hint)
+    well_trained.refuses("slim", *line.split(), what=what, hint=hint, status=status)

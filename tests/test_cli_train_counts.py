@@ -14,8 +14,7 @@ from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
 from charrnn.scoring.score import NATS_IN_A_BIT
-from charrnn.training.loop import most_looked_at
-from charrnn.training.members import scores_of_best
+from charrnn.training.checkup import checkup_size, scores_of_best
 from tests.evaluating import scored
 from tests.faults import forging
 from tests.program import Program
@@ -83,14 +82,14 @@ def test_info_says_that_the_file_holds_its_corpus(counting: Program) -> None:
     assert "the file contains all of the training text" in counting.run("info").out
     assert counting.run("info", "--json").json["holds_corpus"] is True
     counting.train("names.txt", "-m", "plain.npz")
-    assert "holds the text" not in counting.run("info", "-m", "plain.npz").out
+    assert "training text" not in counting.run("info", "-m", "plain.npz").out
     help_text = " ".join(counting.run("train", "--help").out.replace("│", " ").split())
-    assert "Who has the file has that text" in help_text
+    assert "Anyone who gets the model file can read the training text" in help_text
 
 
 def test_a_slim_file_counts_unless_it_is_told_not_to(counting: Program) -> None:
     ran = counting.run("slim", "slim.npz")
-    assert "slim.npz holds the text that it learned from (--without-counts)" in ran.err
+    assert "slim.npz contains the training text; --without-counts leaves it out" in ran.err
     assert (
         scored(counting, "names.txt", "-m", "slim.npz")["nats"]
         == (scored(counting, "names.txt")["nats"])
@@ -157,7 +156,9 @@ def test_check_ups_say_what_both_make_of_it(program: Program) -> None:
         *("train", "names.txt", "--counts", "--hidden", "4", "--layers", "1"),
         *("--epochs", "2", "--metrics", "m.jsonl", "--json"),
     )
-    heads = next(line.split() for line in ran.err.splitlines() if "gap" in line.split())
+    heads = next(
+        line.split() for line in ran.err.splitlines() if {"step", "gap"} <= {*line.split()}
+    )
     assert "both" in heads
     rows = [json.loads(line) for line in Path("m.jsonl").read_text().splitlines()]
     together = [row["together_nats_per_character"] for row in rows if "best" in row]
@@ -205,7 +206,7 @@ def test_the_best_of_several_is_that_of_all_that_is_held_out(program: Program) -
     run.save("model.npz")
     states, fitted = run.checkpoint.states, run.checkpoint.config
     corpus = corpus_of(Path("long.txt"), run.checkpoint.corpus.config)
-    assert len(corpus.held_out.ids) > most_looked_at(fitted)
+    assert len(corpus.held_out.ids) > checkup_size(fitted)
     alone = [scores_of_best([one], corpus, fitted, None)["network"] for one in states]
     mean = sum(score.nats_per_character for score in alone) / 2
     told = program.run("train", "--resume", "--json").json["best"]
@@ -219,7 +220,7 @@ def test_a_counted_text_that_makes_no_sense_is_damage(counting: Program) -> None
         arrays["counted"][...] = 0xFF
 
     forging.forge(Path("model.npz"), spoil)
-    with pytest.raises(DamagedModelError, match="the text that it counts makes no sense"):
+    with pytest.raises(DamagedModelError, match="its text for counts makes no sense"):
         charrnn.load("model.npz")
 
 
@@ -297,7 +298,7 @@ def test_python_says_what_a_model_of_several_is(program: Program) -> None:
     model = charrnn.load("model.npz")
     assert repr(model).startswith("<charrnn.Model: 2 of 1 x ")
     assert ", and counts, " in repr(model)
-    assert "it holds the text that it learned from" in model._repr_html_()
+    assert "the model holds its training text" in model._repr_html_()
 
 
 def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None:
@@ -313,4 +314,4 @@ def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None
 def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:
     program.train("names.txt", "--members", "2").says()
     for command in ("embed", "reach"):
-        program.run(command, "names.txt").says("the first of several networks is looked at")
+        program.run(command, "names.txt").says("only the first is used")

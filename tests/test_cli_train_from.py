@@ -7,6 +7,7 @@ import pytest
 import charrnn
 from charrnn.network.parameters import Parameters
 from charrnn.settings.training import TrainConfig
+from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import SIZE
 
@@ -14,10 +15,20 @@ OTHERS = "émile\nzoë\nnoë\nchloë\njörg\nanna\nbob\n" * 4
 LEARNING = ("--epochs", "2", "--threads", "1")
 
 
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A model that has learned names.txt."""
+    there = Program(tmp_path_factory.mktemp("old"))
+    there.write("names.txt", NAMES)
+    line = (*SIZE, "--cell", "gru", "--epochs", "40", "-m", "old.npz")
+    there.run("train", "names.txt", *line).says()
+    return (there / "old.npz").read_bytes()
+
+
 @pytest.fixture
-def program(program: Program) -> Program:
+def program(program: Program, old: bytes) -> Program:
     """The program with a model of names in old.npz, and with other names."""
-    program.run("train", "names.txt", *SIZE, "--cell", "gru", "--epochs", "40", "-m", "old.npz")
+    program.write("old.npz", old)
     program.write("others.txt", OTHERS)
     return program
 

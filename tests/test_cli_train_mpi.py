@@ -21,6 +21,7 @@ from tests.program import Program
 SIZE = ("--hidden", "192", "--layers", "1", "--batch", "48", "--bptt", "8", "--preview", "0")
 HIDING = ("--dropout", "0.2", "--dropconnect", "0.1", "--blank", "0.1")
 RUN = ("train", "lines.txt", *SIZE, "--epochs", "2", "--check-every", "5")
+ONCE = ("--epochs", "1")
 LONG = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()[:300]
 
 
@@ -36,12 +37,12 @@ def lines(program: Program) -> Program:
     ("count", "options"),
     [
         (2, HIDING),
-        (3, (*HIDING, "--carry", "--layers", "2")),
-        (2, ("--cell", "gru", "--stride", "4", "--ends", "length")),
-        (3, ("--cell", "lstm", "--clock", "--counts", "--optimizer", "sgd")),
-        (2, ("--cell", "output", "--ends", "halt", "--dropout", "0.1")),
-        (3, ("--hidden", "16")),  # so small that one has all the work
-        (2, ("--hidden", "256", "--valid", "dinosaurs")),  # so large that check-ups are shared
+        (3, ("--carry", "--layers", "2", *ONCE)),
+        (2, ("--cell", "gru", "--stride", "4", "--ends", "length", *ONCE)),
+        (2, ("--cell", "lstm", "--clock", "--counts", "--optimizer", "sgd", *ONCE)),
+        (2, ("--cell", "output", "--ends", "halt", "--dropout", "0.1", *ONCE)),
+        (2, ("--hidden", "16", *ONCE)),  # so small that one rank does all the work
+        (2, ("--hidden", "256", "--valid", "dinosaurs", *ONCE)),  # ranks share the check-ups
     ],
 )
 def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
@@ -123,9 +124,9 @@ def test_the_clock_of_the_first_is_that_of_all(
 @pytest.mark.parametrize(
     ("options", "what", "hint"),
     [
-        (("--members", "2"), "--members 2 do not go with ranks", "a run of its own"),
-        (("--own-inputs", "0.1"), "--own-inputs 0.1 does not go with ranks", "with threads"),
-        (("--free-running", "2"), "--free-running 2 does not go with ranks", "with threads"),
+        (("--members", "2"), "--members 2 cannot train on", "a run of its own"),
+        (("--own-inputs", "0.1"), "--own-inputs 0.1 cannot be used on", "with threads"),
+        (("--free-running", "2"), "--free-running 2 cannot be used on", "with threads"),
         (("--threads", "2"), "--mpi and --threads exclude each other", "one thread"),
     ],
 )

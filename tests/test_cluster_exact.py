@@ -18,7 +18,7 @@ need_dask()
 from charrnn.cluster import jobs  # noqa: E402
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
+@pytest.fixture(scope="module", params=[1, 3])
 def some(request: pytest.FixtureRequest, grown: Machines) -> Machines:
     """A scheduler with so many workers."""
     while len(grown.workers) < request.param:
@@ -34,7 +34,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
         yield made
 
 
-@pytest.fixture(params=[1, 7, 1024])
+@pytest.fixture(params=[1, 7])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So large are pieces of work, in samples and in symbols."""
     found = int(request.param)

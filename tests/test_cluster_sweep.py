@@ -18,6 +18,7 @@ from tests.sweeps import (
     QUICK,
     is_alive,
     rows_of,
+    stopped,
     trained_alone,
     until_gone,
     workers_of,
@@ -65,8 +66,8 @@ def test_a_run_that_diverges_there_is_a_row_and_the_others_go_on(
 
 def test_what_was_stopped_here_is_gone_on_with_there(program: Program, one: Machines) -> None:
     with program.going("sweep", "names.txt", *LONG, "--seeds", "0", "-o", "sweep") as child:
-        child.until((program / "sweep/.seed=0.npz.lock").exists)
-        child.send(signal.SIGINT)
+        with stopped(child, "seed=0"):
+            child.send(signal.SIGINT)
         assert child.end().status == 130
     assert (program / "sweep/seed=0.npz").exists()
     line = ("sweep", "--resume", "-o", "sweep", "--scheduler", one.address)

@@ -43,7 +43,7 @@ REFUSED: Final[list[tuple[Callable[[Choice], bool], str]]] = [
     (lambda c: c["carry"] and c["ends"] == "length", "carry and ends length exclude each other"),
     (
         lambda c: c["reads"] == "forced" and c["cell"] != "output",
-        "teacher_forcing feeds the truth back where outputs would be",
+        "teacher_forcing replaces outputs that are fed back",
     ),
 ]
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.segmentation import cut
 from charrnn.scoring.baselines import (
     COMPRESSORS,
@@ -19,6 +19,7 @@ from charrnn.scoring.baselines import (
     file_content,
 )
 from charrnn.scoring.pieces import ScoredBlock
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import END, SCALARS
 
 NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(1, 7)), "xz", "bzip2"]

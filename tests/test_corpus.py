@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from charrnn.corpus import corpus as builder
 from charrnn.corpus import files as sources
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, Kind, from_texts, read_files
+from charrnn.corpus.corpus import Corpus, Examples, from_texts, read_files
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from tests.child import answer
 
 WHOLE = CorpusConfig(holdout=0)

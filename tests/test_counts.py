@@ -39,7 +39,6 @@ def read(counts: Counts, ids: Ids) -> Floats:
 
 
 @given(texts, texts, st.integers(2, 9))
-@settings(max_examples=80)
 def test_after_any_text_all_that_may_come_sums_to_one(learned: Ids, text: Ids, order: int) -> None:
     p = read(Counts(learned, SYMBOLS, order), ended(text))
     assert (p > 0).all()
@@ -47,7 +46,6 @@ def test_after_any_text_all_that_may_come_sums_to_one(learned: Ids, text: Ids, o
 
 
 @given(texts, texts, st.sampled_from([0, 40, 1 << 22]))
-@settings(max_examples=80)
 def test_it_is_the_kneser_ney_of_the_baselines(learned: Ids, text: Ids, ready: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counts_model, "READY", ready)  # rows made beforehand change nothing
@@ -58,7 +56,6 @@ def test_it_is_the_kneser_ney_of_the_baselines(learned: Ids, text: Ids, ready: i
 
 
 @given(texts, texts)
-@settings(max_examples=80)
 def test_step_by_step_and_in_one_go_are_the_same_to_the_last_bit(learned: Ids, text: Ids) -> None:
     counts = Counts(learned, SYMBOLS)
     whole = read(counts, text)
@@ -162,7 +159,6 @@ def test_of_one_long_example_pieces_are_kept_with_breaks_between() -> None:
 
 
 @given(texts, texts)
-@settings(max_examples=80)
 def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> None:
     learned = ended(learned)
     fixed = np.array([0.0, 0.5, 1.0, 1.5])  # those of the text that was learned stay, else

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from charrnn.counts.model import Counts, GrowingCounts
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, LanguageModel, Parameters, initial
+from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring import dynamic
 from charrnn.scoring.dynamic import STEPS, DynamicScorer

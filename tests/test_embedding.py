@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.analysis import embedding
-from charrnn.analysis.embedding import embedded
-from charrnn.corpus.corpus import ended_codes
+from charrnn.analysis.embedding import embed
+from charrnn.corpus.segmentation import stream_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.stepper import Stepper
@@ -22,7 +22,7 @@ Vectors = embedding.Vectors
 
 
 def vectors_of(model: LanguageModel, texts: list[str]) -> Vectors:
-    found = list(embedded(model, ended_codes(texts)))
+    found = list(embed(model, stream_of(texts)))
     assert [text for some in found for text in some.texts] == texts
     return np.concatenate([some.vectors for some in found])
 
@@ -70,9 +70,9 @@ def test_more_texts_than_there_are_lanes(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("size", [1, 2, 5, 100])
 def test_it_does_not_matter_how_a_text_arrives(size: int) -> None:
     model, texts = babbler(), ["abc", "", "hgfedcba", "b"]
-    codes = np.concatenate(list(ended_codes(texts)))
+    codes = np.concatenate(list(stream_of(texts)))
     blocks: list[Codes] = [codes[at : at + size] for at in range(0, len(codes), size)]
-    found = list(embedded(model, blocks))
+    found = list(embed(model, blocks))
     assert [text for some in found for text in some.texts] == texts
     np.testing.assert_array_equal(
         np.concatenate([some.vectors for some in found]), vectors_of(model, texts)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.corpus import Examples, draft_of, encode_draft
+from charrnn.corpus.corpus import Examples, encode_draft, read_draft
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.scoring.texts import codes_in
 from charrnn.settings.corpus import Kind, Reading
@@ -19,7 +19,7 @@ ABC = Vocabulary(" abc")
 
 
 def encode(kind: Kind, *blocks: str) -> Examples:
-    draft, _ = draft_of([blocks], [kind])
+    draft, _ = read_draft([blocks], [kind])
     return encode_draft(draft, ABC)
 
 

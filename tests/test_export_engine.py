@@ -45,9 +45,8 @@ IN_JAVASCRIPT = {"top_k": "topK", "top_p": "topP", "max_characters": "maxCharact
 
 
 def draws_the_same(
-    model: InJavaScript, sampler: Sampler, settings: dict[str, Any], prime: str
+    model: InJavaScript, sampler: Sampler, settings: dict[str, Any], prime: str, count: int = 50
 ) -> None:
-    count = 50
     named = {IN_JAVASCRIPT.get(name, name): value for name, value in settings.items()}
     named["seed"] = str(settings["seed"])  # no number of JavaScript's is as large
     drawn = list(model.samples(count, prime=prime, **named))
@@ -57,7 +56,7 @@ def draws_the_same(
         np.testing.assert_allclose(one.nats, other.nats, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("hidden", [1, 3, 64, 160, 256])
+@pytest.mark.parametrize("hidden", [1, 3, 64, 256])
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_draws_what_charrnn_draws(cell: str, layers: int, hidden: int) -> None:
@@ -65,12 +64,13 @@ def test_it_draws_what_charrnn_draws(cell: str, layers: int, hidden: int) -> Non
     head = HEADS[first % len(HEADS)]
     model = lively(cell, head, layers, hidden)
     page = InJavaScript(holding(model))
-    every = len(DRAWINGS) if hidden < 64 else 3
-    for at in range(every):
+    drawings, count = (len(DRAWINGS), 50) if hidden < 64 else (3, 10)
+    for at in range(drawings):
         settings, prime = DRAWINGS[(first + 3 * at) % len(DRAWINGS)]
         settings = {"max_characters": 40 if hidden < 64 else 15} | settings
         as_read = prime.replace("\r\n", "\n").replace("\r", "\n")
-        draws_the_same(page, Sampler(model, SampleConfig(**settings), as_read), settings, prime)
+        sampler = Sampler(model, SampleConfig(**settings), as_read)
+        draws_the_same(page, sampler, settings, prime, count)
 
 
 @pytest.mark.parametrize("head", HEADS)

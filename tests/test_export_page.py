@@ -19,7 +19,6 @@ from charrnn.export.html import HASHES, filter_of
 from charrnn.export.js import asset
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import Grid
 from charrnn.runs import load
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.using import ExportOptions
@@ -122,7 +121,7 @@ def test_facts_and_numbers_give_back_the_model_to_the_bit() -> None:
     assert "".join(map(chr, told["codes"])) == HOSTILE.characters
     assert told["novelty"] == HOSTILE.novelty
     flat = np.frombuffer(base64.b64decode(numbers), "<f4")
-    exact = Grid.of(model.architecture).parameters(model.parameters)
+    exact = model.parameters.exact()
     assert np.array_equal(flat, exact.flat)
     off = np.abs(flat - model.parameters.flat)
     assert off.max() < 1e-6  # all that the grid changes

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.corpus.corpus import ended_codes
-from charrnn.display.figures import drawn, plot, plot_lengths
+from charrnn.corpus.segmentation import stream_of
+from charrnn.display.figures import plot, plot_lengths, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
 from charrnn.scoring.texts import example_lengths
@@ -41,7 +41,7 @@ def words(svg: bytes) -> list[str]:
     ("kind", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
 def test_the_same_curve_is_the_same_bytes(model: Model, kind: str, head: bytes) -> None:
-    first, second = (drawn(kind, lambda ax: plot({"a": model, "b": model}, ax)) for _ in range(2))
+    first, second = (render(kind, lambda ax: plot({"a": model, "b": model}, ax)) for _ in range(2))
     assert first == second
     assert first.startswith(head)
 
@@ -61,7 +61,7 @@ def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
 
 def test_names_are_shown_as_they_are(model: Model) -> None:
     names = ["a$x$", "_a", "<b>", "\\frac", "\x1b[1m"]
-    text = words(drawn("svg", lambda ax: plot(dict.fromkeys(names, model), ax)))
+    text = words(render("svg", lambda ax: plot(dict.fromkeys(names, model), ax)))
     for name in ["a$x$", "_a", "<b>", "\\frac", r"\x1b[1m"]:
         assert f"{name}, held out" in text
 
@@ -78,10 +78,10 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 
 
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
-    with pytest.raises(CharrnnError, match="there is no curve of slim") as refused:
+    with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
         charrnn.plot({"slim": model.slim()})
-    assert refused.value.hint == "A slim model has no history: take the one that it was made of."
-    with pytest.raises(CharrnnError, match="there is no curve of this model"):
+    assert refused.value.hint == "A slim model has no history: use the model it was made from."
+    with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
     with pytest.raises(SettingError, match="there is no model to plot"):
         charrnn.plot({})
@@ -114,7 +114,7 @@ def test_info_draws_the_curves_of_models_beside_each_other(
     plain = well_trained.run("info").out
     line = ("info", "--plot", f"curve.{kind}", "--beside", "_b$.npz")
     ran = well_trained.run(*line)
-    assert (ran.status, ran.out, ran.err) == (0, plain, f"curve.{kind} has the figure\n")
+    assert (ran.status, ran.out, ran.err) == (0, plain, f"figure saved to curve.{kind}\n")
     figure = (well_trained / f"curve.{kind}").read_bytes()
     assert well_trained.run(*line, "--force").status == 0
     assert (well_trained / f"curve.{kind}").read_bytes() == figure
@@ -150,7 +150,7 @@ def test_lengths_are_drawn_as_shares() -> None:
 
 @given(st.lists(st.text("ab", max_size=5)), st.integers(1, 7))
 def test_the_lengths_of_examples_do_not_depend_on_blocks(examples: list[str], size: int) -> None:
-    codes = np.concatenate([np.zeros(0, np.uint32), *ended_codes(examples)])
+    codes = np.concatenate([np.zeros(0, np.uint32), *stream_of(examples)])
     blocks = (codes[at : at + size] for at in range(0, len(codes), size))
     assert example_lengths(blocks) == [len(example) for example in examples]
 
@@ -159,7 +159,7 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     line = ("sample", "-n", "20", "--seed", "1")
     ran = well_trained.run(*line, "--plot", "a.svg")
     assert ran.out == well_trained.run(*line).out
-    assert ran.err.endswith("a.svg has the figure\n")
+    assert ran.err.endswith("figure saved to a.svg\n")
     text = words((well_trained / "a.svg").read_bytes())
     assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
     Path("names.txt").unlink()
@@ -173,15 +173,15 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
 @pytest.mark.parametrize(
     ("line", "what", "status"),
     [
-        (["info", "--plot", "curve.txt"], "--plot cannot be curve.txt", 2),
-        (["info", "--plot", "-"], "--plot cannot be -", 2),
+        (["info", "--plot", "curve.txt"], "--plot: 'curve.txt' is not a file name", 2),
+        (["info", "--plot", "-"], "--plot: '-' is not a file name", 2),
         (["info", "--beside", "b.npz"], "--beside needs --plot FILE", 2),
         (["info", "--force"], "--force needs --plot FILE", 2),
         (["sample", "--force"], "--force needs --plot FILE", 2),
-        (["sample", "--plot", "names.svg"], "names.svg is there already", 1),
+        (["sample", "--plot", "names.svg"], "names.svg already exists", 1),
         (["reach", "--force"], "--force needs --plot FILE", 2),
-        (["info", "--plot", "names.svg"], "names.svg is there already", 1),
-        (["reach", "--plot", "names.svg"], "names.svg is there already", 1),
+        (["info", "--plot", "names.svg"], "names.svg already exists", 1),
+        (["reach", "--plot", "names.svg"], "names.svg already exists", 1),
         (["info", "--plot", "nowhere/a.svg"], "nowhere/a.svg cannot be written", 1),
         (["info", "--plot", "a.svg", "--beside", "none.npz"], "there is no model none.npz", 1),
         (
@@ -202,7 +202,7 @@ def test_a_slim_model_has_nothing_to_draw(well_trained: Program) -> None:
     well_trained.run("slim", "slim.npz").says()
     line = ("info", "-m", "slim.npz", "--plot", "a.svg")
     well_trained.refuses(
-        *line, what="there is no curve of slim", hint="A slim model has no history"
+        *line, what="slim has no learning curve", hint="A slim model has no history"
     )
 
 

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.corpus.corpus import ended_codes
+from charrnn.corpus.segmentation import stream_of
 from charrnn.errors import SettingError
 from charrnn.filling import search as exactly
 from charrnn.filling.filler import Filler, by_particles
@@ -47,7 +47,7 @@ def spellings(text: str, characters: str) -> Iterator[str]:
 def posterior(model: LanguageModel, text: str) -> dict[str, float]:
     """The probability of each of them, by their scores."""
     every = list(spellings(text, model.vocabulary.characters))
-    nats = np.array([one.nats for one in score_examples(NetworkScorer(model), ended_codes(every))])
+    nats = np.array([one.nats for one in score_examples(NetworkScorer(model), stream_of(every))])
     weights = np.exp(nats.min() - nats)
     return dict(zip(every, (weights / weights.sum()).tolist(), strict=True))
 

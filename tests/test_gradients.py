@@ -10,7 +10,8 @@ import pytest
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells.tanh import TANH
 from charrnn.network.layer import Layer, Product
-from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.parameters import Parameters, initial
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Masks, State, Unfolded, Window, sum_by_symbol
 

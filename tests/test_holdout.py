@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus import corpus
-from charrnn.corpus.corpus import Draft, Examples, draft_of, draw, ended_codes, split
+from charrnn.corpus.corpus import Draft, Examples, draw, read_draft, split
+from charrnn.corpus.segmentation import stream_of
 
 
 def drafted(texts: list[str]) -> Draft:
     draft = Draft()
-    for codes in ended_codes(texts):
+    for codes in stream_of(texts):
         draft.add(codes)
     return draft
 
@@ -34,8 +35,7 @@ def test_no_example_is_lost_or_changed_and_training_keeps_its_order(
     texts: list[str], share: float, seed: int, block: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for room in (corpus, corpus):
-            patch.setattr(room, "BLOCK", block)
+        patch.setattr(corpus, "BLOCK", block)
         patch.setattr(corpus, "STRATUM", 4)
         train, held_out = split(drafted(texts), share, seed)
         trains = draw(len(texts), share, seed)
@@ -80,7 +80,7 @@ def test_every_example_is_drawn_as_often_as_any_other() -> None:
 def test_of_a_single_example_the_tail_is_held_out(
     characters: int, share: float, train: int
 ) -> None:
-    draft, _ = draft_of([["a" * train, "b" * (characters - train)]], ["files"])
+    draft, _ = read_draft([["a" * train, "b" * (characters - train)]], ["files"])
     trained, held_out = split(draft, share, 0)
     assert (len(trained), len(held_out)) == (1, 1)
     assert set(trained.ids[:-1].tolist()) == {2}

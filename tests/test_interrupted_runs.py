@@ -13,7 +13,7 @@ import pytest
 import charrnn
 from charrnn.errors import ModelExistsError, ModelFileError, NewerModelError, ResumeError
 from charrnn.model_file import reader
-from charrnn.runs import ctrl_c_waits
+from charrnn.runs import delay_ctrl_c
 from charrnn.training.optimizers import Optimizer
 from tests.faults import forging
 
@@ -80,14 +80,14 @@ def test_the_second_comes_at_once_and_nothing_torn_is_gone_on_with_or_saved(
     with pytest.raises(KeyboardInterrupt):
         list(run)
     for again in (lambda: next(run), lambda: run.save(tmp_path / "model.npz")):
-        with pytest.raises(ResumeError, match="torn in the middle of a step"):
+        with pytest.raises(ResumeError, match="interrupted in the middle of a step"):
             again()
     assert (tmp_path / "model.npz").read_bytes() == saved
 
 
 def test_it_comes_though_the_step_came_to_nothing() -> None:
     def fails() -> None:
-        with ctrl_c_waits():
+        with delay_ctrl_c():
             signal.raise_signal(signal.SIGINT)
             raise charrnn.CharrnnError("the loss grew out of bounds")
 
@@ -100,7 +100,7 @@ def test_a_model_alone_takes_the_place_of_no_run(tmp_path: Path) -> None:
     whole = charrnn.fit(TEXTS, CONFIG)
     whole.save(path)
     before = path.read_bytes()
-    with pytest.raises(ModelExistsError, match="holds a run to go on with"):
+    with pytest.raises(ModelExistsError, match="holds a run that can be resumed"):
         charrnn.load(path).save(path)
     assert path.read_bytes() == before
     charrnn.load(path).save(tmp_path / "slim.npz")

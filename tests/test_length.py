@@ -276,7 +276,7 @@ def test_the_rank_of_an_end_is_by_the_parameters_that_its_nats_are_of() -> None:
     assert len(found) == 2
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.integers(0, 99), st.floats(0.1, 3))
 def test_likelier_lengths_are_counted_as_far_as_there_are_any(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)

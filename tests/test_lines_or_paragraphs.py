@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,9 @@ def test_the_same_characters_are_looked_at_in_whatever_blocks_they_come(
 
     monkeypatch.setattr(segmentation, "choose_cut", choose_cut)
     text = ("a line\n" * 4000 + WRAPPED * 4000)[: 4 * LOOK]
-    blocks = (text[at : at + size] for at in range(0, len(text), size))
+    first = LOOK - 9 if size == 1 else 0  # single characters around the last that is looked at
+    cuts = [0, *range(first, LOOK + 9, size)] if first else [*range(0, len(text), size)]
+    blocks = (text[a:b] for a, b in itertools.pairwise([*cuts, len(text)]))
     codes, found = cut_file(blocks, "auto")
     assert sum(map(len, codes))
     assert looked_at == [text[:LOOK]]

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.display.figures import curve_of
 from charrnn.model_file import checkpoint, saver
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Done, Event, Stopwatch
-from charrnn.training.members import all_ended, lowest_so_far, share_done, start_all, train_all
+from charrnn.training.checkup import Checkup, lowest_so_far
+from charrnn.training.loop import Done, Event, Stopwatch
+from charrnn.training.members import find_common_ending, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program
 
@@ -40,7 +42,7 @@ def settings(corpus: Corpus, **given: object) -> Fitted:
     """Of small networks that end by patience, each in its own time."""
     usual: dict[str, object] = {"hidden": 6, "layers": 1, "batch": 4, "bptt": 8, "members": 3}
     usual |= {"epochs": 40, "patience": 2, "check_every": 5, "lr": 0.05}
-    return fitted(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
+    return fit_settings(charrnn.TrainConfig(**(usual | given)), corpus)  # type: ignore[arg-type]
 
 
 def is_uneven(states: tuple[TrainState, ...]) -> bool:
@@ -87,7 +89,7 @@ def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
         program.run(*line, *more, "--force", "-q").says()
         run = checkpoint.load(Path("model.npz"))
-        assert all_ended(run.states, run.config) == "patience"
+        assert find_common_ending(run.states, run.config) == "patience"
         if run.states[0].step < run.longest.step:
             assert_told_of(program, run.longest)
             program.run("slim", "model.npz.slim").says()
@@ -136,7 +138,9 @@ def test_a_run_that_goes_on_without_the_first_tells_what_it_would_have_told(
     _, config, whole = ended_unevenly(corpus)
     steps = [event.step for event in whole if not isinstance(event, Done)]
     assert steps == sorted(steps)
-    for stop in range(len(whole) // 4, len(whole)):
+    first_end = min(state.step for state in ended_unevenly(corpus)[0])
+    near = next(n for n, event in enumerate(whole) if getattr(event, "step", 0) >= first_end)
+    for stop in sorted({*range(len(whole) // 4, len(whole), 40), *range(near - 3, near + 8)}):
         states = start_all(corpus, config)
         told = list(itertools.islice(train_all(states, corpus, config), stop))
         told += train_all(states, corpus, config)
@@ -157,7 +161,7 @@ def test_minutes_are_those_of_a_clock_on_the_wall(
     wall = states[0].step * 0.6 / 60 * members / min(members, workers)
     assert wall == pytest.approx(1.2, rel=0.02)
     assert rounds * 0.6 * states[0].step / 60 == pytest.approx(wall, rel=0.01)
-    assert all_ended(states, config) == "minutes"
+    assert find_common_ending(states, config) == "minutes"
     assert share_done(states, config, len(corpus.train.ids)) == 1
 
 

@@ -65,7 +65,7 @@ def test_chunks_and_threads_change_no_bit(
     np.testing.assert_array_equal(symbol_after_symbol(model, ids[:300]), whole[:300])
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 5000), max_size=6), st.sampled_from([0.5, 3.0]), st.booleans())
 def test_pieces_cut_anywhere_change_no_bit(cuts: list[int], gain: float, carry: bool) -> None:
     model = network(gain, carry=carry)

@@ -13,7 +13,7 @@ import pytest
 from charrnn.errors import MissingPackageError
 from charrnn.export import export
 from charrnn.model import Model
-from charrnn.network.parameters import Array, Integers
+from charrnn.network.rounding import Array, Integers
 from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 from tests.extras import without

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
-from charrnn.plan import fitted
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
+from charrnn.plan import fit_settings
 from charrnn.settings.training import Rule
 from charrnn.training.optimizers import Optimizer, clip, initial_moments, usual_squares
 
@@ -81,7 +82,9 @@ def test_without_a_longest_nothing_is_clipped() -> None:
 def test_usual_squares_are_those_of_one_symbol(stride: int | None) -> None:
     """The mean of n that know nothing of each other has an n-th of the squares of one."""
     names = from_texts(["anna", "bob", "clara", "dora"] * 9)
-    config = fitted(charrnn.TrainConfig(batch=4, bptt=8, stride=stride, hidden=3, layers=1), names)
+    config = fit_settings(
+        charrnn.TrainConfig(batch=4, bptt=8, stride=stride, hidden=3, layers=1), names
+    )
     assert (config.batch, config.bptt) == (4, 8)
     counted = 4 * (8 if stride is None else stride)
     p = Parameters(Architecture(1, 1, 1), np.ones(5))

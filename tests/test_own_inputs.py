@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import Window
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.vocabulary import END, UNKNOWN
@@ -27,7 +28,7 @@ CELLS = ["tanh", "gru", "lstm", "output"]
 def config(**more: object) -> Fitted:
     corpus = from_texts(NAMES, CorpusConfig())
     wanted = charrnn.TrainConfig(hidden=6, bptt=STEPS, **more)  # type: ignore[arg-type]
-    made = fitted(wanted, corpus)
+    made = fit_settings(wanted, corpus)
     return Fitted(**{**vars(made), "batch": LANES})
 
 

@@ -31,6 +31,9 @@ ROOTS = (HOME, HOME / "charrnn", HOME / "tests")
 FILE = re.compile(r"(?<![\w./*{~-])(?:\w+/)*\w[\w-]*\.(?:py|js|css|md|toml)\b(?![\w/(-])")
 DOTTED = re.compile(r"(?<![\w./@-])(?:charrnn|tests)(?:\.[A-Za-z_]\w*)+(?![\w/-])")
 PATH = re.compile(rf"(?<![\w./~{{-])(?:{'|'.join(sorted(FOLDERS))})/[\w./*-]*[\w*]")
+IMPORTED = re.compile(
+    r"from ((?:charrnn|tests)[.\w]*) import (\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)"
+)
 MEMBER = "charrnn.json"  # of a model file, not a module
 
 
@@ -96,4 +99,16 @@ def test_every_file_and_module_that_is_named_exists() -> None:
             names = {name for text in prose(path) for name in missing(text, path)}
             if names:
                 stale[str(path.relative_to(HOME))] = sorted(names)
+    assert not stale
+
+
+def test_what_code_in_strings_imports_exists() -> None:
+    stale = []
+    for path in FILES:
+        if path.suffix == ".py" and path != Path(__file__):
+            for module, names in IMPORTED.findall(path.read_text(encoding="utf-8")):
+                for name in names.split(", "):
+                    full = f"{module}.{name.partition(' ')[0]}"
+                    if not is_module_or_name(full):
+                        stale.append(f"{path.relative_to(HOME)}: {full}")
     assert not stale

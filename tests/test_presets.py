@@ -6,10 +6,19 @@ from itertools import pairwise
 
 import pytest
 
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
-from charrnn.plan import PRESETS, TANH, fitted, for_longer, paced, preset, usual_epochs
+from charrnn.plan import (
+    PRESETS,
+    TANH,
+    fit_pace,
+    fit_settings,
+    preset,
+    preset_for_longer,
+    usual_epochs,
+)
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 
 SYMBOLS = 65
@@ -67,12 +76,12 @@ def test_plain_units_that_learn_for_long_learn_slowly() -> None:
 
 def test_what_longer_would_choose_is_the_next_that_would_be_chosen() -> None:
     million = 1_000_000
-    longer = for_longer(TrainConfig(), million)
+    longer = preset_for_longer(TrainConfig(), million)
     assert longer is not None
     assert preset(million, minutes=longer.minutes) is longer
     assert longer != preset(million)
-    assert for_longer(TrainConfig(minutes=600), million) is None
-    members = for_longer(TrainConfig(minutes=64, members=64), million)
+    assert preset_for_longer(TrainConfig(minutes=600), million) is None
+    members = preset_for_longer(TrainConfig(minutes=64, members=64), million)
     assert members is longer, "each of them has its part of the minutes"
 
 
@@ -90,10 +99,10 @@ def test_the_plan_of_a_gated_cell_is_its_own() -> None:
 def test_a_warm_up_and_check_ups_suit_the_run_that_the_clock_ends() -> None:
     corpus = from_texts(["a line of some length"] * 2_000, CorpusConfig())
     asked = TrainConfig(minutes=0.5, hidden=4, layers=1, batch=10, bptt=10)
-    guessed = fitted(asked, corpus)
-    quick, slow = (paced(guessed, asked, corpus, rate) for rate in (1e6, 2000.0))
+    guessed = fit_settings(asked, corpus)
+    quick, slow = (fit_pace(guessed, asked, corpus, rate) for rate in (1e6, 2000.0))
     assert slow.warmup == int(2000 * 30 / 100) // 20 < quick.warmup == 200
     assert slow.check_every < quick.check_every
     asked = TrainConfig(**{**vars(asked), "warmup": 150, "check_every": 7})
-    given = paced(fitted(asked, corpus), asked, corpus, 2000.0)
+    given = fit_pace(fit_settings(asked, corpus), asked, corpus, 2000.0)
     assert (given.warmup, given.check_every) == (150, 7)

@@ -15,14 +15,16 @@ from charrnn import system
 from charrnn.cli.console import NARROW, Console, Output
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
-from charrnn.corpus.corpus import CorpusConfig, from_texts
+from charrnn.corpus.corpus import from_texts
 from charrnn.model_file import checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import Checkup, train
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.corpora import NAMES
 from tests.program import Program
@@ -111,7 +113,7 @@ def test_the_best_is_never_left_out_however_fast_rows_come(
 
 def test_the_gap_is_between_two_losses_that_are_measured_alike() -> None:
     corpus = from_texts(NAMES.split() * 3, CorpusConfig(holdout=0.3))
-    config = fitted(TrainConfig(hidden=8, dropout=0.9, epochs=40), corpus)
+    config = fit_settings(TrainConfig(hidden=8, dropout=0.9, epochs=40), corpus)
     for event in train(start(corpus, config), corpus, config):
         if isinstance(event, Checkup) and event.score is not None and event.step > 50:
             *_, row = CheckupRows(True, {}, FILE).lines(event, 1)
@@ -139,7 +141,7 @@ def test_rows_fit_the_window(wide: int, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_preview_fits_and_steers_nothing() -> None:
     corpus = from_texts(["\x1b[31m\r\n\t" * 30] * 9, CorpusConfig(holdout=0))
-    config = fitted(TrainConfig(hidden=4), corpus)
+    config = fit_settings(TrainConfig(hidden=4), corpus)
     model = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
     for wide in (1, 20, 60, 200):
         shown = list(preview(model, 9, 0, wide))
@@ -152,7 +154,7 @@ def test_a_preview_fits_and_steers_nothing() -> None:
 
 def test_wide_characters_take_two_columns() -> None:
     corpus = from_texts(["\u5f20\u4e09\u674e\u56db" * 9] * 9, CorpusConfig(holdout=0))
-    parameters = start(corpus, fitted(TrainConfig(hidden=4), corpus)).parameters
+    parameters = start(corpus, fit_settings(TrainConfig(hidden=4), corpus)).parameters
     model = LanguageModel(parameters, corpus.vocabulary)
     for text in preview(model, 9, 0, 20):
         assert len(text.removesuffix("...")) <= (8 if text.endswith("...") else 10)

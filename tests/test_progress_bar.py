@@ -11,7 +11,7 @@ import tqdm.auto
 import tqdm.std
 
 import charrnn
-from charrnn.display.notebook import watched
+from charrnn.display.notebook import show_progress
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.program import Program
@@ -68,7 +68,7 @@ def test_the_bar_is_that_of_the_notebook_where_it_has_one_and_ends_at_the_end(
 
 def test_the_run_is_the_same_with_a_bar_and_an_error_comes_through() -> None:
     plain, shown = charrnn.train(TEXTS, CONFIG), charrnn.train(TEXTS, CONFIG)
-    assert list(plain) == list(watched(shown.checkpoint, shown))
+    assert list(plain) == list(show_progress(shown.checkpoint, shown))
     assert plain.model.parameters == shown.model.parameters
 
     def failing() -> Any:
@@ -76,7 +76,7 @@ def test_the_run_is_the_same_with_a_bar_and_an_error_comes_through() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(watched(shown.checkpoint, failing()))
+        list(show_progress(shown.checkpoint, failing()))
 
 
 def test_a_terminal_sees_the_bar(program: Program) -> None:

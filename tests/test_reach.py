@@ -10,7 +10,8 @@ from charrnn.analysis.reach import Reach, Walk, places, reach_of, spectral_radiu
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.network.parameters import Array, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.vocabulary import Ids
 from tests.speaking import babbler, independent, vocabulary_of

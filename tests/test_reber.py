@@ -13,12 +13,12 @@ import pytest
 import reber
 
 from charrnn.corpus import corpus
-from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
@@ -30,7 +30,7 @@ def losses() -> tuple[Floats, Floats]:
     found = corpus.read_files([path_of("reber")], CorpusConfig(seed=1))
     size = TrainConfig(hidden=64, layers=1, batch=16, bptt=32, lr=0.005, epochs=20)
     learning = replace(size, dropout=0.0, dropconnect=0.0, blank=0.0)  # each string is new enough
-    config = fitted(learning, found)
+    config = fit_settings(learning, found)
     state = start(found, config)
     for _ in train(state, found, config):
         pass

@@ -17,7 +17,7 @@ from charrnn.export import export
 from charrnn.model import Model
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.network.parameters import Array
+from charrnn.network.rounding import Array
 from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from charrnn.corpus.corpus import CorpusConfig, Examples, from_texts
+from charrnn.corpus.corpus import Examples, from_texts
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, cut
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
@@ -21,6 +21,7 @@ from charrnn.network.rounding import UNIT
 from charrnn.scoring.pieces import Floats, Gatherer, score_blocks
 from charrnn.scoring.score import Score, bytes_of
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
 
 ABC = Vocabulary("abc", novelty=0.01)

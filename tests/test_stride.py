@@ -15,7 +15,8 @@ import charrnn
 from charrnn.analysis.reach import Walk
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters, initial
+from charrnn.network.parameters import Parameters, initial
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.training.batches import Epoch
@@ -35,7 +36,6 @@ def targets(window: Window) -> list[int]:
     return found
 
 
-@settings(max_examples=150)
 @given(corpora, st.integers(1, 6), st.integers(1, 9), st.data(), st.integers(0, 9), st.booleans())
 def test_every_symbol_counts_exactly_once(
     lengths: list[int], lanes: int, steps: int, data: st.DataObject, seed: int, carry: bool

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from charrnn.corpus import corpus
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.segmentation import text_of
 from charrnn.errors import CorpusError
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.scoring import texts
-from charrnn.settings.corpus import Errors, Reading
+from charrnn.settings.corpus import CorpusConfig, Errors, Kind, Reading
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]
@@ -42,7 +42,7 @@ def held_out(found: Corpus, known: CorpusRecord) -> str:
 def test_what_was_held_out_is_found_again_character_by_character(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    kind: corpus.Kind,
+    kind: Kind,
     text: str,
     valid: tuple[str, ...],
     strange: str,
@@ -118,9 +118,7 @@ def test_nothing_held_out_is_nothing_to_score(tmp_path: Path) -> None:
         ("files", "a\n\nb", "a\n\nb\n"),
     ],
 )
-def test_files_are_cut_as_they_stream_by(
-    tmp_path: Path, kind: corpus.Kind, text: str, spelt: str
-) -> None:
+def test_files_are_cut_as_they_stream_by(tmp_path: Path, kind: Kind, text: str, spelt: str) -> None:
     path = tmp_path / "text.txt"
     path.write_text(text)
     twice = [*texts.codes_in([str(path)] * 2, kind, Reading())]

@@ -12,7 +12,7 @@ NAMES = ["anna", "bob", "clara", "dora"]
 
 
 def test_patience_needs_text_that_is_held_out() -> None:
-    with pytest.raises(SettingError, match="patience 3 needs text that is held out"):
+    with pytest.raises(SettingError, match="patience 3 needs held-out text"):
         charrnn.train(NAMES, charrnn.TrainConfig(patience=3), holdout=0)
     charrnn.train(NAMES, charrnn.TrainConfig(patience=3))
 
@@ -26,7 +26,7 @@ def test_so_does_patience_that_comes_later(program: Program) -> None:
     before = Path("model.npz").read_bytes()
     ran = program.run("train", "--resume", "--patience", "3")
     assert (ran.status, Path("model.npz").read_bytes()) == (2, before)
-    assert "patience 3 needs text that is held out" in ran.err
+    assert "patience 3 needs held-out text" in ran.err
 
 
 def test_metrics_are_not_written_into_the_text_that_a_run_goes_on_with(program: Program) -> None:
@@ -38,4 +38,4 @@ def test_metrics_are_not_written_into_the_text_that_a_run_goes_on_with(program: 
     before = Path("lines").read_bytes()
     ran = program.run("train", "-m", "log.npz", "--resume", "--epochs", "2", "--metrics", "lines")
     assert (ran.status, Path("lines").read_bytes()) == (2, before)
-    assert "--metrics would write into lines" in ran.err
+    assert "--metrics would write over lines" in ran.err

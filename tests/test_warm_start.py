@@ -7,7 +7,7 @@ import pytest
 
 from charrnn.errors import SettingError
 from charrnn.settings.training import TrainConfig
-from charrnn.training.state import inherited, sized_like
+from charrnn.training.state import inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler
 
@@ -17,7 +17,7 @@ def test_rows_that_both_know_are_copied_and_new_ones_are_zero() -> None:
     model.parameters.flat[:] = np.arange(model.parameters.flat.size) / 100
     vocabulary = Vocabulary("abcd")
     frequencies = np.array([0.2, 0.1, 0.3, 0.1, 0.05, 0.25])
-    p, old = inherited(model, vocabulary, frequencies), model.parameters
+    p, old = inherit(model, vocabulary, frequencies), model.parameters
     for name in ("U1", "V", "c"):
         assert np.array_equal(p[name][[0, 1, 3, 5]], old[name].astype(np.float32))
     assert not p["U1"][[2, 4]].any()
@@ -28,7 +28,7 @@ def test_rows_that_both_know_are_copied_and_new_ones_are_zero() -> None:
 
 def test_a_new_character_is_at_first_as_likely_as_it_is_frequent() -> None:
     model = babbler("b")
-    p = inherited(model, Vocabulary("ab"), np.array([0.2, 0.1, 0.4, 0.3]))
+    p = inherit(model, Vocabulary("ab"), np.array([0.2, 0.1, 0.4, 0.3]))
     kept = np.exp(p["c"][[0, 1, 3]]).sum()
     assert np.exp(p["c"][2]) / kept == pytest.approx(0.4, rel=1e-5)
 
@@ -36,9 +36,9 @@ def test_a_new_character_is_at_first_as_likely_as_it_is_frequent() -> None:
 def test_sizes_are_those_of_the_model_unless_contradicted() -> None:
     model = babbler("ab")
     sizes = model.architecture
-    config = sized_like(TrainConfig(lr=0.1), model)
+    config = take_sizes(TrainConfig(lr=0.1), model)
     assert (config.hidden, config.layers, config.lr) == (sizes.hidden, sizes.layers, 0.1)
     with pytest.raises(SettingError, match="hidden 99 contradicts the model to start from"):
-        sized_like(TrainConfig(hidden=99), model)
+        take_sizes(TrainConfig(hidden=99), model)
     with pytest.raises(SettingError, match=r"cell gru contradicts .* which has tanh"):
-        sized_like(TrainConfig(cell="gru"), model)
+        take_sizes(TrainConfig(cell="gru"), model)

@@ -1,4 +1,4 @@
-"""A cell and a head that nobody needs: what it takes to add one is what stands here, and a line.
+"""A toy cell and a toy head: the code that a new cell or head needs, besides its line in a table.
 
 The cell is a leaky tanh with a second state, a slow mean of the first:
 
@@ -6,7 +6,7 @@ The cell is a leaky tanh with a second state, a slow mean of the first:
     h' = (1 - LEAK) h + LEAK tanh a + SHARE s
     s' = KEPT s + (1 - KEPT) h'
 
-The head ends a text after every symbol with the same chance, and has a softmax for the rest.
+The head gives END a fixed probability at each step, and the rest a softmax.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from charrnn.network.cells import Cell
 from charrnn.network.heads import Head
-from charrnn.network.parameters import Array, Integers
+from charrnn.network.rounding import Array, Integers
 from charrnn.vocabulary import END
 
 LEAK, SHARE, KEPT = 0.6, 0.1, 0.9
@@ -28,7 +28,7 @@ CHANCE = 0.2
 def forward(
     ux: Array, wh: Array, before: Sequence[Array], after: Sequence[Array], tape: Array
 ) -> None:
-    """From b + U x(t), W h(t-1) and both states to the next ones."""
+    """Compute the next states from b + U x(t), W h(t-1) and both states."""
     h, s = before
     np.add(ux, wh, tape)
     np.tanh(tape, tape)
@@ -44,14 +44,14 @@ def slopes(
     kept: Array,
     spare: Array,
 ) -> None:
-    """dh'/da."""
+    """Return dh'/da."""
     kept[...] = LEAK * (1 - tape * tape)
 
 
 def backward(
     d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
 ) -> None:
-    """The way back."""
+    """Back-propagate one step."""
     d_h, d_s = d_after
     d_h += (1 - KEPT) * d_s
     d_before[0][...] = (1 - LEAK) * d_h
@@ -71,7 +71,7 @@ LEAKY = Cell(
 
 
 def logits(o: Array) -> None:
-    """log CHANCE for END, and for the others what is left, shared out by their softmax."""
+    """Return log CHANCE for END; the other symbols share the rest by their softmax."""
     others = o[:, END + 1 :]
     most = others.max(1, keepdims=True)
     others -= most + np.log(np.exp(others - most).sum(1, keepdims=True))
@@ -80,7 +80,7 @@ def logits(o: Array) -> None:
 
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
-    """Where END came, or was said, nothing moves; elsewhere softmax less 1 at y."""
+    """Return the gradient: zero where END is a target, else the softmax minus 1 at y."""
     rows = np.arange(len(y_hat))
     y = at_y - rows * y_hat.shape[1]
     y_hat /= 1 - CHANCE

@@ -1,1 +1,1 @@
-"""What a network has made of its texts, how far gradients reach, and how like them it writes."""
+"""Analyses of a trained network: text vectors, the reach of gradients, and drawn texts."""

@@ -1,8 +1,8 @@
-"""How like its corpus is what a network writes: the nats that a model which counts gives it.
+"""Compare drawn texts with the corpus: the loss of a Markov model on both.
 
-The Markov model of five characters has learned from the same corpus. What is held out costs it so
-much; what the network draws may cost more, where it errs further with every error that it reads,
-or less, where it writes only what is usual.
+The Markov model of five characters learns from the same training part. Its loss on drawn texts is
+above that on held-out text if the network goes astray after its own errors, and below it if the
+network writes only usual text.
 """
 
 from __future__ import annotations
@@ -22,47 +22,45 @@ from charrnn.vocabulary import END, Ids
 
 CONTEXT: Final = 5  # characters
 NAME: Final = f"markov-{CONTEXT}"
-SEED: Final = 0  # the same texts each time
+SEED: Final = 0  # fixed: the texts are the same each time
 
 
 @dataclass(frozen=True)
 class DrawnTexts:
-    """What was drawn, beside what is held out. The nats are those of the Markov model."""
+    """The losses of the Markov model on drawn and on held-out text, in nats per character."""
 
     texts: int
     characters: int
-    nats_per_character: float  # of a character that was drawn, ends counted where they were
-    held_out: float  # likewise, of what the model has not learned from
+    nats_per_character: float  # on drawn text, with the ENDs that were drawn
+    held_out: float  # on held-out text
 
 
 def drawn_texts(
     model: LanguageModel | Predictor, corpus: Corpus, count: int, workers: int = 1
 ) -> DrawnTexts | None:
-    """So many texts, as the Markov model sees them; nothing where nothing is held out."""
+    """Draw ``count`` texts and score them; return None if nothing is held out."""
     held_out = corpus.held_out.ids
     if not len(held_out):
         return None
     sampler = Sampler(model, SampleConfig(seed=SEED), workers=workers)
     samples = list(sampler.samples(range(count)))
     ids = [np.append(model.vocabulary.encode(one.text), END) for one in samples]
-    # What was cut off did not say its END, which is there only for the next to begin after one.
+    # A sample that was cut off has no END; the one appended only separates it from the next.
     drawn = [np.append(np.ones(len(one.text), bool), one.ended == "end") for one in samples]
-    most = slice(BUDGET.held_out)  # as of what is held out; one sample is as good as another
-    found = (
-        costs(corpus, held_out),
-        costs(
-            corpus, np.concatenate(ids).astype(held_out.dtype)[most], np.concatenate(drawn)[most]
-        ),
+    most = slice(BUDGET.held_out)  # the limit for held-out text, too
+    of_held_out = losses(corpus, held_out)
+    of_drawn = losses(
+        corpus, np.concatenate(ids).astype(held_out.dtype)[most], np.concatenate(drawn)[most]
     )
-    best = int(np.argmin(found[0]))  # smoothed in the way that suits what is held out
+    best = int(np.argmin(of_held_out))  # the smoothing that suits the held-out text
     characters = sum(len(one.text) for one in samples)
-    return DrawnTexts(count, characters, found[1][best], found[0][best])
+    return DrawnTexts(count, characters, of_drawn[best], of_held_out[best])
 
 
-def costs(
+def losses(
     corpus: Corpus, ids: Ids, counted: NDArray[np.bool_] | None = None
 ) -> tuple[float, float]:
-    """The mean nats of these symbols by the Markov model, smoothed one way and the other."""
+    """Return the mean nats of symbols with Kneser-Ney and with Witten-Bell smoothing."""
     *_, last = surprisals(corpus.train.ids, ids, corpus.vocabulary.symbols, CONTEXT + 1)
     every = ... if counted is None else counted
     return float(last.kneser_ney[every].mean()), float(last.witten_bell[every].mean())

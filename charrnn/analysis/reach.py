@@ -1,22 +1,19 @@
 """How far back through time the gradient of a trained network reaches.
 
     norm of dL(t)/dh(t-k)     against k, the mean over many t whose example had begun by then
-    share that is cut off     of the sum of all these norms, by a horizon of so many steps
-    cosine                    between the gradient of the parameters when each loss is carried back
-                              over so many steps, and when it is carried back as far as it goes
+    share cut off             by a horizon, of the sum of all these norms
+    cosine                    between the gradient of the parameters with a horizon, and without one
     spectral radius           of W, or of W V where outputs are fed back: the largest |eigenvalue|
 
-A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. Where it shrinks by much
-less than the spectral radius says, the units are saturated.
-
-Losses carried back through time, each from a place of its own, one step further at a time.
+A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
+faster than the spectral radius implies, the units are saturated.
 
     L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...
 
-The state of step t - k is all that the step hands on to the next: h of every layer, and c where a
-cell has one. Its gradient is that of the loss at t with what is read later held as it is. The
-network is unfolded once, over all places; then each loss walks back through the cells by itself,
-which call the same functions as in training."""
+The state of a step is all that it passes to the next: h of every layer, and c if a cell has one.
+The network is unfolded once, over all places. Then each loss walks back alone, one step at a time,
+through the same cell functions as in training.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +26,9 @@ from numpy.typing import NDArray
 
 from charrnn.network.inputs import read_before, still_to_come
 from charrnn.network.layer import Layer
-from charrnn.network.parameters import Array, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import Readout
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
 from charrnn.vocabulary import END, Ids
 
@@ -38,18 +36,18 @@ Places = NDArray[np.intp]
 Gradients = list[list[Array]]  # (R, H) for each state of each layer
 
 
-class Stride(NamedTuple):
-    """What is known of all losses when they have come one step further back."""
+class StepBack(NamedTuple):
+    """The results of one more step back, of all losses."""
 
-    gradient: Parameters  # what the step, k back, gives to the gradient of their sum
-    norms: Array  # (R,) of dL(t)/d(state before that step), where there is such a state
+    gradient: Parameters  # the part of this step in the gradient of their sum
+    norms: Array  # (R,) of dL(t)/d(state before the step), if there is one
 
 
 class Walk:
     """A network unfolded over a window, and losses at some of its places."""
 
     def __init__(self, p: Parameters, window: Window, start: State) -> None:
-        """All in float64; ``start`` is the state before the window, (B, H) each."""
+        """Unfold the network in float64; ``start`` is the state before the window, (B, H) each."""
         steps, lanes = window.x.shape
         self.p, self.window = p, window
         unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
@@ -57,28 +55,28 @@ class Walk:
         self.seen = {name: unfolded.seen(name, window) for name in p.architecture.inputs}
         self._copy(start, unfolded.states)
         unfolded.nats(p, window)
-        self._copy(start, unfolded.states)  # it has moved on
+        self._copy(start, unfolded.states)  # nats() changes it
         self.begins = np.zeros((steps, lanes), np.bool_) if window.begins is None else window.begins
 
-    def back(self, t: Places, lane: Places) -> Iterator[Stride]:
-        """The losses at these places, (R,) each, walk back until the last has met its beginning.
+    def back(self, t: Places, lane: Places) -> Iterator[StepBack]:
+        """Walk back from the losses at these places, (R,) each, to where their examples begin.
 
-        First comes what they do to the state of their own step, and to V and c.
+        The first item holds the gradients of the state of their own step, and of V and c.
         """
         gradient = self.p.like()
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
         self._losses(t, lane, gradient, d_top)
         d[-1][0] = d_top
-        yield Stride(gradient, norms_of(d))
+        yield StepBack(gradient, norms_of(d))
         while len(t):
             gradient = self.p.like()
             d = self._step(t, lane, d, gradient)
             goes_on = ~self.begins[t, lane]
             d = [[of[goes_on] for of in layer] for layer in d]
             t, lane = t[goes_on], lane[goes_on]
-            yield Stride(gradient, norms_of(d))
-            is_inside = t > 0  # what lies before the window was not unfolded
+            yield StepBack(gradient, norms_of(d))
+            is_inside = t > 0  # steps before the window are not unfolded
             d = [[of[is_inside] for of in layer] for layer in d]
             t, lane = t[is_inside] - 1, lane[is_inside]
 
@@ -90,7 +88,7 @@ class Walk:
         readout.nats_and_gradient(self.p, h, y, 1.0, None, bound, gradient, d_top)
 
     def _step(self, t: Places, lane: Places, d: Gradients, gradient: Parameters) -> Gradients:
-        """From the gradients of the states after step t to those of the states before it."""
+        """Return the gradients of the states before step t, from those after it."""
         before: Gradients = []
         from_above: Array | None = None
         for number in range(len(self.layers), 0, -1):
@@ -121,7 +119,7 @@ class Walk:
     def _cell_back(
         self, layer: Layer, t: Places, lane: Places, d_after: list[Array]
     ) -> tuple[Array, Array, Array, list[Array]]:
-        """dL/d(U x), dL/d(W h), h before, and what the cell itself sends back to its states."""
+        """Return dL/d(U x), dL/d(W h), h before, and the gradients of the states before."""
         cell = layer.cell
         before = [state[t, lane] for state in layer.states]
         for state in before:
@@ -144,32 +142,32 @@ class Walk:
 
 
 def norms_of(d: Gradients) -> Array:
-    """The length of each row, over all states."""
+    """Return the norm of each row, over all states."""
     squares: Array = np.add.reduce([(of * of).sum(1) for layer in d for of in layer])
     return np.sqrt(squares, squares)
 
 
 FAR: Final = 200  # steps back, at most
 LANES: Final = 16
-LENGTH: Final = 3 * FAR  # steps of a lane: some to warm up, some to walk back, some to start from
-WORK: Final = 1 << 25  # parameters times losses that walk back
+LENGTH: Final = 3 * FAR  # steps of a lane: to warm up, to walk back, and to start from
+WORK: Final = 1 << 25  # parameters times losses
 FEWEST, MOST = 32, 512  # losses
-TINY: Final = 1e-250  # a norm that has vanished altogether
-HUGE: Final = 1e100  # and one that has exploded: nobody wants to know what comes then
+TINY: Final = 1e-250  # below it, a norm has vanished
+HUGE: Final = 1e100  # above it, a norm has exploded, and the walk ends
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What was found. Norms and counts are for k = 0, 1, 2 ... steps back."""
+    """The reach of gradients; norms and losses are for k = 0, 1, 2 ... steps back."""
 
     norms: list[float]
-    losses: list[int]  # whose example had begun k steps before
-    cosine: dict[int, float]  # horizon -> cosine with the whole gradient
+    losses: list[int]  # number of them whose example had begun by then
+    cosine: dict[int, float]  # of the gradient with a horizon, with the whole one
     spectral_radius: float
 
     @property
     def decay_per_step(self) -> float | None:
-        """By what the norm is multiplied with each step: the slope of its logarithm."""
+        """Return the factor by which the norm changes each step: the slope of its logarithm."""
         k = np.arange(1, len(self.norms))
         norms, weights = np.array(self.norms[1:]), np.sqrt(self.losses[1:])
         there = norms > TINY
@@ -180,21 +178,19 @@ class Reach:
 
     @property
     def explodes(self) -> bool:
-        """Whether gradients grow on their way back, as far as anybody has looked."""
+        """Return whether gradients still grow at the farthest step."""
         is_far = len(self.norms) > FAR or self.norms[-1] > HUGE
         return is_far and (self.decay_per_step or 0.0) >= 1
 
     def cut_off_share(self, horizon: int) -> float:
-        """The share of what lies beyond so many steps in the sum of all norms."""
+        """Return the share of the norms beyond the horizon in the sum of all."""
         sums = np.array(self.norms) * np.array(self.losses)
         total = float(sums.sum())
         return float(sums[horizon:].sum()) / total if total else 0.0
 
 
 def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> Reach:
-    """How far the gradients reach on this text; END after each example. Some more horizons may be
-    asked for than 1, 2, 4 ...
-    """
+    """Measure the reach of gradients on a text; cosines are for horizons 1, 2, 4 ... and these."""
     own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
     p = own.plain()
     window = stretches(ids, carry=model.carry)
@@ -203,13 +199,13 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
     t, lane = places(window, losses_for(p))
     norms: list[float] = []
     losses: list[int] = []
-    total = p.like()  # the gradient of the sum of these losses, carried back so far
+    total = p.like()  # the gradient of the sum of the losses, with the horizon so far
     cut = {}
-    for back, stride in enumerate(Walk(p, window, start).back(t, lane)):
-        total.flat += stride.gradient.flat
-        if len(stride.norms):
-            norms.append(float(stride.norms.mean()))
-            losses.append(len(stride.norms))
+    for back, step in enumerate(Walk(p, window, start).back(t, lane)):
+        total.flat += step.gradient.flat
+        if len(step.norms):
+            norms.append(float(step.norms.mean()))
+            losses.append(len(step.norms))
         if back and (back & (back - 1) == 0 or back in horizons):
             cut[back] = gradient_of(own, total)
         if back == FAR or norms[-1] > HUGE:
@@ -220,20 +216,21 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
 
 
 def gradient_of(p: Parameters, of_plain: Parameters) -> Array:
-    """The gradient of what is learned, from that of the plain network that does the same."""
+    """Return the gradient of the parameters, from that of the equivalent plain network."""
     gradient = p.like()
     p.gradient_from(of_plain, gradient)
     return gradient.flat
 
 
 def losses_for(p: Parameters) -> int:
-    """How many losses walk back: fewer in a large network."""
+    """Return the number of losses to walk back from: fewer in a large network."""
     return max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))
 
 
 def stretches(ids: Ids, *, carry: bool) -> Window:
-    """Some stretches of a text, spread evenly, side by side; each begins with an example if one
-    begins there soon.
+    """Return stretches of a text, spread evenly, side by side.
+
+    Each begins with an example if one begins in its first half.
     """
     read = np.concatenate([np.array([END], ids.dtype), ids])
     lanes = max(1, min(LANES, len(ids) // LENGTH))
@@ -246,15 +243,13 @@ def stretches(ids: Ids, *, carry: bool) -> Window:
     steps = np.arange(min(length, LENGTH) + 1)
     symbols = read[np.array(firsts) + steps[:, None]].astype(np.intp)
     x, y = symbols[:-1], symbols[1:]
-    places = np.array(firsts) + steps[:-1, None]  # of what should be said, in the text
+    places = np.array(firsts) + steps[:-1, None]  # of the targets, in the text
     clock, left = read_before(ids)[places], still_to_come(ids)[places]
     return Window(x, y, None if carry else x == END, clock=clock, left=left)
 
 
 def places(window: Window, count: int) -> tuple[Places, Places]:
-    """From where losses walk back: steps and lanes, spread evenly over those places of which
-    enough is known of what came before.
-    """
+    """Return steps and lanes of the losses: spread evenly over places with enough history."""
     steps = np.arange(len(window.x))[:, None]
     known = np.broadcast_to(steps >= 2 * FAR, window.x.shape)
     if window.begins is not None:
@@ -265,13 +260,13 @@ def places(window: Window, count: int) -> tuple[Places, Places]:
 
 
 def cosine(one: Array, other: Array) -> float:
-    """Between two gradients; 1 where both are nothing."""
+    """Return the cosine between two gradients; 1 if one of them is zero."""
     lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
     return float(one @ other) / lengths if lengths else 1.0
 
 
 def spectral_radius(p: Parameters) -> float:
-    """Of the W of all layers, and of all gates, the largest."""
+    """Return the largest spectral radius of W, over all layers and gates."""
     hidden = p.architecture.hidden
     blocks: list[NDArray[np.float64]] = [
         block.astype(np.float64)

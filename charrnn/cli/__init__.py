@@ -1,6 +1,6 @@
-"""The command line: a folder or a file for each command, on top of shared ones.
+"""The command line: options, terminal output, signals and exit statuses.
 
-``app`` has the commands, ``options`` what is typed, ``console`` what is written, ``errors`` and
-``signals`` how a run ends, ``terminal/`` the tables and curves. A command is imported only when it
-runs, and its options without numpy, so that help appears at once.
+``app`` reads the command line and runs a command. A small command is one file; train, eval, sample
+and sweep are folders, with ``options.py`` and ``run.py``. Options are parsed without numpy, which
+is imported with the work. ``terminal`` draws tables, curves, colours and progress bars.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,21 +9,22 @@ from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
+from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
 from charrnn.cli.options import (
     OUTPUT,
     TEXT_OR_HELD_OUT,
+    NewFile,
     TextOptions,
     excludes,
     flag,
     needs,
 )
-from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.fields import File, setting
+from charrnn.errors import CorpusError
+from charrnn.settings.fields import setting
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
     from charrnn.analysis.embedding import Embedded, Vectors
-    from charrnn.cli.files import OutputFile
 
 HELP = """
 Convert each text to a vector.
@@ -57,7 +57,7 @@ class Options(TextOptions):
 
     model: Path = options.model()
     output: Path | None = setting(
-        File("FILE.npy"),
+        NewFile("FILE.npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         panel=OUTPUT,
         names=("-o", "--output"),
@@ -66,24 +66,10 @@ class Options(TextOptions):
     as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
     quiet: bool = options.quiet()
 
-    def check(self) -> None:
-        """Raise SettingError if the array has no file to go to."""
-        if self.output == Path("-"):
-            raise SettingError(
-                "--output names a file, and - is none",
-                "Without it, JSON goes to standard output.",
-            )
-
-    @property
-    def model_as_a_source(self) -> str:
-        """Return the path of the model as a source: never the name of a corpus."""
-        return os.path.join(os.curdir, self.model)
-
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the vectors to stdout, or into the file of --output."""
-    from charrnn.analysis.embedding import embedded
-    from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
+    from charrnn.analysis.embedding import embed
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load
 
@@ -91,12 +77,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
     file = None
     if options.output is not None:
         file = OutputFile(options.output, "--output", force=options.force)
-        learned_from = (name for name in model.corpus.files if name != "-")
-        file.check(options.model_as_a_source, *options.sources, *learned_from)
+        file.check(options.model, *options.sources, corpus=model.corpus.files)
     console.note_if_waiting(options.sources)
     note_if_several(model, console)
     codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
-    batches = embedded(model.language_model, codes)
+    batches = embed(model.language_model, codes)
     rows = 0
     if file is None:
         rows = write_lines(batches, console)

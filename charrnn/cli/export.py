@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, Source, flag, group
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, export, kind_of
-from charrnn.settings.fields import File, OneOf, setting
+from charrnn.settings.fields import OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Options(CommandOptions):
     """The options of ``charrnn export``."""
 
     out: Path = setting(
-        File(),
+        NewFile(),
         f"The file to write. The suffix selects the format:"
         f" {', '.join(kind.suffix for kind in KINDS.values())}.",
         panel=FILE,
@@ -100,8 +100,6 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         """Raise SettingError where an option is not for this kind of file."""
-        if str(self.out) == "-":
-            raise SettingError("FILE names a file, and - is none", "Name one: names.html")
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
@@ -110,15 +108,12 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the file and report its size."""
-    from charrnn.cli.files import OutputFile
     from charrnn.cli.terminal.report import Fact, Report
     from charrnn.runs import load
 
-    file = OutputFile(options.out, "", force=options.force)
+    file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
-    learned_from = (name for name in model.corpus.files if name != "-")
-    model_as_a_source = os.path.join(os.curdir, options.model)  # never the name of a corpus
-    file.check(model_as_a_source, *options.novel, *learned_from)
+    file.check(options.model, *options.novel, corpus=model.corpus.files)
     console.note_if_waiting(options.novel)
     about = replace(options.export_options, novel=known_texts(options, model))
     content = export(model.trained, options.kind, about)

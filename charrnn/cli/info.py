@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
+from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.report import Fact, Report
@@ -88,16 +89,15 @@ class Resume:
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Show what the model file holds, and plot the learning curves with --plot."""
-    from charrnn.cli.files import FigureFile, names_of
     from charrnn.display import figures
     from charrnn.runs import load
 
     if options.plot is not None:
         models = (options.model, *options.beside)
         file = FigureFile(options.plot, force=options.force)
-        file.check(*(os.path.join(os.curdir, path) for path in models))
+        file.check(*models)
         loaded = dict(zip(names_of(models), map(load, models), strict=True))
-        file.write(partial(figures.plot, loaded), console)
+        file.draw(partial(figures.plot, loaded), console)
     model = load(options.model)
     curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
     report = report_on(options.model, model)
@@ -136,12 +136,7 @@ def report_on(path: Path, model: Model) -> Report:
             Fact("settings", settings_json(config), "settings", settings_in_words(model)),
             Fact("corpus", corpus_json(corpus, symbols)),
             Fact("holds_corpus", model.trained.counted is not None),
-            Fact(
-                "steps",
-                run["step"],
-                "trained",
-                f"{learned}, {run['characters']:,} characters",
-            ),
+            Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
             Fact("epochs", run["epoch"]),
             Fact("characters_seen", run["characters"]),
             *best_facts(model),
@@ -202,7 +197,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
     from charrnn.cli.train.summary import in_order
     from charrnn.display.figures import best_of
     from charrnn.scoring.score import Mean
-    from charrnn.training.loop import most_looked_at
+    from charrnn.training.checkup import checkup_size
 
     best, baselines = model.trained.best, model.corpus.baselines
     if best is None or not model.corpus.held_out_characters:
@@ -217,7 +212,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
         of_held_out(mean.nats_per_character, step, model.config.members),
     )
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
-    if held_out > most_looked_at(model.config):
+    if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
     text = ""
     if baselines:

@@ -13,7 +13,6 @@ People get a table with a column for each model, a picture of the norms, and adv
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
+from charrnn.cli.files import FigureFile, Reads, codes_for, names_of, note_if_several
 from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
 from charrnn.cli.terminal.report import Fact, Report
@@ -31,7 +31,6 @@ from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.analysis.reach import Reach
-    from charrnn.cli.files import Reads
     from charrnn.model import Model
     from charrnn.vocabulary import Ids
 
@@ -102,19 +101,18 @@ class Measured(NamedTuple):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Measure all models, draw the figure and show the results."""
-    from charrnn.cli.files import FigureFile, Reads, names_of
     from charrnn.display.figures import plot_reach
 
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     reads = Reads(options.sources, options.examples, options.reading)
     console.note_if_waiting(options.sources)
     if file is not None:
-        file.check(*options.sources, *(os.path.join(os.curdir, path) for path in options.models))
+        file.check(*options.models, *options.sources)
     models = [measure(path, reads, console) for path in options.models]
     if file is not None:
         reaches = [one.reach for one in models]
         named = dict(zip(names_of(options.models), reaches, strict=True))
-        file.write(partial(plot_reach, named), console)
+        file.draw(partial(plot_reach, named), console)
     if not options.as_json:
         console.out.write_lines(in_words(models, console.out))
         return
@@ -125,7 +123,6 @@ def run(options: Options, _threads: int, console: Console) -> None:
 def measure(path: Path, reads: Reads, console: Console) -> Measured:
     """Return how far the gradients of this model reach on the text."""
     from charrnn.analysis.reach import reach_of
-    from charrnn.cli.files import note_if_several
     from charrnn.runs import load
 
     model = load(path)
@@ -160,7 +157,6 @@ def ids_of(model: Model, reads: Reads) -> Ids:
     """Return the text as symbols."""
     import numpy as np
 
-    from charrnn.cli.files import codes_for
     from charrnn.corpus.segmentation import END_CODE
     from charrnn.vocabulary import END
 

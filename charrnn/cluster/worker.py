@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from charrnn.errors import CharrnnError, ClusterError
-from charrnn.system import loaded
+from charrnn.system import matrix_library
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -62,7 +62,7 @@ class Environment:
 
 
 def environment() -> Environment:
-    library = loaded()
+    library = matrix_library()
     return Environment(_source_hash(), np.__version__, 1 if library is None else library.get())
 
 

@@ -1,1 +1,1 @@
-"""Files to examples, a part of them held out, all in numbers: what a network learns from."""
+"""Files to numbered examples: opening, decoding, cutting, holding some out, and checks."""

@@ -13,6 +13,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final, Literal
 
 from charrnn.corpus.files import byte_blocks, name_of
@@ -41,27 +42,20 @@ def _decode(source: str, reading: Reading) -> Iterator[str]:
     newlines = io.IncrementalNewlineDecoder(None, translate=True)
     name, head = name_of(source), b""
     offset, line = 0, 1  # where the block begins
-    for block, is_last in _with_last(byte_blocks(source)):
+    for block in chain(byte_blocks(source), [b""]):  # an empty one is the last
         head = head if len(head) >= HEAD else head + block
         if reading.wants_bytes_without_nul:
             _check_bytes(name, reading, block, head, offset)
         try:
-            text = decoder.decode(block, is_last)
+            text = decoder.decode(block, not block)
         except UnicodeError as error:
             end = offset + len(block)
             raise _undecodable(name, reading.encoding, error, head, end, line) from None
         if reading.newlines == "translate":
-            text = newlines.decode(text, is_last)
+            text = newlines.decode(text, not block)
         yield text
         offset += len(block)
         line += text.count("\n")
-
-
-def _with_last(stream: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the blocks, then an empty one marked as the last."""
-    for block in stream:
-        yield block, False
-    yield b"", True
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
@@ -198,7 +192,7 @@ def _undecodable(
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:
-    """Return common encodings in which the line can be read, each with what it reads there."""
+    """Return the common encodings that can decode the line, each with the text it gives."""
     offers = []
     for encoding in COMMON:
         try:

@@ -1,8 +1,8 @@
 """Names to blocks of bytes: files, pipes and standard input, decompressed where they are packed.
 
-A corpus that comes with the program is opened by its bare name. A model file also keeps where the
-files of its corpus are, relative to its own folder, so that model and corpus can move together and
-the model names nobody's home.
+A corpus that comes with the program is opened by its bare name. A model file keeps the places of
+its corpus relative to its own folder. So model and corpus can move together, and the model does not
+show the name of a home folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final
 
 from charrnn.errors import CorpusError
 
@@ -27,7 +27,7 @@ NAMES = ("dinosaurs", "given-names", "reber", "verses")  # corpora that come wit
 _HERE = Path(__file__).parent
 FOLDERS = (_HERE.parent / "data", _HERE.parent.parent / "data")  # installed; in a checkout
 
-BLOCK: Final = 1 << 17  # bytes: what is computed from one block stays in the cache
+BLOCK: Final = 1 << 17  # bytes: arrays made from one block fit into the cache
 PATIENCE_SECONDS: Final = 5.0  # a named pipe that stays silent for longer has no writer
 INHERITED: Final = ("/dev/fd/", "/dev/stdin", "/proc/")  # pipes of the shell: <(command)
 PACKED: Final = {
@@ -165,21 +165,12 @@ def _packing(source: str, head: bytes) -> str | None:
     return None
 
 
-class Unpacker(Protocol):
-    """The interface that zlib, bz2 and lzma share; it stops at the end of its stream."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /, max_length: int) -> bytes: ...
-
-
-def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Unpacker]) -> Iterator[bytes]:
+def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Any]) -> Iterator[bytes]:
     """Yield the content of all streams in a packed file; EOFError if one is cut short.
 
-    xz and tape drives pad streams with NULs. Anything else between them is damage, and raises the
-    error of the unpacker.
+    An unpacker is an object of zlib, bz2 or lzma that stops at the end of one stream. xz and tape
+    drives pad streams with NULs. Anything else between them is damage, and raises the error of the
+    unpacker.
     """
     data = stream.read1(BLOCK)
     while data:
@@ -196,7 +187,7 @@ def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Unpacker]) -> It
             data = more.lstrip(b"\0")
 
 
-def _unpacker(packing: str) -> Callable[[], Unpacker]:
+def _unpacker(packing: str) -> Callable[[], Any]:
     try:  # some builds of Python lack a module
         if packing == "gzip":
             return lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)

@@ -40,6 +40,7 @@ NEWLINE: Final = np.uint32(ord("\n"))
 # str.isspace by code point. U+3000 is the last space; the entry after it stands for all others.
 SPACES: Final = np.array([chr(code).isspace() for code in range(0x3002)])
 
+BLOCK: Final = 1 << 17  # symbols worked on at a time
 LOOK: Final = 1 << 16  # characters
 FEWEST: Final = 10  # paragraphs: a tenth held out is one
 LONGEST: Final = 16  # lines: a sonnet and a bit
@@ -161,6 +162,26 @@ def texts_in(codes: Codes) -> list[str]:
     text = text_of(codes)
     bounds = [-1, *np.flatnonzero(codes == END_CODE).tolist()]
     return [text[before + 1 : end] for before, end in pairwise(bounds)]
+
+
+def stream_of(texts: Iterable[str]) -> Iterator[Codes]:
+    """Yield the code points of texts, END_CODE after each, in blocks of about BLOCK symbols."""
+    ends: list[int] = []
+    waiting: list[str] = []
+    size = 0
+
+    def block() -> Codes:
+        return np.insert(codes_of("".join(waiting)), ends, END_CODE)
+
+    for text in texts:
+        for at in range(0, len(text), BLOCK):
+            waiting.append(text[at : at + BLOCK])
+            size += len(waiting[-1])
+            if size >= BLOCK:
+                yield block()
+                ends, waiting, size = [], [], 0
+        ends.append(size)
+    yield block()
 
 
 def _from_first_visible(blocks: Iterator[Codes]) -> Iterator[Codes]:

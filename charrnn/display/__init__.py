@@ -1,1 +1,1 @@
-"""What a person looks at outside of a terminal: figures, cells of a notebook, its progress bar."""
+"""Output outside of a terminal: figures, notebook cells and the progress bar of Python."""

@@ -1,10 +1,9 @@
-"""Figures by matplotlib, which comes as an extra: learning curves, the reach of gradients, lengths.
+"""Figures by matplotlib, an extra: learning curves, the reach of gradients, lengths of texts.
 
-``plot`` draws into Axes that the caller has, or into new ones of pyplot's. A file is drawn without
-pyplot: no window system is looked for, and the same run is the same bytes. Names of models are
-shown as they are: no formulas, and no secrets that begin with ``_``.
-
-What a learning curve shows, whatever it is drawn with: losses over steps, and a line to beat."""
+``plot`` draws into the caller's Axes or into new ones of pyplot. Files are drawn without pyplot, so
+they need no window system, and the same run gives the same bytes. Names of models are shown as they
+are, also those with ``$`` or a leading ``_``.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +25,32 @@ if TYPE_CHECKING:
 
 
 class HasTrained(Protocol):
-    """A model, as far as it is looked at here."""
+    """A model with the record of its training."""
 
     @property
     def trained(self) -> Trained:
-        """What its run has come to."""
+        """The networks and the record."""
         ...
 
 
 class Curve(NamedTuple):
-    """All of it, in nats per character."""
+    """A learning curve: losses over steps in nats per character, and a baseline."""
 
     steps: list[float]
     learning: list[float]
-    held_out: list[float]  # none where nothing was held out
-    best: tuple[float, float] | None  # the step of the lowest held-out loss, and that
-    baseline: tuple[str, float] | None  # the best by counting
+    held_out: list[float]  # empty if nothing was held out
+    best: tuple[float, float] | None  # the step of the lowest held-out loss, and the loss
+    baseline: tuple[str, float] | None  # the best n-gram model
+
+    @property
+    def shown(self) -> list[float]:
+        """The losses that a picture shows, without the high start of training."""
+        baseline = [] if self.baseline is None else [self.baseline[1]]
+        return [*(self.held_out or self.learning), self.learning[-1], *baseline]
 
 
 def curve_of(trained: Trained) -> Curve | None:
-    """The curve of a run; None where nobody kept it, or there was no check-up."""
+    """Return the curve of a run; None without a history of check-ups."""
     longest = trained.longest
     if not longest.history:
         return None
@@ -64,53 +69,51 @@ def curve_of(trained: Trained) -> Curve | None:
 
 
 def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
-    """The curves of several; CharrnnError where one has none, or is no model."""
-    found = {}
+    """Return the curves of models; raise CharrnnError if one has none or is no model."""
+    curves = {}
     for name, model in models.items():
         if not isinstance(getattr(model, "trained", None), Trained):
             raise SettingError(
                 f"a model cannot be {type(model).__name__}",
-                "Give what charrnn.load or charrnn.fit has made.",
+                "Give models of charrnn.load or charrnn.fit.",
                 "models",
             )
         curve = curve_of(model.trained)
         if curve is None:
             raise CharrnnError(
-                f"there is no curve of {name or 'this model'}: nothing is known of how it learned",
-                "A slim model has no history: take the one that it was made of."
+                f"{name or 'this model'} has no learning curve",
+                "A slim model has no history: use the model it was made from."
                 if model.trained.slim
                 else "Train it until its first check-up.",
             )
-        found[name] = curve
-    return found
+        curves[name] = curve
+    return curves
 
 
 def share_a_corpus(models: Mapping[str, HasTrained]) -> bool:
-    """Whether all have learned from the same, so that there is one line to beat."""
+    """Return True if all models were trained on one corpus, so that one baseline serves."""
     return len({model.trained.corpus.fingerprint for model in models.values()}) == 1
 
 
 def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
-    """What a network loses before its first step, where that is known and it began from nothing."""
-    begins = corpus.baselines.get("unigram")
-    return (
-        [] if begins is None or corpus.known else [{"step": 0, "train": begins, "held_out": begins}]
-    )
+    """Return the row of step 0: the unigram loss, unless the run started from a model."""
+    nats = corpus.baselines.get("unigram")
+    return [] if nats is None or corpus.known else [{"step": 0, "train": nats, "held_out": nats}]
 
 
 def best_of(losses: Mapping[str, float]) -> str:
-    """The name of the best of these baselines."""
+    """Return the name of the baseline with the lowest loss."""
     return min(losses, key=lambda name: losses[name])
 
 
-# Told apart by who does not tell red from green: the colours of Okabe and Ito.
+# The colours of Okabe and Ito, which colour-blind people can tell apart.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES: Final = ("-", "--", "-.")  # when all colours have been used
+DASHES: Final = ("-", "--", "-.")  # when the colours repeat
 GREY, FAINT = "0.5", "0.9"
 SIZE: Final = (7.0, 4.2)  # inches
 DOTS: Final = 160  # an inch
 BARS: Final = 60  # of a histogram, at most
-# No time of day in the file, and names of its parts that are the same each time.
+# Without times and random names, the same figure gives the same bytes.
 METADATA: Final[Mapping[str, Mapping[str, Any]]] = {
     "svg": {"Date": None, "Creator": "charrnn"},
     "png": {"Software": "charrnn"},
@@ -122,15 +125,17 @@ Draw = Callable[["Axes"], object]
 
 
 def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
-    """The learning curves of models, by what they are to be called; the Axes that they are in."""
+    """Draw the learning curves of models by name, and return the Axes."""
     if not isinstance(models, Mapping):
         raise SettingError(
             f"models cannot be {type(models).__name__}",
-            "Give each by the name that it is to have: {'a': model}.",
+            "Give models by their names: {'a': model}.",
             "models",
         )
     if not models:
-        raise SettingError("there is no model to plot", "Give one by its name: {'a': model}.")
+        raise SettingError(
+            "no model was given to plot", "Give models by their names: {'a': model}."
+        )
     curves = curves_of(models)
     ax = new_axes() if ax is None else ax
     legend = Legend()
@@ -155,7 +160,7 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
 
 
 def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
-    """The norms of gradients against the steps that they were carried back; the Axes."""
+    """Draw the mean norms of gradients over the steps back, and return the Axes."""
     legend = Legend()
     for number, (name, reach) in enumerate(reaches.items()):
         back = [steps for steps, norm in enumerate(reach.norms) if norm > 0]
@@ -167,7 +172,7 @@ def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
 
 
 def plot_lengths(lengths: Mapping[str, Sequence[int]], ax: Axes) -> Axes:
-    """How often texts have how many characters, by what they are; the Axes."""
+    """Draw histograms of the lengths of texts by name, and return the Axes."""
     legend = Legend()
     longest = max((length for some in lengths.values() for length in some), default=0)
     width = longest // BARS + 1
@@ -181,9 +186,9 @@ def plot_lengths(lengths: Mapping[str, Sequence[int]], ax: Axes) -> Axes:
     return ax
 
 
-def drawn(kind: str, draw: Draw) -> bytes:
-    """A file of that kind, a key of METADATA, with one figure in it."""
-    with needed():
+def render(kind: str, draw: Draw) -> bytes:
+    """Return a file of that kind, a key of METADATA, with one figure."""
+    with matplotlib_needed():
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     file = io.BytesIO()
@@ -196,28 +201,26 @@ def drawn(kind: str, draw: Draw) -> bytes:
 
 
 def heights(curves: Sequence[Curve]) -> tuple[float, float]:
-    """The lowest and the highest loss to show. Training begins high up, which is left out."""
-    shown = [nats for curve in curves for nats in curve.held_out or curve.learning]
-    shown += [curve.learning[-1] for curve in curves]
-    shown += [curve.baseline[1] for curve in curves if curve.baseline is not None]
+    """Return the lowest and highest loss of a figure."""
+    shown = [nats for curve in curves for nats in curve.shown]
     free = 0.05 * (max(shown) - min(shown)) or 0.05
     return max(0.0, min(shown) - free), max(shown) + free
 
 
 class Legend:
-    """What each line is called."""
+    """The names of the lines."""
 
     def __init__(self) -> None:
         self.lines: list[Artist] = []
         self.names: list[str] = []
 
     def add(self, line: Artist, name: str) -> None:
-        """A line, and its name."""
+        """Add a line and its name."""
         self.lines.append(line)
         self.names.append(visible_line(name))
 
     def put(self, ax: Axes) -> None:
-        """Show it; matplotlib would leave out what begins with _, and take $x$ for a formula."""
+        """Show the legend, where matplotlib would hide a leading _ and read $x$ as a formula."""
         if not self.lines:
             return
         legend = ax.legend(self.lines, [f"line {n}" for n, _ in enumerate(self.lines)])
@@ -229,7 +232,7 @@ class Legend:
 
 
 def finish(ax: Axes, legend: Legend, x: str, y: str) -> None:
-    """What all figures have."""
+    """Add labels, grid and legend."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.margins(x=0.01)
@@ -242,21 +245,21 @@ def finish(ax: Axes, legend: Legend, x: str, y: str) -> None:
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """How the line of the model of that number looks."""
+    """Return colour, width and dashes of the line of that number."""
     colour = COLOURS[number % len(COLOURS)]
     return {"color": colour, "lw": 1.8, "ls": DASHES[number // len(COLOURS) % len(DASHES)]}
 
 
 def new_axes() -> Axes:
-    """Those of a new figure of pyplot's, which notebooks show by themselves."""
-    with needed():
+    """Return the Axes of a new pyplot figure; notebooks show it without a further call."""
+    with matplotlib_needed():
         from matplotlib import pyplot as plt
     return plt.subplots(figsize=SIZE, layout="constrained")[1]
 
 
 @contextmanager
-def needed() -> Iterator[None]:
-    """MissingPackageError where matplotlib is not there."""
+def matplotlib_needed() -> Iterator[None]:
+    """Raise MissingPackageError if matplotlib is not installed."""
     try:
         yield
     except ImportError:

@@ -1,15 +1,13 @@
-"""A model in a cell of a notebook: what it is, and its learning curve as a small picture.
+"""A model as a notebook shows it, and the progress bar of Python.
 
-Styles stand in the elements themselves, for a notebook may be dark or light and has its own sheet;
-where it has none, and leaves out all styles, there is still a table. Whatever a model or a corpus
-is called is escaped.
-
-A bar for a run that is watched from Python, in a terminal or in a notebook.
+The model is a table with a small learning curve. Styles stand in the elements themselves, because
+notebooks can be dark or light. Names of models and corpora are escaped.
 
     |#########            |  43% 00:12<00:16, 1.713 nats held out
 
-A notebook with ipywidgets gets its widget, one without a plain bar, and no warning for it. Where
-stderr is neither a terminal nor a notebook's, nothing is drawn."""
+The bar appears in terminals and notebooks alone. A notebook with ipywidgets gets a widget, and one
+without a plain bar.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +20,20 @@ from typing import Final
 from charrnn.display.figures import Curve, curve_of
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.scoring.score import Mean, table
-from charrnn.training.loop import Checkup, Event
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import Event
 from charrnn.training.members import share_done
 
-WIDTH, HEIGHT = 480, 160  # of the picture
-LEFT, RIGHT, TOP, BOTTOM = 44, 10, 8, 22  # what is around the lines
+WIDTH, HEIGHT = 480, 160  # of the curve
+LEFT, RIGHT, TOP, BOTTOM = 44, 10, 8, 22  # margins
 LEARNING: Final = 'stroke="#56B4E9" stroke-dasharray="2 2"'
 HELD_OUT: Final = 'stroke="#0072B2" stroke-width="2"'
 BASELINE: Final = 'stroke="#999999" stroke-dasharray="6 3"'
-MOST: Final = 500  # points of a line
+MOST_POINTS: Final = 500  # of a line
 
 
 def model_card(trained: Trained) -> str:
-    """The table and the picture."""
+    """Return a table of the model and its learning curve as HTML."""
     model, corpus = trained.model, trained.corpus
     size = model.architecture
     several = len(trained.networks)
@@ -43,32 +42,30 @@ def model_card(trained: Trained) -> str:
     rows = [
         ("network", f"{networks}, {several * size.parameter_count:,} parameters"),
         ("vocabulary", f"{size.symbols:,} symbols"),
-        ("learned from", f"{corpus.examples:,} {corpus.examples_are}"),
-        ("learned", f"{trained.longest.run['step']:,} steps"),
+        ("trained on", f"{corpus.examples:,} {corpus.examples_are}"),
+        ("trained for", f"{trained.longest.run['step']:,} steps"),
     ]
     if trained.counted is not None:
-        rows.append(("counts", "it holds the text that it learned from"))
+        rows.append(("counts", "the model holds its training text"))
     curve = curve_of(trained)
     if trained.best is not None and corpus.held_out_characters:
-        rows.append(("held out", of_nats(trained.best[1])))
+        rows.append(("held out", nats_and_bits(trained.best[1])))
     if curve is not None and curve.baseline is not None:
         name, nats = curve.baseline
-        rows.append((name, of_nats(nats)))
+        rows.append((name, nats_and_bits(nats)))
     picture = "" if curve is None or len(curve.steps) < 2 else svg(curve)
     return f"<div>{table(rows)}{picture}</div>"
 
 
-def of_nats(nats: float) -> str:
-    """The loss in both units."""
+def nats_and_bits(nats: float) -> str:
+    """Return a loss in words, in both units."""
     bits = Mean(nats, 1).bits_per_character
     return f"{nats:.3f} nats, {bits:.3f} bits per character"
 
 
 def svg(curve: Curve) -> str:
-    """The picture; training begins high up, which is cut off."""
-    shown = [*(curve.held_out or curve.learning), curve.learning[-1]]
-    shown += [curve.baseline[1]] if curve.baseline is not None else []
-    low, high = min(shown), max(shown)
+    """Return the curve as SVG; the high start of training is cut off."""
+    low, high = min(curve.shown), max(curve.shown)
     first, last = curve.steps[0], curve.steps[-1]
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
 
@@ -80,7 +77,7 @@ def svg(curve: Curve) -> str:
 
     def line(values: list[float], style: str) -> str:
         points = list(zip(curve.steps, values, strict=True))
-        points = points[:: -(-len(points) // MOST)]
+        points = points[:: -(-len(points) // MOST_POINTS)]
         places = " ".join(f"{x(step):.1f},{y(nats):.1f}" for step, nats in points)
         return f'<polyline fill="none" {style} points="{places}"/>'
 
@@ -111,16 +108,15 @@ def svg(curve: Curve) -> str:
 FORMAT = "{percentage:3.0f}% |{bar}| {elapsed}<{remaining}{postfix}"
 
 
-def watched(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
-    """The same events; a bar moves meanwhile."""
+def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events while a bar shows how far the run is."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a notebook does not have
+        warnings.simplefilter("ignore")  # about packages that a notebook lacks
         from tqdm.auto import tqdm
 
     symbols = run.corpus.characters + run.corpus.examples
-    # With None a bar is silent off a terminal, and stderr of a notebook is none.
-    silent = False if in_a_notebook() else None
-    with tqdm(total=1.0, bar_format=FORMAT, disable=silent) as bar:
+    disable = False if in_notebook() else None  # None: disabled unless stderr is a terminal
+    with tqdm(total=1.0, bar_format=FORMAT, disable=disable) as bar:
         for event in events:
             if isinstance(event, Checkup):
                 words = f"{event.train_nats_per_character:.3f} nats in training"
@@ -131,8 +127,8 @@ def watched(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
             yield event
 
 
-def in_a_notebook() -> bool:
-    """Whether cells are what runs here, and not lines in a terminal."""
+def in_notebook() -> bool:
+    """Return True in a notebook, False in a terminal."""
     if "IPython" not in sys.modules:
         return False
     shell = sys.modules["IPython"].get_ipython()

@@ -23,8 +23,8 @@ import numpy as np
 from charrnn.errors import SettingError
 from charrnn.export.encoding import Integers, as_integers, check_known
 from charrnn.model_file.checkpoint import Trained
-from charrnn.network.parameters import Array, Parameters
-from charrnn.network.rounding import OFTEN, SETTLED_BITS, Array64, Grid, on_grid
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import OFTEN, SETTLED_BITS, Array, Array64, on_grid
 from charrnn.settings.using import ExportOptions
 
 WIDTH: Final = 100  # columns of a line of numbers
@@ -127,7 +127,7 @@ class Weights:
     def __init__(self, p: Parameters, prefix: str, bits: int) -> None:
         self.p, self.prefix, self.bits = p, prefix, bits
         self.type = f"int{bits}_t"
-        self.grid = Grid.of(p.architecture)
+        self.grid = p.architecture.grid
 
     def arrays(self, characters: str) -> str:
         """Return the definitions of all arrays and of the vocabulary."""

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from charrnn.errors import ExportError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
-from charrnn.network.rounding import Array64, Grid
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array, Array64
 
 Integers = NDArray[np.signedinteger[Any]]
 
@@ -29,7 +29,7 @@ Integers = NDArray[np.signedinteger[Any]]
 def encode(p: Parameters, bits: int) -> bytes:
     """Return all parameters as bytes."""
     parts = []
-    for name, array in Grid.of(p.architecture).parameters(p).items():
+    for name, array in p.exact().items():
         if bits == 32 or array.ndim == 1:
             parts.append(array.astype("<f4").tobytes())
         else:

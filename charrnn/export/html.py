@@ -1,4 +1,4 @@
-"""A model as one web page that writes texts, reads texts and shows what comes next, offline.
+"""A model as one web page that draws texts, colours texts and predicts characters, offline.
 
 The page holds no text of the model that a browser could take for markup: the vocabulary is code
 points, the numbers are base64, and the title is escaped. The content security policy allows the

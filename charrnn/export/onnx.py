@@ -8,9 +8,9 @@ The softmax of the logits is the distribution, for every head. The first id is E
 states before it are zero. Runtimes compute in 32 bits: the probabilities agree to about 1e-5, and
 the drawn texts differ.
 
-OPSET and IR are low so that older runtimes can read the graph. ONNX orders the gates of a GRU as z
-r n, with the reset after the product if ``linear_before_reset`` is set, and those of an LSTM as i o
-f g.
+OPSET and IR are low so that older runtimes can read the graph. ONNX has the gates of a GRU in the
+order z r n and those of an LSTM in the order i o f g. ``linear_before_reset`` puts the reset of a
+GRU after the product.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from charrnn.export.encoding import check_known
 from charrnn.export.torch import CELLS, HEADS, metadata, torch_arrays
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array
+from charrnn.network.rounding import Array
 from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END
 

@@ -27,7 +27,8 @@ import numpy as np
 
 from charrnn.export.encoding import check_known
 from charrnn.model_file.checkpoint import Trained
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END, UNKNOWN
 

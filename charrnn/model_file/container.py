@@ -1,6 +1,6 @@
 """Named arrays and a JSON text in one .npz, written whole and read strictly.
 
-The same content always gives the same bytes. A load gives exactly what was saved, or an error. It
+Equal content gives equal bytes. A load returns exactly the content that was saved, or fails. It
 unpickles and unpacks nothing, and makes no array before the file is known to hold it.
 
     npz       the byte layout          reader    strict reading, and the format of the text
@@ -60,7 +60,7 @@ def save(
                 f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
                 "The last save is untouched. Try a smaller [lr].",
             )
-    replace(path, layout.size, _sealed(_pieces(layout, text, arrays)))
+    replace(path, layout.size, _add_seal(_pieces(layout, text, arrays)))
 
 
 def room_needed(arrays: Mapping[str, Spec], facts: Mapping[str, JSON]) -> int:
@@ -126,7 +126,7 @@ def _pieces(layout: Layout, text: bytes, arrays: Arrays) -> Iterator[bytes | mem
     yield layout.ending(checksums)
 
 
-def _sealed(pieces: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+def _add_seal(pieces: Iterator[bytes | memoryview]) -> Iterator[bytes | memoryview]:
     seal = sha256()
     for piece in pieces:
         seal.update(piece)

@@ -16,10 +16,10 @@ from itertools import pairwise
 from os import PathLike
 from typing import Any, TypeVar
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.reader import Document, NewerFormatError, printable
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
 
@@ -122,7 +122,7 @@ class Contents:
     vocabulary: Vocabulary
     config: Fitted
     corpus: CorpusRecord
-    learned: list[Learned]  # of each network
+    learned: tuple[Learned, ...]  # of each network
     counted: int | None  # symbols of the counted text, breaks included
 
 
@@ -142,7 +142,7 @@ def contents_of(document: Document) -> Contents:
     others = facts.get("others", [])
     for other in others:
         _check_known(other, LEARNED)
-    learned = [_learned(each, slim) for each in (facts, *others)]
+    learned = tuple(_learned(each, slim) for each in (facts, *others))
     if len(learned) != config.members:
         raise ValueError(f"{len(learned)} networks, but the settings have {config.members}")
     if counted is not None:

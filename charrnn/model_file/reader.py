@@ -4,8 +4,7 @@ The JSON text comes first. It says which arrays there must be, so all bytes arou
 known, and are compared. Only then are arrays made, of sizes that the file is known to hold, and
 filled. The seal over all bytes comes last.
 
-The JSON text has a format number and the facts about a run. The same facts always give the same
-bytes.
+The JSON text has a format number and the facts about a run. Equal facts give equal bytes.
 
     format 1   the first
     format 2   settings have a cell and a way to end texts; a corpus has a cut for each file, the
@@ -14,9 +13,9 @@ bytes.
     format 3   settings have teacher forcing, own inputs, stride and clock; a file may hold several
                networks, and the counted text
 
-All of these can be read. A new field needs a default and no new number: a file without the field
-takes the default, and a program that does not know the field calls the file newer. Raise FORMAT
-only if the meaning of an existing field changes.
+All of these can be read. A new field needs a default and no new number. A file without the field
+takes the default; a program that does not know the field calls the file newer. Raise FORMAT only if
+the meaning of an existing field changes.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _not_a_model(path: str, why: str = "") -> NotAModelError:
     return NotAModelError(f"{path} is not a charrnn model{why}", hint)
 
 
-def damaged(path: str, why: str) -> DamagedModelError:
+def damaged_error(path: str, why: str) -> DamagedModelError:
     """Return the error for a file that was a model once."""
     hint = "Restore it from a copy, or train it again."
     return DamagedModelError(f"{path} is damaged: {why}", hint)
@@ -300,7 +299,7 @@ class Reader:
         return "the bytes around its numbers have changed since the save"
 
     def damaged(self, why: str) -> DamagedModelError:
-        return damaged(self.path, why)
+        return damaged_error(self.path, why)
 
 
 def _array(preface: bytes) -> str:

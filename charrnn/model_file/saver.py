@@ -10,7 +10,8 @@ from os import PathLike, fspath
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.training.loop import Checkup, Event
+from charrnn.training.checkup import Checkup
+from charrnn.training.loop import Event
 from charrnn.training.ranks import ALONE, Ranks
 
 OFTEN = 2.0  # seconds between two saves, at check-ups

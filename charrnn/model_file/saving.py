@@ -28,7 +28,7 @@ from charrnn.errors import ModelBusyError, SaveError
 
 Path = str | os.PathLike[str]
 
-_FAR = 1 << 30  # the offset of the locked byte: on Windows nobody else can read that byte
+_FAR = 1 << 30  # the offset of the locked byte, which others cannot read on Windows
 _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in between
 _temporaries: set[str] = set()  # temporary files of this process
 
@@ -63,7 +63,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Remove the file while it is locked: whoever opened it in the meantime finds it gone and
+        # Remove the file while it is locked: a run that has opened it meanwhile finds it gone and
         # tries again. Windows removes no open file.
         if sys.platform == "win32":
             os.close(file)
@@ -127,8 +127,8 @@ def _hold(beside: str) -> int:
         except BaseException:
             os.close(file)
             raise
-        # The last run removed the file after we opened it and before we locked it. The lock on a
-        # file without a name keeps nobody out, so try again.
+        # The last run removed the file after we opened it and before we locked it. Other runs do
+        # not see a file without a name, so try again.
         os.close(file)
 
 

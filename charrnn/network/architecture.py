@@ -1,7 +1,7 @@
-"""What a network is made of: how many symbols, units and layers, of which cell, under which head.
+"""The architecture of a network: symbols, units and layers, a cell and a head.
 
-Everything else follows from it: which arrays there are and of which shapes, how many numbers are
-learned, and how many states a step hands on to the next.
+It determines the arrays and their shapes, the number of parameters, and the states that a step
+passes to the next.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from math import prod
 from charrnn.network.cells import Cell, cell_named
 from charrnn.network.heads import Head, head_named
 from charrnn.network.inputs import INPUTS
+from charrnn.network.rounding import Grid
 
 Shapes = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A network with no numbers in it yet. Sizes are K symbols, H hidden units, L layers."""
+    """A network without numbers: K symbols, H hidden units, L layers."""
 
     symbols: int
     hidden: int
@@ -27,37 +28,42 @@ class Architecture:
     cell_name: str = "tanh"
     head_name: str = "symbol"
     forced: bool = False  # whether the truth is fed back in place of the outputs
-    asked: tuple[str, ...] = ()  # what is to be read besides symbols, whatever the head reads
+    asked: tuple[str, ...] = ()  # inputs besides symbols, beyond those that the head needs
 
     def __reduce__(self) -> tuple[type[Architecture], tuple[object, ...]]:
-        """A copy finds its cell and its head anew."""
+        """Pickle the fields alone: a copy looks up its cell and its head again."""
         return Architecture, astuple(self)
 
     @cached_property
     def cell(self) -> Cell:
-        """What turns a state into the next, the same in every layer."""
+        """The cell, the same in every layer."""
         return cell_named(self.cell_name, forced=self.forced)
 
     @cached_property
     def head(self) -> Head:
-        """What turns outputs into a distribution over the next symbol."""
+        """The head, which turns outputs into a distribution over the next symbol."""
         return head_named(self.head_name)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """What is read besides symbols: names among INPUTS."""
+        """The names of the inputs besides symbols, as in INPUTS."""
         return (*self.asked, *self.head.inputs)
 
     @cached_property
     def plain(self) -> Architecture:
-        """What is unfolded: itself, or where outputs are fed back the plain network alike to it."""
+        """The network that is unfolded: itself, or the plain one if outputs are fed back."""
         if self.cell.feedback is None:
             return self
         return replace(self, cell_name="tanh", forced=False)
 
     @cached_property
+    def grid(self) -> Grid:
+        """The finest grid for sums over the units, or over the numbers of an input."""
+        return Grid.for_sums(max(self.hidden, *(INPUTS[name].width for name in self.inputs), 1))
+
+    @cached_property
     def shapes(self) -> Shapes:
-        """The arrays that are learned, in the order in which they are stored: see parameters."""
+        """The shapes of the parameters, in the order in which they are stored: see parameters."""
         columns, shapes = self.cell.gates * self.hidden, Shapes()
         fed_back = self.hidden if self.cell.feedback is None else self.symbols
         for layer in range(1, self.layers + 1):
@@ -73,16 +79,16 @@ class Architecture:
 
     @cached_property
     def parameter_count(self) -> int:
-        """How many numbers are learned."""
+        """The number of parameters."""
         return sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property
     def state_names(self) -> list[str]:
-        """The states that a step hands on, layer by layer: 1, 2 for h alone, 1, 1.c for two."""
+        """The names of the states by layers: 1, 2 for h alone; 1, 1.c, 2, 2.c for h and c."""
         endings = ["", *(f".{name}" for name in list(self.cell.states)[1:])]
         return [f"{layer}{end}" for layer in range(1, self.layers + 1) for end in endings]
 
     @cached_property
     def state_bounds(self) -> list[float]:
-        """How far from 0 each of these can be."""
+        """The largest absolute value of each state."""
         return list(self.cell.states.values()) * self.layers

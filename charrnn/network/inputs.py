@@ -1,51 +1,50 @@
-"""What a network can read besides the symbol: where in its example it is, how much is left of it.
+"""Inputs besides the symbol: the position in an example, and the number of characters to come.
 
     a(t) = b + W h(t-1) + U x(t) + C f(n)        (10.8) with a block of columns beside U
 
-n counts characters, and f(n) are a few numbers that are smooth in it: what fades at several rates,
-so that each of them tells apart what the others no longer do, and waves of several lengths, which
-tell neighbours apart. Far from the end they calm down, and the last few have a mark each besides.
-As the count begins afresh with each example, it is a function of the place alone, known to whoever
-lays out a window, and nothing of it has to be handed on from one window to the next.
+n counts characters, and f(n) are a few numbers that are smooth in n. Exponentials that fade at
+several rates tell near counts from far ones. Waves of several lengths tell neighbours apart. Those
+of `left` fade far from the end, and each of the last few characters has a mark of its own.
 
-    clock     n = how many characters were read
-    left      n = tau - t, how many are still to come, the one that is to be said among them
+    clock     n = the number of characters read
+    left      n = tau - t, the number of characters to come, the next one included
+
+The count restarts with each example. It follows from the place in the text alone, so no state
+crosses from one window to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from charrnn.network.rounding import Array, Integers
 from charrnn.vocabulary import END
-
-if TYPE_CHECKING:
-    from charrnn.network.parameters import Array, Integers
 
 Counts = NDArray[np.int64]
 
-FADING: Final = (2, 6, 20, 60, 200)  # characters in which a number fades to a third
-WAVES: Final = (2, 3, 4, 5, 8, 16, 32)  # characters from crest to crest
+FADING: Final = (2, 6, 20, 60, 200)  # characters in which an exponential fades to a third
+WAVES: Final = (2, 3, 4, 5, 8, 16, 32)  # wavelengths in characters
 CALM: Final = 30  # characters from the end in which the waves fade to a third
-MARKS: Final = 8  # of the last few
-KNOWN: Final = 1 << 12  # counts that are told apart
-ROUND: Final = 480  # of the waves: from KNOWN on the clock goes round and round
+MARKS: Final = 8  # characters at the end that have a mark
+KNOWN: Final = 1 << 12  # counts with a row of their own
+ROUND: Final = 480  # the period of the clock beyond KNOWN
 
 
 @dataclass(frozen=True)
 class Input:
-    """A count, and what the network sees of it."""
+    """A count, and its features."""
 
     features: Callable[[], Array]  # (N, F), a row for each count
-    again: int = 1  # counts beyond the last row: those of the last so many rows, over and over
+    again: int = 1  # larger counts repeat the last rows, this many of them
 
     def seen(self, counts: Integers, dtype: DTypeLike, large: float = 0.0) -> Array:
-        """What the network sees of these, (..., F), on the grid that goes with large: see snap."""
+        """Return the features of these counts, (..., F), on the grid of `large`: see snap."""
         table = table_of(self, np.dtype(dtype).char, large)
         most = len(table) - self.again
         beyond = np.maximum(counts - most, 0)
@@ -54,30 +53,30 @@ class Input:
 
     @property
     def width(self) -> int:
-        """How many numbers that are: F."""
+        """The number of features: F."""
         return int(table_of(self, "f", 0.0).shape[1])
 
 
 def of_clock() -> Array:
-    """What has faded since the beginning, and where on each wave one is."""
+    """Return what fades from the beginning, and the waves."""
     n = np.arange(KNOWN + ROUND)[:, None]
     return np.concatenate([np.exp(-n / FADING), waves(n)], 1)
 
 
 def of_left() -> Array:
-    """The same, seen from the end, with a mark for each of the last few."""
+    """Return what fades from the end, the waves, and the marks of the last characters."""
     n = np.arange(KNOWN)[:, None]
     marks = n == np.arange(1, MARKS + 1)
     return np.concatenate([np.exp(-n / FADING), np.exp(-n / CALM) * waves(n), marks], 1)
 
 
 def waves(n: Counts) -> Array:
-    """How high each of them is, (N, ...)."""
+    """Return the height of each wave, (N, ...)."""
     turns = 2 * np.pi * (n % ROUND) / WAVES
-    return np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of 2, sine is always 0
+    return np.concatenate([np.cos(turns), np.sin(turns[:, 1:])], 1)  # of wavelength 2, sine is 0
 
 
-# name -> what is counted; its columns are U1.name
+# name -> input; its columns are U1.name
 INPUTS: Final = {
     "clock": Input(of_clock, ROUND),
     "left": Input(of_left),
@@ -85,20 +84,16 @@ INPUTS: Final = {
 
 
 @cache
-def table_of(one: Input, dtype: str, large: float) -> Array:
-    """The rows of an input, of that type, on a grid if there is one."""
-    table = one.features().astype(dtype)
+def table_of(source: Input, dtype: str, large: float) -> Array:
+    """Return the rows of an input in this type, on the grid if there is one."""
+    table = source.features().astype(dtype)
     return table + large - large if large else table
 
 
-def width_of(names: Sequence[str]) -> int:
-    """The most that any of these is wide."""
-    return max((INPUTS[name].width for name in names), default=0)
-
-
 def read_before(ids: Integers, index: int = 0) -> Counts:
-    """How many characters of its example come before each symbol, (S,), where so many had been read
-    before the first.
+    """Count the characters of its example before each symbol, (S,).
+
+    `index` is the count at the first symbol.
     """
     begins = np.full(len(ids), -index)
     ends = np.flatnonzero(ids[:-1] == END) + 1
@@ -108,16 +103,18 @@ def read_before(ids: Integers, index: int = 0) -> Counts:
 
 
 def read_after(ids: Integers, index: int) -> int:
-    """How many characters of its example have been read after these, where so many had been read
-    before them: 0 after an END.
+    """Count the characters of its example read after these symbols: 0 after an END.
+
+    `index` is the count before them.
     """
     ends = np.flatnonzero(ids == END)
     return len(ids) - 1 - int(ends[-1]) if len(ends) else index + len(ids)
 
 
 def still_to_come(ids: Integers) -> Counts:
-    """How many characters come from each symbol to the END of its example, (S,): none at END
-    itself. The last example ends where the ids do.
+    """Count the characters from each symbol to the END of its example, (S,): 0 at END itself.
+
+    The last example ends with the ids.
     """
     stops = np.full(len(ids), len(ids))
     ends = np.flatnonzero(ids == END)

@@ -1,22 +1,20 @@
-"""A layer over a window of steps: the cell at one step after the other, and the way back.
+"""A layer over a window of steps: its cell step by step, and the way back.
 
-    dL/dh(t) = W' dL/d(W h(t))  +  what the cell sends back itself  +  what the layers above send
+    dL/dh(t) = W' dL/d(W h(t))  +  the part of the cell  +  the part of the layers above
 
-the first of them the walk back through time of (10.21). ``W h`` is the only product here; the loop
-around it does as little as can be, for two threads share Python's lock. So the cell's slopes, which
-need no gradient, are computed for as many steps at a time as a core has at hand.
+The first part is the walk back through time of (10.21). ``W h`` is the only product here. The loop
+around it does little, since two threads share Python's lock: the cell's slopes, which need no
+gradient, are computed for many steps at a time.
 
-The one product inside the loop, rows @ M with the same M at every step, in small pieces.
-
-BLAS copies both factors into an order of its own before it multiplies, and for a few lanes and a
-square M that copy costs as much as a third of the product. Small products are spared it. So M is
-laid out once a window in panels of columns, each small enough to be spared, and numpy multiplies
-them all in one call:
+BLAS copies both factors before it multiplies them, unless they are small. For a few lanes and a
+square matrix that copy costs up to a third of the product. So `Product` splits the matrix, once a
+window, into panels of columns that BLAS does not copy, and multiplies all of them in one call:
 
     rows (B, I) @ M (I, J)   ->   rows (B, I) @ panels (J / w, I, w)
 
 Measured on a 2-core x86 machine with 32 lanes and a square M: 26 instead of 36 microseconds at
-256 units, and 124 instead of 147 at 512."""
+256 units, and 124 instead of 147 at 512.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +26,19 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.cells import Cell
-from charrnn.network.parameters import Array
-from charrnn.network.rounding import SETTLED, snap
+from charrnn.network.rounding import SETTLED, Array, snap
 
-SMALL = 10**6  # multiply-adds up to which OpenBLAS multiplies without copying
-WIDTHS = (64, 48, 32)
+SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
+WIDTHS = (64, 48, 32)  # of panels
+AT_HAND = 1 << 16  # numbers that stay in the cache of a core
+
+Starts = Sequence[Sequence[int]]  # for each step, some lanes
 
 
 class Product:
-    """rows @ M for each of some matrices M (I, J), into a place of its own.
+    """The product rows @ M for one matrix M (I, J) or one for each gate, in a buffer of its own.
 
-    The rows are (B, I) for all, or (G, B, I), some for each. Where there are no gates, there is one
-    matrix, and no first axis.
+    The rows are (B, I) for all gates, or (G, B, I). Without gates, the first axis is missing.
     """
 
     def __init__(
@@ -48,37 +47,31 @@ class Product:
         fits = (w for w in WIDTHS if columns % w == 0 and w * rows * lanes <= SMALL)
         width = next(fits, columns)
         self.panels = np.empty((*gates, columns // width, rows, width), dtype)
-        self._by_column = self.panels.swapaxes(-2, -3)  # as the matrices have them
+        self._by_column = self.panels.swapaxes(-2, -3)  # the panels, seen as the matrices
         self.out: Array = np.zeros((*gates, lanes, columns), dtype)
         self._by_panel = self.out.reshape(*gates, lanes, -1, width).swapaxes(-2, -3)
         self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
     def hold(self, matrices: Array) -> None:
-        """Multiply by these (G, I, J) from now on."""
+        """Set the matrices (G, I, J)."""
         self._by_column[...] = matrices.reshape(self._by_column.shape)
 
     def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
-        """rows @ M, and zero in some lanes, in the array that every call fills anew.
+        """Return rows @ M, with zeros in some lanes, in a buffer that every call reuses.
 
-        ``rows`` have an axis of one for the panels where they have one for the gates. Lane by lane,
-        for they are few: 0.3 microseconds each, where one index for all takes 1.5.
+        ``rows`` with an axis for the gates have an axis of one for the panels.
         """
         np.matmul(rows, self.panels, self._by_panel)
-        for lane in without:
+        for lane in without:  # 0.3 microseconds each, where one index for all takes 1.5
             self._lanes[lane].fill(0)
         return self.out
 
 
-Starts = Sequence[Sequence[int]]  # for each step, some lanes
-
-AT_HAND = 1 << 16  # numbers that a core reads again without a wait
-
-
 @contextmanager
 def in_place() -> Iterator[None]:
-    """NumPy works on small arrays where they are, though their rows lie apart.
+    """Let NumPy work on small strided arrays without copying them into a buffer first.
 
-    Else it copies them into a buffer first, which is a tenth of a step of 64 units.
+    The copies take a tenth of a step of 64 units.
     """
     size = np.setbufsize(16)
     try:
@@ -88,18 +81,18 @@ def in_place() -> Iterator[None]:
 
 
 class Layer:
-    """The cell, and its buffers for T steps of B lanes, made once."""
+    """A cell, and its buffers for T steps of B lanes, made once."""
 
     def __init__(
         self, cell: Cell, steps: int, lanes: int, hidden: int, dtype: DTypeLike, large: float = 0.0
     ) -> None:
-        """``large`` is that of the grid which states are put on; 0: they stay as they are."""
+        """``large`` belongs to the grid on which states are put; 0: no grid."""
         self.cell, self.large = cell, large
         one_gate = cell.gates == 1
         gates = () if one_gate else (cell.gates,)
         self._square = (*gates, hidden, hidden)
         self.states = [np.zeros((steps + 1, lanes, hidden), dtype) for _ in cell.states]
-        self.h: Array = self.states[0]  # h[0]: where we started from
+        self.h: Array = self.states[0]  # h[0]: before the first step
         self.up: Array = np.empty((steps, lanes, hidden), dtype)  # h after dropout
         self.ux: Array = self.h[1:] if one_gate else np.empty((*gates, steps, lanes, hidden), dtype)
         self.d: Array = np.empty((steps, lanes, hidden), dtype)  # dL/dh
@@ -120,9 +113,9 @@ class Layer:
         self._d_before = [np.zeros((lanes, hidden), dtype) for _ in cell.states]
         at = [tuple(state[t] for state in self.states) for t in range(steps + 1)]
         d, h = list(self.d), [states[0] for states in at]
-        # What is in one place has to be one object: NumPy takes its time over two that overlap.
+        # One object for one piece of memory: NumPy is slow with two that overlap.
         ux = h[1:] if one_gate else [self.ux[:, t] for t in range(steps)]
-        d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels of a product
+        d_wh = d if one_gate else [of[:, None] for of in ux]  # with an axis for panels
         kept = [self._kept[t % self._many * lanes :][:lanes] for t in range(steps)]
         self._forth = list(zip(h, ux, at, at[1:], self.tape, strict=False))
         self._back_again = list(zip(d, ux, d_wh, self.tape, kept, strict=True))
@@ -130,7 +123,7 @@ class Layer:
     def forward(
         self, starts: Starts, W: Array, own_bias: Array | None = None, settling: Starts = ()
     ) -> None:
-        """Fill the states after each step; those before the first, and ux, are given."""
+        """Fill the states after each step from ux and the states before the first step."""
         forward, product, large = self.cell.forward, self._there, self.large
         product.hold(W.reshape(self._square).swapaxes(-1, -2))
         steps = zip(self._forth, starts, settling or repeat(()), strict=False)
@@ -148,11 +141,7 @@ class Layer:
                         snap([state[lane] for state in after], SETTLED)
 
     def backward(self, starts: Starts, W: Array) -> None:
-        """Turn d[t], which holds the dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
-        with self._place():
-            self._walk_back(starts, W)
-
-    def _walk_back(self, starts: Starts, W: Array) -> None:
+        """Turn d[t], the part of dL/dh(t) from above, into dL/d(U x) and dL/d(W h)."""
         backward, reads_h, many = self.cell.backward, self.cell.reads_h, self._many
         product, d_before = self._back, self._d_before
         product.hold(W.reshape(self._square))
@@ -162,55 +151,56 @@ class Layer:
         from_itself = d_before if reads_h else others
         d_next: Array | None = None
         begun: Sequence[int] = ()
-        for t in range(len(starts) - 1, -1, -1):
-            if d_next is None or t % many == many - 1:
-                self._find_slopes(t - t % many, starts[t - t % many : t + 1])
-            d_h, ux, d_wh, tape, kept = self._back_again[t]
-            if d_next is not None:  # nothing comes back from after the end
-                back = product(d_next, begun)  # (10.21)
-                for part in back if back.ndim > 2 else (back,):
-                    np.add(d_h, part, d_h)
-                for d_state in from_itself:
-                    for lane in begun:
-                        d_state[lane] = 0
-                if reads_h:
-                    np.add(d_h, d_before[0], d_h)
-            backward((d_h, *others), ux, tape, kept, d_before)
-            d_next, begun = d_wh, starts[t]
+        with self._place():
+            for t in range(len(starts) - 1, -1, -1):
+                if d_next is None or t % many == many - 1:
+                    self._find_slopes(t - t % many, starts[t - t % many : t + 1])
+                d_h, ux, d_wh, tape, kept = self._back_again[t]
+                if d_next is not None:  # the last step has no step after it
+                    back = product(d_next, begun)  # (10.21)
+                    for part in back if back.ndim > 2 else (back,):
+                        np.add(d_h, part, d_h)
+                    for d_state in from_itself:
+                        for lane in begun:
+                            d_state[lane] = 0
+                    if reads_h:
+                        np.add(d_h, d_before[0], d_h)
+                backward((d_h, *others), ux, tape, kept, d_before)
+                d_next, begun = d_wh, starts[t]
 
     def forward_at_once(self, steps: int) -> None:
-        """Where W h is nothing no step needs the one before it: h(t) = tanh(b + U x(t))."""
+        """Compute all steps at once if W h is zero: h(t) = tanh(b + U x(t))."""
         np.tanh(self.ux[:steps], out=self.h[1 : steps + 1])  # (10.9)
 
     def back_at_once(self, steps: int) -> None:
-        """Turn d, which holds the dL/dh from above, into dL/d(U x) where W h is nothing."""
+        """Turn d, the dL/dh from above, into dL/d(U x) if W h is zero."""
         d, h, part = self.d[:steps], self.h[1 : steps + 1], self.up[:steps]
         np.multiply(h, h, out=part)
         np.multiply(part, d, out=part)
         np.subtract(d, part, out=d)
 
     def d_ux(self, steps: int) -> list[Array]:
-        """dL/d(U x) after the way back: (T B, H) for each gate."""
+        """Return dL/d(U x) after the way back: (T B, H) for each gate."""
         every = list(self.d_wh_rows[:, : steps * self.h.shape[1]])
         return [*every[:-1], rows_of(self.d[:steps])] if self.cell.own_bias else every
 
     def _find_slopes(self, first: int, starts: Starts) -> None:
-        """What the way back through these steps needs to know, into their places."""
+        """Fill the factors of the way back through these steps."""
         lanes, count = self.h.shape[1], len(starts)
         rows, here = slice(first * lanes, (first + count) * lanes), slice(0, count * lanes)
         before: Sequence[Array] = [state[:-lanes][rows] for state in self._state_rows]
         after = [state[lanes:][rows] for state in self._state_rows]
-        if self.cell.reads_h and any(starts):  # of other states those lanes are zero by now
+        if self.cell.reads_h and any(starts):  # other states are zero there by now
             begun = [t * lanes + lane for t, some in enumerate(starts) for lane in some]
             before = self._begun_afresh(before, begun)
         ux, tape = self._ux_blocks[..., rows, :], self._tape_rows[rows]
         self.cell.slopes(ux, before, after, tape, self._kept[here], self._spare[here])
 
     def _begun_afresh(self, states: Sequence[Array], rows: Sequence[int]) -> Sequence[Array]:
-        """The states, zero in the rows where an example begins."""
+        """Return the states with zeros in the rows where an example begins."""
         h, *others = states
         zeros = others
-        if self.cell.reads_h:  # others do, too: as it was after the last step
+        if self.cell.reads_h:  # the step before reads h as well: zero a copy
             begun = self._begun[: len(h)]
             np.copyto(begun, h)
             h, zeros = begun, [begun, *others]
@@ -221,6 +211,6 @@ class Layer:
 
 
 def rows_of(array: Array) -> Array:
-    """(..., T, B, H) seen as (..., T * B, H)."""
+    """Return (..., T, B, H) seen as (..., T * B, H)."""
     *first, steps, lanes, hidden = array.shape
     return array.reshape(*first, steps * lanes, hidden)

@@ -1,38 +1,33 @@
-"""The numbers that learning changes, each under the book's letter.
+"""The parameters of a network, each under the book's letter.
 
 A network of L layers of a cell with G gates has
 
     U1 (K, G H)  stored transposed: row k is what symbol k adds to the activation
     Ul (G H, H)  for l = 2 .. L: from the layer below
-    Wl (G H, H)  from the state before; (G H, K) where the output before is fed back
+    Wl (G H, H)  from the state before; (G H, K) if outputs are fed back
     bl (G H,)
-    dl (H,)      what some cells add to the last block of W h: see own_bias
-    U1.name (G H, F)  from an input that is no symbol: see inputs
+    dl (H,)      added to the last block of W h by some cells: see own_bias
+    U1.name (G H, F)  from an input besides symbols: see inputs
     V  (K, H)    from the top layer to the output
     c  (K,)
-    tau.name     what a distribution over lengths is made of: see heads
+    tau.name     of the distribution over lengths: see heads
 
-laid end to end in one flat array, of which the named arrays are views. So whoever has to treat
-all numbers alike (the optimiser, the norm of a gradient) takes ``flat``, and whoever
-follows an equation takes the letters. A gradient is Parameters too.
-
-A language model: a network with its numbers, the vocabulary that they speak of, how it reads."""
+The named arrays are views of one flat array, in which they lie end to end. The optimiser and the
+norm of a gradient use ``flat``; equations use the letters. A gradient is Parameters too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
+from charrnn.network.rounding import Array, on_grid
 from charrnn.vocabulary import Vocabulary
-
-Array = NDArray[np.floating[Any]]
-Integers = NDArray[np.integer[Any]]
 
 
 class Parameters(Mapping[str, Array]):
@@ -54,7 +49,7 @@ class Parameters(Mapping[str, Array]):
 
     @classmethod
     def zeros(cls, architecture: Architecture, dtype: DTypeLike = np.float32) -> Parameters:
-        """Nothing but zeros."""
+        """Return parameters that are all zero."""
         return cls(architecture, np.zeros(architecture.parameter_count, dtype))
 
     def __getitem__(self, name: str) -> Array:
@@ -67,11 +62,11 @@ class Parameters(Mapping[str, Array]):
         return len(self.views)
 
     def __reduce__(self) -> tuple[type[Parameters], tuple[Architecture, Array]]:
-        """A copy is made of the flat array, so that its names are views of that, and learn too."""
+        """Pickle the flat array alone, so that the arrays of a copy are views of its own."""
         return Parameters, (self.architecture, self.flat)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same numbers of the same network."""
+        """Return True for the same numbers of the same architecture."""
         if not isinstance(other, Parameters):
             return NotImplemented
         return self.architecture == other.architecture and np.array_equal(self.flat, other.flat)
@@ -79,15 +74,15 @@ class Parameters(Mapping[str, Array]):
     __hash__ = None  # type: ignore[assignment]  # its numbers change
 
     def like(self) -> Parameters:
-        """Zeros of the same shapes."""
+        """Return zeros of the same shapes."""
         return Parameters(self.architecture, np.zeros_like(self.flat))
 
     def copy(self) -> Parameters:
-        """The same numbers in a place of their own."""
+        """Return a copy of the numbers."""
         return Parameters(self.architecture, self.flat.copy())
 
     def plain(self, into: Parameters | None = None) -> Parameters:
-        """The plain network that does the same, see Feedback; itself, where it is one."""
+        """Return the plain network that computes the same: see Feedback. It may be this one."""
         feedback = self.architecture.cell.feedback
         if feedback is None:
             return self
@@ -99,7 +94,7 @@ class Parameters(Mapping[str, Array]):
         return plain
 
     def gradient_from(self, of_plain: Parameters, gradient: Parameters) -> None:
-        """Fill the gradient with what that of the plain network makes it."""
+        """Fill the gradient from the gradient of the plain network."""
         feedback = self.architecture.cell.feedback
         if feedback is None:
             gradient.flat[...] = of_plain.flat
@@ -109,15 +104,26 @@ class Parameters(Mapping[str, Array]):
                 array[...] = of_plain[name]
         feedback.back(self, of_plain, gradient)
 
+    def exact(self) -> Parameters:
+        """Return the plain network in float64, with the matrices that multiply states on the grid.
+
+        U1 is no such matrix: its rows are only looked up.
+        """
+        exact = Parameters(self.architecture, self.flat.astype(np.float64)).plain()
+        for name, array in exact.items():
+            if array.ndim == 2 and name != "U1":
+                array[...] = on_grid(array, self.architecture.grid.weight_bits)
+        return exact
+
     def matrices(self) -> Array:
-        """1 where a number belongs to a matrix and 0 where to a bias: what weight decay is for."""
+        """Return 1 for each number of a matrix and 0 for each of a bias: where weights decay."""
         marks = self.like()
         for array in marks.values():
             array[...] = array.ndim == 2
         return marks.flat
 
 
-FED_BACK = 0.1  # how large the W of outputs is at first; they are large themselves
+FED_BACK = 0.1  # the initial size of a W that multiplies outputs, which are large themselves
 
 
 def initial(
@@ -126,12 +132,12 @@ def initial(
     rng: np.random.Generator,
     dtype: DTypeLike = np.float32,
 ) -> Parameters:
-    """Values to start learning from.
+    """Return initial parameters.
 
-    The W of each gate is orthogonal, so a gradient that walks back through it neither shrinks nor
-    grows. V is small and c is the log of how often each symbol stands in the corpus, so the first
-    loss is that of the unigram model and no step is spent on learning it. A symbol that never
-    occurs (UNKNOWN) says nothing: its row of U is zero, and stays so unless noise makes it occur.
+    The W of each gate is orthogonal, so a gradient neither shrinks nor grows on its way back. V is
+    small and c is the log frequency of each symbol in the corpus, so the first loss is that of the
+    unigram model. A symbol that never occurs (UNKNOWN) has a row of zeros in U, which stays zero
+    unless noise makes the symbol occur.
     """
     p = Parameters.zeros(architecture, dtype)
     hidden, bias = architecture.hidden, architecture.cell.bias
@@ -143,27 +149,26 @@ def initial(
             continue
         for gate in W.reshape(-1, hidden, hidden):
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
-            gate[...] = q * np.sign(np.diag(r))  # without the signs some rotations come too often
+            gate[...] = q * np.sign(np.diag(r))  # without the signs, rotations are not uniform
         b[...] = np.repeat(bias, hidden)
     p["U1"][np.isneginf(log_frequencies)] = 0
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)
     seen = log_frequencies[np.isfinite(log_frequencies)]
     p["c"][...] = np.where(np.isfinite(log_frequencies), log_frequencies, seen.min() - 5)
     if architecture.cell.feedback is not None and not architecture.forced:
-        p["b1"][...] -= p["W1"] @ p["c"]  # so that what is fed back at first says nothing
+        p["b1"][...] -= p["W1"] @ p["c"]  # so that the first outputs fed back add nothing
     return p
 
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """All that it takes to draw a text and to score one."""
+    """A network with its parameters and its vocabulary."""
 
     parameters: Parameters
     vocabulary: Vocabulary
     carry: bool = False  # whether the state goes on from one example to the next, as in a book
-    squares: Array | None = None  # (n,) usual squares of the gradient of a symbol's loss, if known
+    squares: Array | None = None  # (n,) the usual squares of a symbol's gradient, if known
 
     @property
     def architecture(self) -> Architecture:
-        """What the parameters are the numbers of."""
         return self.parameters.architecture

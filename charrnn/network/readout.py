@@ -1,33 +1,16 @@
-"""From the top state to a distribution over symbols, and its loss.
+"""The readout: from the top state to a distribution over symbols, and its loss.
 
     o = c + V h                           (10.10)
-    y_hat = softmax of the logits         (10.11)  which the head makes of o
-    L = -log y_hat at y                   (10.14)
-    dL/do                                 (10.18)  the head's
+    y_hat = softmax of the logits         (10.11)  the head makes logits of o
+    L = -log y_hat at y                   (10.14)  = log sum of exp - logit at y
+    dL/do                                 (10.18)  by the head
     dL/dh = V' dL/do                      (10.19, and its part of 10.21)
 
-Rows are independent here, so they are taken in blocks: with 65 symbols a window is one block, with
-5,000 the block shrinks, and nothing of size rows x symbols is ever made.
+Rows are independent, so they are processed in blocks: no array of all rows x symbols is made.
 
-The softmax, written once: for training, for scores and for what is drawn.
-
-y_hat = exp logit / sum of exp        (10.11)
-L = log sum of exp - logit at y       (10.14)
-
-The readout as scores need it: no gradient, nothing rounded by chance, the rank of what came.
-
-    o = c + V h                           (10.10)  exact, on the grid
-    L = log sum exp - logit at y          (10.14)  each row by itself
-
-and so the same for one row as for many, and as where a text is drawn. Where there is no grid, it
-has float64 all the same where symbols are few, for a text of few symbols may be known nearly to
-certainty, or where it is a small part of the work.
-
-Room for the characters that were never seen, in what a network says of those that were.
-
-With the chance ``novelty``, estimated from how many characters the corpus shows just once, the next
-character is one of those never seen, each as likely as the other; with the rest of the chance it is
-what the network says. So a model is a distribution over all texts there are."""
+`Readout` is for training. `ExactReadout` is for scores. It computes on the grid and sums each row
+separately, so a row has the same score alone, among others and in drawing. It also ranks symbols.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +23,23 @@ from numpy.typing import DTypeLike, NDArray
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.layer import SMALL
-from charrnn.network.parameters import Array, Integers, LanguageModel, Parameters
-from charrnn.network.rounding import Array64, in_units
+from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.rounding import Array, Array64, Integers, in_units
 from charrnn.vocabulary import END, UNKNOWN, Ids
+
+BLOCK: Final = 1 << 20  # numbers in the largest block of outputs
+SAFE: Final = 60.0  # exp(60) times a million symbols is still a float32
+FEW: Final = 40  # symbols: with so few, a network may be almost certain
+SMALL_PART: Final = 0.25  # symbols for each unit that a step multiplies by, in all layers
+CACHED: Final = 1 << 17  # numbers in a block of states and outputs that stay in the cache
+WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetched too often
 
 
 def set_aside(logits: Array, column: int) -> Array:
-    """Take a column out of the logits: it becomes -inf, and the largest of what is left in each
-    row 0. What stood there comes back, (R,), on the same scale.
+    """Set a column of the logits to -inf, and shift each row so that its maximum is 0.
 
-    The softmax does not notice, and exp cannot overflow.
+    Return the old column (R,), shifted as well. The shift leaves the softmax as it is, and exp
+    cannot overflow.
     """
     aside = logits[:, column].copy()
     logits[:, column] = -np.inf
@@ -60,22 +50,18 @@ def set_aside(logits: Array, column: int) -> Array:
 
 
 def normalise(logits: Array, ones: Array | None = None) -> Array:
-    """The sum of exp over each row (R,); exp itself stands in the place of the logits.
+    """Replace the logits by their exp. Return the sum of each row (R,).
 
-    A product with ones adds up in a third of the time, and in another order for one row than for
-    many. Without them each row is added up by itself.
+    A product with ones takes a third of the time, but its order depends on the number of rows.
+    Without them each row has a sum of its own.
     """
     np.exp(logits, logits)
     sums: Array = np.add.reduce(logits, 1) if ones is None else logits @ ones
     return sums
 
 
-BLOCK = 1 << 20  # numbers in the largest block of outputs
-SAFE = 60.0  # exp(60) times a million symbols is still a float32
-
-
 class Readout:
-    """The buffers for so many symbols, and what is done in them."""
+    """The readout of training, with buffers for a block of rows."""
 
     def __init__(self, architecture: Architecture, rows: int, dtype: DTypeLike) -> None:
         self.head = architecture.head
@@ -83,10 +69,10 @@ class Readout:
         self.rows = min(rows, max(16, BLOCK // symbols))
         self.o: Array = np.empty((self.rows, symbols), dtype)
         self.ones: Array = np.ones(max(self.rows, symbols), dtype)
-        self.first = np.arange(self.rows) * symbols  # where each row of o begins
+        self.first = np.arange(self.rows) * symbols  # the place of each row in the flat o
 
     def nats(self, p: Parameters, h: Array, y: Integers) -> Array:
-        """L for each row: h (R, H), y (R,) -> (R,)."""
+        """Return L for each row: h (R, H), y (R,) -> (R,)."""
         every = np.empty(len(y), h.dtype)
         bounded = is_bounded(p, reach=p.architecture.state_bounds[0])
         for rows in self._blocks(len(y)):
@@ -98,13 +84,13 @@ class Readout:
         p: Parameters,
         h: Array,  # (R, H)
         y: Integers,  # (R,)
-        weight: float,  # of a row's loss in the whole
-        idle: Integers | None,  # rows that count for nothing
-        reach: float,  # no |h| is larger
+        weight: float,  # of a row's loss
+        idle: Integers | None,  # rows without a loss
+        reach: float,  # the largest |h|
         gradient: Parameters,
         d_h: Array,  # (R, H)
     ) -> float:
-        """The sum of L over the rows; the gradient goes to gradient["V"], ["c"] and d_h."""
+        """Return the sum of L over the rows. Fill gradient["V"], gradient["c"] and d_h."""
         V, d_V, d_c = p["V"], gradient["V"], gradient["c"]
         total = 0.0
         bounded = is_bounded(p, reach)
@@ -129,12 +115,12 @@ class Readout:
         return (slice(at, min(at + self.rows, rows)) for at in range(0, rows, self.rows))
 
     def _losses(self, p: Parameters, h: Array, y: Integers, bounded: bool) -> tuple[Array, Array]:
-        """L of each row, and the sum of exp over it, which stands in the place of the outputs."""
+        """Return L and the sum of exp for each row. Leave exp of the logits in ``o``."""
         o = self.o[: len(h)]
         np.matmul(h, p["V"].T, out=o)
         np.add(o, p["c"], out=o)  # (10.10)
         self.head.logits(o)
-        if not bounded:  # the softmax does not notice, and exp cannot overflow
+        if not bounded:  # exp cannot overflow then, and the softmax stays
             o -= o.max(axis=1, keepdims=True)
         at_y = o.reshape(-1)[self.first[: len(o)] + y]
         sums = normalise(o, self.ones[: o.shape[1]])
@@ -142,22 +128,19 @@ class Readout:
 
 
 def is_bounded(p: Parameters, reach: float) -> bool:
-    """Whether no o can be so large that exp o overflows: |o| <= |c| + |V| |h|, where |h| <= reach.
+    """Return True if exp o cannot overflow: |o| <= |c| + |V| |h|, with |h| <= reach.
 
-    It spares the search for the largest o of each row, 3% of a training step at 128 units.
+    It saves the maximum of each row, 3% of a training step at 128 units.
     """
     most = np.abs(p["V"]).sum(axis=1) * reach + np.abs(p["c"])
-    return bool(most.max() < SAFE)  # also false where there is a NaN
-
-
-FEW: Final = 40  # symbols
-SMALL_PART: Final = 0.25  # symbols for each unit that a step multiplies by, in all layers
-CACHED: Final = 1 << 17  # numbers in a block of states and outputs that stay in the cache
-WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetched all the time
+    return bool(most.max() < SAFE)  # False for NaN
 
 
 class ExactReadout(Readout):
-    """A readout to put in the place of the other one, and where it leaves the ranks."""
+    """The readout of scores. It takes the place of a Readout, and keeps ranks and logits.
+
+    Without the grid it uses float64 if symbols are few or their part of the work is small.
+    """
 
     def __init__(
         self,
@@ -169,7 +152,7 @@ class ExactReadout(Readout):
         ranking: bool = False,
         keeping: bool = False,
     ) -> None:
-        """``apart`` is the symbol that is added up by itself, and takes part in no ranking."""
+        """``apart`` is a symbol that is added separately and has no rank."""
         hidden, symbols = architecture.hidden, architecture.symbols
         small = SMALL // (hidden * symbols) // 8 * 8  # rows: see matmul
         if small >= WORTHWHILE:
@@ -181,14 +164,14 @@ class ExactReadout(Readout):
         super().__init__(architecture, rows, np.float64 if is_double else np.float32)
         self.apart = apart
         self.ranking = ranking
-        self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y; 1 is the likeliest
+        self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y, from 1
         self.keeping = keeping
-        self.logits: Array = np.zeros((0, symbols))  # (R, K) of the last h, where they are kept
+        self.logits: Array = np.zeros((0, symbols))  # (R, K) of the last h, if kept
         self._small = small if small >= WORTHWHILE else self.rows
         self._h: Array = np.zeros((self.rows, hidden), self.o.dtype)
 
     def nats(self, p: Parameters, h: Array, y: Integers) -> Array:
-        """L for each row: h (R, H), y (R,) -> (R,)."""
+        """Return L for each row: h (R, H), y (R,) -> (R,)."""
         every = np.empty(len(y), self.o.dtype)
         self.ranks = np.empty(len(y) if self.ranking else 0, np.int32)
         if self.keeping:
@@ -207,7 +190,7 @@ class ExactReadout(Readout):
         return every
 
     def _product(self, h: Array, V: Array) -> Array:
-        """The rows of h times V (H, K), in slices; the last may hold rows of an older block too."""
+        """Return h V for V (H, K), computed in slices; the last slice may include old rows."""
         self._h[: len(h)] = h
         used = -(-len(h) // self._small)
         slices = self._h.reshape(-1, self._small, len(V))[:used]
@@ -216,7 +199,7 @@ class ExactReadout(Readout):
 
 
 def nats_of(o: Array, y: Integers, apart: int, ranking: bool) -> tuple[Array, Integers | None]:
-    """L for each row of the logits o (R, K), which change, and the rank of y (R,)."""
+    """Return L for each row of the logits o (R, K), and the rank of y (R,). This changes o."""
     aside = set_aside(o, apart)
     at_y = o[np.arange(len(y)), y]
     is_apart = y == apart
@@ -228,19 +211,20 @@ def nats_of(o: Array, y: Integers, apart: int, ranking: bool) -> tuple[Array, In
 def add_novelty(
     model: LanguageModel, ids: Ids, nats: Array64, ranks: NDArray[np.integer] | None
 ) -> None:
-    """Make room for characters never seen in what the network says, and price those that came.
+    """Add to the costs that the next character may be new, in place, in whole units.
 
-    Such a character ranks behind all that are known. What comes out is in whole units. Where the
-    end is known beforehand, nothing new could have come in its place.
+    The chance ``novelty`` is estimated from the characters that the corpus shows once. It is shared
+    by all characters of Unicode that are not in the vocabulary, so the model is a distribution over
+    all texts. New characters rank last. An END that is known beforehand excludes them.
     """
     vocabulary = model.vocabulary
     novelty = vocabulary.novelty
-    is_known = ids == END if model.architecture.head.lengths is not None else False
-    nats -= np.where(is_known, 0.0, math.log1p(-novelty))
+    is_certain = ids == END if model.architecture.head.lengths is not None else False
+    nats -= np.where(is_certain, 0.0, math.log1p(-novelty))
     unknown = ids == UNKNOWN
     if unknown.any():
-        expected = math.log(novelty) if novelty else -math.inf
-        nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], expected)
+        log_novelty = math.log(novelty) if novelty else -math.inf
+        nats[unknown] = vocabulary.unseen_nats - np.logaddexp(-nats[unknown], log_novelty)
         if ranks is not None:
             ranks[unknown] = vocabulary.symbols
     nats[...] = in_units(nats)

@@ -1,12 +1,11 @@
-"""What training hides from the network, so that it learns rules and not examples by heart.
+"""Regularisation by noise: units, weights and characters that training hides at random.
 
-    dropout       units of each lane, in what goes up from a layer; the same all through a window
-    dropconnect   weights of W, in what goes on from step to step
-    blank         characters: they are read as UNKNOWN, which so comes to mean "something"
+    dropout       units of each lane, on the way up from a layer; the same for a whole window
+    dropconnect   weights of W, on the way from step to step
+    blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
 
-The units and weights that are left are made louder in proportion, so that nothing is hidden in use
-and the sums are the same on average. The randomness of a step comes from the seed and the number
-of the step: there is no state to lose.
+The remaining units and weights are scaled up, so that sums are the same on average and use needs no
+noise. The randomness of a step follows from the seed and the step number: a resume needs no state.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Masks, Window
 from charrnn.system import REGULARIZATION
 from charrnn.vocabulary import END, UNKNOWN
 
 
 class Regularization:
-    """What is hidden at one step after the other."""
+    """The noise of one training step after another."""
 
     def __init__(
         self,
@@ -34,8 +34,9 @@ class Regularization:
         blank: float = 0.0,
         here: slice | None = None,
     ) -> None:
-        """The shares of units, of recurrent weights and of characters to hide, and the lanes that
-        are to have it: all of them, unless others are learned from elsewhere. It is drawn for all.
+        """Take the shares of units, recurrent weights and characters to hide.
+
+        ``here`` are the lanes of this process. Noise is drawn for all lanes.
         """
         self.lanes, self.seed = lanes, seed
         self.here = slice(0, lanes) if here is None else here
@@ -48,20 +49,20 @@ class Regularization:
         self._rng = np.random.default_rng()
 
     def begin(self, step: int) -> None:
-        """Another step, another choice."""
+        """Draw new noise for a step."""
         if not self.is_on:
-            return  # to draw nothing would cost 4% of a step of 64 units
+            return  # a generator costs 4% of a step of 64 units
         self._rng = np.random.Generator(np.random.SFC64([self.seed, REGULARIZATION, step]))
 
     def units(self) -> Masks | None:
-        """How loud each unit of each lane is heard above, (1, B, H) for each layer."""
+        """Return the factor of each unit of each lane, (1, B, H) for each layer."""
         if not self.dropout:
             return None
         shape = (self.architecture.layers, 1, self.lanes, self.architecture.hidden)
         return list(self._loudness(shape, self.dropout, self.here))
 
     def weights(self, p: Parameters) -> Parameters:
-        """The parameters without some of their weights."""
+        """Return the parameters with some weights hidden."""
         if not self.names:
             return p
         self.thinned.flat[...] = p.flat
@@ -71,12 +72,12 @@ class Regularization:
         return self.thinned
 
     def through_weights(self, gradient: Parameters) -> None:
-        """Turn the gradient by the thinned parameters into that by the whole ones."""
+        """Turn the gradient of the thinned parameters into that of all parameters, in place."""
         for name in self.names:
             np.multiply(gradient[name], self.loudness[name], out=gradient[name])
 
     def characters(self, window: Window) -> Window:
-        """The window with some of what is read blanked out; what should be said stays."""
+        """Return the window with some inputs hidden, and all targets."""
         if not self.blank:
             return window
         shape = len(window.x), self.lanes
@@ -85,10 +86,11 @@ class Regularization:
         return replace(window, x=x)
 
     def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
-        """0 for about that share of the places, the same number for the others; the mean is 1. Of
-        what is drawn, these of the last rows but one.
+        """Return factors with mean 1: 0 for about this share of places, equal for the others.
+
+        ``rows`` selects from the last axis but one, after drawing.
         """
-        kept = min(255, max(1, round(256 * (1 - share))))  # the smallest share is one in 256
+        kept = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
         draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
         loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
         return loudness

@@ -1,7 +1,7 @@
-"""One step after another, for one lane or many: what is read next depends on what was just drawn.
+"""The network one step at a time, for drawing: the next input depends on the last output.
 
-The same cell and the same head as in training, on the grid, so that nothing is rounded by chance:
-a text that is drawn alone is the text that is drawn among a thousand.
+It uses the cell and the head of training, on the grid. So a text drawn alone is the same as one
+drawn among a thousand.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final
 import numpy as np
 
 from charrnn.network.inputs import INPUTS
-from charrnn.network.parameters import Integers, Parameters
-from charrnn.network.rounding import SETTLED, Array64, Grid, settles, snap
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import SETTLED, Array64, Integers, settles, snap
 from charrnn.network.threads import Threads
 
 State = list[Array64]  # (B, H) for each of the architecture's states
 InputCounts = Mapping[str, Integers]  # (B,) for inputs
 NONE: Final[InputCounts] = {}
 
-WORTHWHILE = 10_000_000  # multiply-adds for a thread, below which it costs more than it gives
+WORTHWHILE = 10_000_000  # multiply-adds of a thread, below which threads cost time
 
 
 class Stepper:
-    """A network made ready to go step by step, with buffers for so many lanes.
+    """A network with buffers for steps of at most `lanes` lanes.
 
-    Where there is work enough, the lanes are shared out to so many threads.
+    If there is enough work, the lanes are split among at most `workers` threads.
     """
 
     def __init__(self, p: Parameters, lanes: int, workers: int = 1) -> None:
@@ -38,9 +38,8 @@ class Stepper:
         self._workers = workers
         self.lanes = lanes
         hidden, layers = architecture.hidden, architecture.layers
-        grid = Grid.of(architecture)
-        exact = grid.parameters(p)
-        self._large = grid.large
+        exact = p.exact()
+        self._large = architecture.grid.large
         self._b_and_U_x = exact["U1"] + exact["b1"]  # (K, G H)  x one-hot: U x is a row
         self._U = [exact[f"U{layer}"].T for layer in range(2, layers + 1)]
         self._b = [exact[f"b{layer}"] for layer in range(2, layers + 1)]
@@ -55,31 +54,26 @@ class Stepper:
         self._o: Array64 = np.empty((lanes, architecture.symbols))
 
     def zeros(self, lanes: int) -> State:
-        """The state before anything is read."""
+        """Return the state before the first symbol."""
         hidden = self.architecture.hidden
         return [np.zeros((lanes, hidden)) for _ in self.architecture.state_names]
 
     def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
-        """Move the state on by one symbol a lane: x (B,), the index-th of its text in each."""
+        """Read a symbol in each lane, x (B,), at this index of its text. Move the state on."""
         self._read(x, state, slice(0, len(x)), index, counts)
 
     def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,), the index-th symbol of each text, the first END being the 0th; the logits of
-        what comes next (B, K), in an array that every step fills. The counts are those of the
-        inputs (B,); of the clock, unless it is among them, it is the index.
+        """Read x (B,) at this index of each text; the first END has 0. Return logits (B, K).
+
+        Every step reuses the array of logits. ``counts`` are those of the inputs (B,); the clock
+        counts the index by default.
         """
         lanes = len(x)
         parts = min(self._workers, lanes // self._least)
         if parts < 2:
             self._step(x, state, slice(0, lanes), index, counts)
-        else:
-            bounds = [lanes * part // parts for part in range(parts + 1)]
-            self._step_together(x, state, bounds, index, counts)
-        return self._o[:lanes]
-
-    def _step_together(
-        self, x: Integers, state: State, bounds: list[int], index: int, counts: InputCounts
-    ) -> None:
+            return self._o[:lanes]
+        bounds = [lanes * part // parts for part in range(parts + 1)]
         jobs = [
             self._threads.submit(
                 self._step,
@@ -93,6 +87,7 @@ class Stepper:
         ]
         for job in jobs:
             job.result()
+        return self._o[:lanes]
 
     def _step(
         self, x: Integers, state: State, lanes: slice, index: int, counts: InputCounts
@@ -127,6 +122,6 @@ class Stepper:
                 snap(after, SETTLED)
 
     def _by_gate(self, columns: Array64) -> Array64:
-        """(B, G H) as the cell sees it."""
+        """Return (B, G H) in the cell's shape."""
         gates = self._cell.gates
         return columns if gates == 1 else columns.reshape(len(columns), gates, -1).swapaxes(0, 1)

@@ -1,14 +1,11 @@
-"""The lanes of a window shared out among threads, each with buffers of its own.
+"""Threads for NumPy work, and an unfolded network whose lanes are split among threads.
 
-NumPy lets go of Python's lock while it works, so two threads with half the lanes each keep two
-cores busy with everything, elementwise work included, where BLAS's own threads would only share
-the products and wait for each other at every step. BLAS itself is meant to have one thread.
-Measured on 2 cores, 256 units, 64 lanes: 1.3 times the rate of one thread with BLAS on both cores.
+NumPy releases Python's lock while it works. So two threads with half the lanes each keep two cores
+busy with everything, elementwise work included. BLAS's own threads would only split the products
+and wait for each other at every step. BLAS itself should have one thread. Measured on 2 cores, 256
+units, 64 lanes: 1.3 times the rate of one thread with BLAS on both cores.
 
-Threads that lanes are shared out to, made when they are first needed.
-
-NumPy lets go of Python's lock while it works, so that each of them keeps a core busy. Where the
-system has no more threads for us, whoever hands out the work does it: what comes out is the same.
+If the system refuses threads, the calling thread does the work, with the same result.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -24,22 +20,23 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
-from charrnn.network.rounding import Grid
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array, Grid
 from charrnn.network.unfolded import Masks, State, Unfolded, Window
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+WORTHWHILE = 500_000  # multiply-adds of a thread at each step, below which threads cost time
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Threads:
-    """At most so many."""
+    """A pool of at most `most` threads, started when first needed."""
 
-    were_refused = False  # by the system, to any of us
+    were_refused = False  # by the system, to any pool
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -47,24 +44,24 @@ class Threads:
         self._process = 0
 
     def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Let one of them do it. A fork leaves threads behind, and gets others."""
+        """Run the work in a thread. After a fork, start new threads: the old ones are gone."""
         if self._process != os.getpid():
             self._process = os.getpid()
-            self._pool = _started(max(1, self.most))
+            self._pool = _start(max(1, self.most))
             Threads.were_refused |= self._pool is None
         if self._pool is None:
-            return _done(work, *args, **kwargs)
+            return _run_here(work, *args, **kwargs)
         return self._pool.submit(work, *args, **kwargs)
 
 
-def _started(count: int) -> ThreadPoolExecutor | None:
-    """So many threads, or none; all begin here, for what is refused later may be half begun."""
+def _start(count: int) -> ThreadPoolExecutor | None:
+    """Return a pool whose threads all run already, or None if the system refuses one."""
     from concurrent.futures import ThreadPoolExecutor  # half as long to import as numpy
 
-    pool, gate = ThreadPoolExecutor(count, "charrnn", _take_any_number), threading.Event()
+    pool, gate = ThreadPoolExecutor(count, "charrnn", _ignore_overflow), threading.Event()
     try:
         for _ in range(count):
-            pool.submit(gate.wait)  # none is idle meanwhile, so that each of these needs another
+            pool.submit(gate.wait)  # none is idle, so each call needs a new thread
     except (RuntimeError, MemoryError):
         gate.set()
         pool.shutdown()
@@ -73,8 +70,8 @@ def _started(count: int) -> ThreadPoolExecutor | None:
     return pool
 
 
-def _done(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-    """The same, done here and now."""
+def _run_here(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """Run the work in this thread."""
     from concurrent.futures import Future
 
     future: Future[T] = Future()
@@ -86,16 +83,13 @@ def _done(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     return future
 
 
-def _take_any_number() -> None:
-    """Let a thread compute without a warning: what overflows shows in the loss."""
+def _ignore_overflow() -> None:
+    """Switch off warnings in a thread: an overflow shows in the loss."""
     np.seterr(all="ignore")
 
 
-WORTHWHILE = 500_000  # multiply-adds a step and thread below which threads cost more than they give
-
-
 class Parallel:
-    """An unfolded network for B lanes that at most so many threads work on."""
+    """An unfolded network for B lanes on at most `workers` threads."""
 
     def __init__(
         self,
@@ -106,43 +100,35 @@ class Parallel:
         dtype: DTypeLike = np.float32,
         grid: Grid | None = None,
     ) -> None:
-        self.here = slice(0, lanes)  # the lanes of the batch that this process has: all
-        self.weight = 1 / (steps * lanes)  # what one place of a full window weighs in its mean
+        self.here = slice(0, lanes)  # the lanes of the batch in this process: all
+        self.weight = 1 / (steps * lanes)  # of one place in the mean of a full window
         self.workers = useful_workers(architecture, lanes, workers)
         self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
+        self._spans = list(pairwise(self.bounds))
         self.parts = [
-            Unfolded(architecture, steps, stop - start, dtype, grid)
-            for start, stop in self._spans()
+            Unfolded(architecture, steps, stop - start, dtype, grid) for start, stop in self._spans
         ]
         self._threads = Threads(self.workers - 1)
         self._gradients: list[Parameters] = []
 
-    def _spans(self) -> list[tuple[int, int]]:
-        return list(pairwise(self.bounds))
-
     def start_from(self, state: State) -> None:
-        """Let the next window start from this state."""
-        for part, (start, stop) in zip(self.parts, self._spans(), strict=True):
+        """Set the state before the next window."""
+        for part, (start, stop) in zip(self.parts, self._spans, strict=True):
             for own, given in zip(part.states, state, strict=True):
                 own[0] = given[start:stop]
 
     def copy_state(self, state: State) -> None:
-        """Write where the next window starts from into this state."""
-        for part, (start, stop) in zip(self.parts, self._spans(), strict=True):
+        """Copy the state before the next window into this one."""
+        for part, (start, stop) in zip(self.parts, self._spans, strict=True):
             for own, wanted in zip(part.states, state, strict=True):
                 wanted[start:stop] = own[0]
 
     def nats(self, p: Parameters, window: Window) -> Array:
-        """-log y_hat at y for each place of the window, (T, B); the state moves on."""
+        """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
         if self.workers == 1:
             return self.parts[0].nats(p, window)
-        windows = self._split(window)
-        others = [
-            self._threads.submit(part.nats, p, piece)
-            for part, piece in zip(self.parts[1:], windows[1:], strict=True)
-        ]
-        first = self.parts[0].nats(p, windows[0])
-        return np.concatenate([first, *(other.result() for other in others)], axis=1)
+        windows = [window.part(*span) for span in self._spans]
+        return np.concatenate(self._run(lambda i: self.parts[i].nats(p, windows[i])), axis=1)
 
     def nats_and_gradient(
         self,
@@ -152,48 +138,32 @@ class Parallel:
         scale: float = 1.0,
         masks: Masks | None = None,
     ) -> float:
-        """The loss of the window in nats; its gradient times scale is left in ``gradient``."""
+        """Return the loss in nats, and leave its gradient times scale in ``gradient``."""
         if self.workers == 1:
             return self.parts[0].nats_and_gradient(p, window, gradient, scale, masks)
         while len(self._gradients) < self.workers - 1:
             self._gradients.append(p.like())
-        windows = self._split(window)
-        others = [
-            self._threads.submit(
-                part.nats_and_gradient, p, piece, own, scale, cut(masks, start, stop)
-            )
-            for part, piece, own, (start, stop) in zip(
-                self.parts[1:], windows[1:], self._gradients, self._spans()[1:], strict=True
-            )
-        ]
-        total = self.parts[0].nats_and_gradient(
-            p, windows[0], gradient, scale, cut(masks, 0, self.bounds[1])
+        gradients = [gradient, *self._gradients]
+        windows = [window.part(*span) for span in self._spans]
+        cuts = [cut(masks, *span) for span in self._spans]
+        totals = self._run(
+            lambda i: self.parts[i].nats_and_gradient(p, windows[i], gradients[i], scale, cuts[i])
         )
-        for other, own in zip(others, self._gradients, strict=True):
-            total += other.result()
+        for own in self._gradients:
             gradient.flat += own.flat
-        return total
+        return sum(totals)
 
-    def _split(self, window: Window) -> list[Window]:
-        return [
-            replace(
-                window,
-                x=np.ascontiguousarray(window.x[:, start:stop]),
-                y=np.ascontiguousarray(window.y[:, start:stop]),
-                begins=None if window.begins is None else window.begins[:, start:stop],
-                idle=None if window.idle is None else window.idle[:, start:stop],
-                settles=None if window.settles is None else window.settles[:, start:stop],
-                clock=None if window.clock is None else window.clock[:, start:stop],
-                left=None if window.left is None else window.left[:, start:stop],
-            )
-            for start, stop in self._spans()
-        ]
+    def _run(self, work: Callable[[int], T]) -> list[T]:
+        """Return the results of the work for each part, the first done in this thread."""
+        others = [self._threads.submit(work, part) for part in range(1, self.workers)]
+        return [work(0), *(other.result() for other in others)]
 
 
 def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:
-    """As many of these threads as have enough to do at every step.
+    """Return how many of these threads have enough to do at every step.
 
-    A cell with more gates has larger products, and as many more calls that wait for Python's lock.
+    The number of gates does not matter: more gates mean larger products, but also more calls that
+    wait for Python's lock.
     """
     while workers > 1 and architecture.hidden**2 * (lanes // workers) < WORTHWHILE:
         workers -= 1
@@ -201,5 +171,5 @@ def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:
 
 
 def cut(masks: Masks | None, start: int, stop: int) -> Masks | None:
-    """The masks of some of the lanes."""
+    """Return the masks of some of the lanes."""
     return None if masks is None else [mask[:, start:stop] for mask in masks]

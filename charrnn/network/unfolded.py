@@ -8,17 +8,17 @@
               |      |      |         U1
              x(1)   x(2)   x(3)
 
-All that need not be sequential is one product over all T x B rows; only ``W h`` is inside the loop.
-The gradients (10.22) to (10.28) are sums over t, so each is one line under its number.
+Only ``W h`` is inside the loop over time. The other products are over all T x B rows at once. The
+gradients (10.22) to (10.28) are sums over t, so each is one line with its number.
 
-Where an example begins, the states before are zero: nothing crosses from one example to the next,
-neither the state on the way forward nor the gradient on the way back.
+The state before an example is zero, so neither the state nor the gradient crosses from one example
+to another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,59 +26,67 @@ from numpy.typing import DTypeLike, NDArray
 from charrnn.network.architecture import Architecture
 from charrnn.network.inputs import INPUTS
 from charrnn.network.layer import Layer, Starts, rows_of
-from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.parameters import Parameters
 from charrnn.network.readout import Readout
-from charrnn.network.rounding import Grid
+from charrnn.network.rounding import Array, Grid, Integers
 from charrnn.vocabulary import END
 
 State = list[Array]  # (B, H) for each of the architecture's states
-Masks = Sequence[Array]  # (1 or T, B, H) for each layer: what dropout lets through, and scaled how
+Masks = Sequence[Array]  # (1 or T, B, H) for each layer: the factors of dropout
 
 
 @dataclass(frozen=True)
 class Window:
-    """T steps of B lanes: what is read and what should have been said."""
+    """T steps of B lanes: inputs x and targets y."""
 
     x: Integers  # (T, B)
     y: Integers  # (T, B)
-    begins: NDArray[np.bool_] | None = None  # (T, B) where the state before is zero
-    idle: NDArray[np.bool_] | None = None  # (T, B) what counts for nothing
-    settles: NDArray[np.bool_] | None = None  # (T, B) where the state settles on a coarser grid
-    clock: Integers | None = None  # (T, B) how many characters of the example were read
-    left: Integers | None = None  # (T, B) how many are still to come: see inputs
-    counts_from: int = 0  # the step of the first loss; those before are there to go back through
-    advance: int | None = None  # steps to where the next window begins: all of them
-    elsewhere: int = 0  # how many losses there are in lanes that another process has
+    begins: NDArray[np.bool_] | None = None  # (T, B) whether the state before is zero
+    idle: NDArray[np.bool_] | None = None  # (T, B) whether the loss is left out
+    settles: NDArray[np.bool_] | None = None  # (T, B) whether the state settles on a coarser grid
+    clock: Integers | None = None  # (T, B) characters of the example read so far
+    left: Integers | None = None  # (T, B) characters to come: see inputs
+    counts_from: int = 0  # the step of the first loss; the gradient also goes through earlier steps
+    advance: int | None = None  # steps to the start of the next window; None: all
+    elsewhere: int = 0  # losses in the lanes of other processes
 
     @property
     def count(self) -> int:
-        """How many losses there are, in all lanes."""
+        """The number of losses, in all lanes."""
         of = slice(self.counts_from, None)
         here = self.y[of].size - (0 if self.idle is None else int(self.idle[of].sum()))
         return here + self.elsewhere
 
     def starts(self) -> Starts:
-        """For each step, the lanes where an example begins."""
+        """Return the lanes in which an example begins, for each step."""
         return self._lanes(self.begins)
 
     def settling(self) -> Starts:
-        """For each step, the lanes whose state settles."""
+        """Return the lanes whose state settles, for each step."""
         return self._lanes(self.settles)
 
     def _lanes(self, marked: NDArray[np.bool_] | None) -> Starts:
         if marked is None:
             return ((),) * len(self.x)
-        found: list[list[int]] = [[] for _ in self.x]
+        by_step: list[list[int]] = [[] for _ in self.x]
         steps, lanes = np.nonzero(marked)
         for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
-            found[t].append(lane)
-        return found
+            by_step[t].append(lane)
+        return by_step
+
+    def part(self, start: int, stop: int) -> Window:
+        """Return the window of some of the lanes."""
+        names = ("x", "y", "begins", "idle", "settles", "clock", "left")
+        arrays = {name: getattr(self, name) for name in names}
+        parts = {name: a[:, start:stop] for name, a in arrays.items() if a is not None}
+        contiguous = {name: np.ascontiguousarray(parts[name]) for name in ("x", "y")}
+        return replace(self, **parts | contiguous)
 
 
 class Unfolded:
-    """A network of a given architecture, unfolded over at most so many steps of so many lanes.
+    """A network unfolded over at most `steps` steps of `lanes` lanes.
 
-    ``states[i][0]`` is where the next window starts from.
+    ``states[i][0]`` is the state before the next window.
     """
 
     def __init__(
@@ -107,21 +115,21 @@ class Unfolded:
 
     @property
     def top(self) -> Array:
-        """The h of the top layer from which the next window starts, (B, H)."""
+        """The h of the top layer before the next window, (B, H)."""
         top: Array = self.layers[-1].h[0]
         return top
 
     def read(self, p: Parameters, window: Window) -> None:
-        """Let the state move on, whatever should have been said."""
+        """Read the window, without a loss."""
         self._forward(self._plainly(p), window, window.starts(), None)
         self._move_on(window)
 
     def nats(self, p: Parameters, window: Window) -> Array:
-        """-log y_hat at y for each place of the window, (T, B); the state moves on."""
+        """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
         top = self._forward(self._plainly(p), window, window.starts(), None)
         nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
         lengths = self.architecture.head.lengths
-        if lengths is not None:  # which is what END costs
+        if lengths is not None:  # END costs what the length costs
             ends, tau = lengths_in(window)
             nats[ends] = lengths.nats(p, tau)
         self._move_on(window)
@@ -135,7 +143,7 @@ class Unfolded:
         scale: float = 1.0,
         masks: Masks | None = None,
     ) -> float:
-        """The loss of the window in nats; its gradient times scale is left in ``gradient``.
+        """Return the loss in nats, and leave its gradient times scale in ``gradient``.
 
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
@@ -167,7 +175,7 @@ class Unfolded:
         return total
 
     def _silent(self, window: Window) -> Integers | None:
-        """The places where the readout has nothing to say, among those whose loss counts."""
+        """Return the places without a loss of the readout, from the first loss on."""
         silent, y = window.idle, window.y[window.counts_from :]
         if silent is not None:
             silent = silent[window.counts_from :]
@@ -176,7 +184,7 @@ class Unfolded:
         return None if silent is None else np.flatnonzero(silent)
 
     def _plainly(self, p: Parameters) -> Parameters:
-        """The parameters of the plain network that does the same."""
+        """Return the parameters of the plain network."""
         return p.plain(self._plain[0]) if self._plain else p
 
     def _move_on(self, window: Window) -> None:
@@ -185,7 +193,7 @@ class Unfolded:
             state[0] = state[steps]
 
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
-        """The states of the top layer as the readout sees them, (T, B, H)."""
+        """Return the states of the top layer after dropout, (T, B, H)."""
         steps = len(window.x)
         settling = window.settling()
         below: Array | None = None
@@ -221,7 +229,7 @@ class Unfolded:
         masks: Masks | None,
         gradient: Parameters,
     ) -> None:
-        """From dL/dh of the top layer, which the readout left there, to every gradient below."""
+        """Compute all gradients below the readout, from the dL/dh that it left in the top layer."""
         steps = len(window.x)
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
@@ -230,7 +238,7 @@ class Unfolded:
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
                 layer.back_at_once(steps)
-                continue  # nothing goes on, and nothing comes back
+                continue  # W h is zero
             layer.backward(starts, p[f"W{number}"])
             d_wh, h_before = layer.d_wh_rows[:, : window.x.size], rows_of(layer.h[:steps])
             if window.begins is not None:
@@ -253,7 +261,7 @@ class Unfolded:
     def _downwards(
         self, p: Parameters, steps: int, number: int, masks: Masks | None, gradient: Parameters
     ) -> None:
-        """From dL/d(U x) of a layer, which is there, to U, b and the layer below, gate by gate."""
+        """Compute the gradients of U, b and the layer below from dL/d(U x), gate by gate."""
         layer, lower = self.layers[number - 1], self.layers[number - 2]
         below = rows_of(lower.h[1 : steps + 1] if masks is None else lower.up[:steps])
         d_below, room = rows_of(lower.d[:steps]), self.room[: len(below)]
@@ -268,12 +276,12 @@ class Unfolded:
                 np.add(d_below, each, out=d_below)
 
     def seen(self, name: str, window: Window) -> Array:
-        """What this input shows at each place, (T, B, F)."""
+        """Return the features of an input at each place, (T, B, F)."""
         return INPUTS[name].seen(getattr(window, name), self.ones.dtype, self.large)
 
 
 def lengths_in(window: Window) -> tuple[Integers, Integers]:
-    """Where examples end whose loss counts, among the rows, and how long each of them is."""
+    """Return the rows of the ENDs whose loss counts, and the length of each example."""
     assert window.clock is not None
     is_end = window.y == END
     is_end[: window.counts_from] = False
@@ -282,12 +290,12 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     return np.flatnonzero(is_end), window.clock[is_end]
 
 
-FEW = 200  # symbols up to which summing by a product can be quicker than by sorting
-SHORT = 1 << 17  # numbers up to which it is
+FEW = 200  # symbols up to which summing by a product can be faster than by sorting
+SHORT = 1 << 17  # numbers up to which it is faster
 
 
 def sum_by_symbol(d_a: Sequence[Array], x: Integers, out: Array, room: Array) -> None:
-    """The sum of d_a(t) x(t)': row k of ``out`` is the sum of the rows of d_a where x is k.
+    """Sum d_a(t) x(t)': row k of ``out`` becomes the sum of the rows of d_a where x is k.
 
     d_a is (R, H) for each gate, out (K, G H), and room (R, H).
     """

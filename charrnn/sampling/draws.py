@@ -22,9 +22,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.parameters import Integers
 from charrnn.network.readout import normalise, set_aside
-from charrnn.network.rounding import Array64
+from charrnn.network.rounding import Array64, Integers
 from charrnn.vocabulary import UNKNOWN, codes_of
 
 COLDEST = 1e-100  # lower temperatures draw the same

@@ -2,11 +2,11 @@
 
     P(tau | prime)  ~  P(tau) P(prime | tau)          for every tau from the length of the prime on
 
-The prime is read once for every possible length, side by side. Lengths are unbounded, so the next
-hundred or so are taken one by one and those beyond in ranges. A range has little of the
-probability and is not much wider than the lengths before it. A range takes the surprisal of the
-prime in its middle. Only this is approximate, and only with a prime. The error is small, since to
-a network large values of tau - t look alike.
+The prime is read once for every possible length, side by side. Lengths are unbounded, so the
+next hundred or so are taken one by one and those beyond in ranges. A range has little of the
+probability, is not much wider than the lengths before it, and takes the surprisal of the prime in
+its middle. Only this is approximate, and only with a prime. The error is small, since to a network
+large values of tau - t look alike.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class LengthChoice:
         which = np.minimum(np.searchsorted(sums, wanted, "right"), len(sums) - 1)
         before = np.concatenate([[0.0], sums])[which]
         share = np.maximum(wanted - before, 0.0) / np.maximum(sums[which] - before, 1e-300)
-        return self._within(which, share.clip(0, 1 - 2.0**-52))
+        share = share.clip(0, 1 - 2.0**-52)
+        return self._at_share(share, self._first[which], self._stop[which])
 
     def read_prime(self, tau: Tau) -> tuple[State, Array64]:
         """Return the states before the prime's last symbol for these lengths, and the surprisal of
@@ -106,16 +107,12 @@ class LengthChoice:
         """Return texts that have drawn their lengths by these chances, (n,)."""
         tau, lane = np.unique(self.draw(chances), return_inverse=True)
         state, prime_nats = self.read_prime(tau)
-        nats = in_units(self.nats(tau, prime_nats))
+        length_nats: Array64 = self.lengths.nats(self.model.parameters, tau)
+        nats = in_units(length_nats + prime_nats - self.prime_nats)
         return Begun(state, lane, tau - self.least, nats[lane])
 
-    def nats(self, tau: Tau, prime_nats: Array64) -> Array64:
-        """Return the surprisal of each length and prime, given that of the prime."""
-        costs: Array64 = self.lengths.nats(self.model.parameters, tau)
-        return costs + prime_nats - self.prime_nats
-
     def _ranges(self, most: int) -> tuple[Tau, Tau, Array64]:
-        """Return the first length of each range, the length after it, and log P."""
+        """Return the first length, the length after the last, and log P of each range."""
         least, few = self.least, most // 4
         shares = np.arange(2 * few) / (2 * few)
         by_share = self._at_share(shares, np.int64(least), np.int64(LARGEST))
@@ -150,12 +147,8 @@ class LengthChoice:
         chances: Array64 = np.exp(logits - logits.max())
         return chances
 
-    def _within(self, which: NDArray[np.intp], share: Array64) -> Tau:
-        """Return the length that is this share of the way through a range."""
-        return self._at_share(share, self._first[which], self._stop[which])
-
     def _at_share(self, share: Array64, first: Tau | np.int64, stop: Tau | np.int64) -> Tau:
-        """Return the last length with no more than that share before it, by bisection."""
+        """Return the length that is this share of the way through a range, by bisection."""
         low = np.broadcast_to(np.asarray(first, np.int64), share.shape).copy()
         high = np.broadcast_to(np.asarray(stop, np.int64), share.shape).copy()
         starting = self._log_at_least(low)  # others are relative to it, so that none vanishes

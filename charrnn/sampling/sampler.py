@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.errors import SettingError
-from charrnn.network.parameters import Integers, LanguageModel
-from charrnn.network.rounding import Array64, in_units
+from charrnn.network.parameters import LanguageModel
+from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
 from charrnn.sampling.draws import Choice

@@ -22,8 +22,9 @@ import numpy as np
 
 from charrnn.errors import DivergedError
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
-from charrnn.network.parameters import Array, LanguageModel
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.readout import ExactReadout, add_novelty
+from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import rank_ends

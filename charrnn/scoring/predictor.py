@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from charrnn.counts.model import Counts
 from charrnn.errors import ModelFileError, SettingError
-from charrnn.network.parameters import Integers, LanguageModel
-from charrnn.network.rounding import Array64
+from charrnn.network.parameters import LanguageModel
+from charrnn.network.rounding import Array64, Integers
 from charrnn.network.stepper import NONE, InputCounts, Stepper
 from charrnn.vocabulary import Vocabulary
 

@@ -29,12 +29,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.corpus import Examples, ended_codes
+from charrnn.corpus.corpus import Examples
+from charrnn.corpus.segmentation import stream_of
 from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
-from charrnn.network.parameters import Integers, LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty
-from charrnn.network.rounding import OFTEN, Grid
+from charrnn.network.rounding import OFTEN, Integers
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks, score_blocks
@@ -192,8 +193,8 @@ class ChunkReader:
         ranking: bool = False,
         keep_logits: bool = False,
     ) -> None:
-        self.grid = Grid.of(model.architecture) if on_grid else None
-        self.p = self.grid.parameters(model.parameters) if self.grid else model.parameters
+        self.grid = model.architecture.grid if on_grid else None
+        self.p = model.parameters.exact() if self.grid else model.parameters
         hidden = self.p.architecture.hidden
         self.carry = model.carry
         lanes = _lanes_a_thread(hidden)
@@ -458,7 +459,7 @@ class NetworkScorer:
 
     def score_texts(self, texts: Iterable[str]) -> Score:
         """Return the sums, with bytes, over texts that are an example each."""
-        return sum((block.score() for block in score_blocks(self, ended_codes(texts))), Score())
+        return sum((block.score() for block in score_blocks(self, stream_of(texts))), Score())
 
     def nats_in_chunks(self, examples: Examples) -> Floats:
         """Return nearly the same as ``nats``, sooner: chunks that do not meet are not mended."""

@@ -13,13 +13,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from charrnn.corpus import corpus
-from charrnn.corpus.corpus import Corpus, CorpusConfig, draft_of, split
+from charrnn.corpus.corpus import Corpus, read_draft, split
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
 from charrnn.corpus.segmentation import END_CODE, cut_file
 from charrnn.errors import CorpusError
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.corpus import Kind, Reading
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
@@ -122,7 +122,7 @@ def held_out_codes(rebuilt: Corpus, facts: Facts) -> Iterator[Codes]:
         return codes_in(facts.valid_files, config.kinds(len(facts.valid), first), config.reading)
     # Ids do not tell unseen characters apart, so read again with a vocabulary of all characters.
     texts = (blocks(source, config.reading) for source in facts.source_files)
-    draft, _ = draft_of(texts, config.kinds(first))
+    draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return _look_up(split(draft, config.holdout, config.seed)[1].ids, characters)
 

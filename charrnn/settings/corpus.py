@@ -1,4 +1,4 @@
-"""How a corpus is read, cut into examples, and parted into what is learned and what is held out."""
+"""Settings of reading a corpus, cutting it into examples, and holding some of them out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
-from charrnn.settings.fields import CORPUS, SEED, Checked, OneOf, Real, Text, check, setting
+from charrnn.settings.fields import SEED, Checked, OneOf, Real, Text, check, of_corpus, setting
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]
 Cut = Literal["lines", "paragraphs", "files"]
@@ -20,28 +20,25 @@ Errors = Literal["strict", "replace", "skip"]
 class Reading(Checked):
     """How bytes become text."""
 
-    encoding: str = setting(
+    encoding: str = of_corpus(
         Text("NAME"),
-        "How the text is encoded: utf-8, latin-1, utf-16, ...",
-        panel=CORPUS,
+        "Decode the text by this encoding, such as latin-1 or utf-16.",
         default="utf-8",
     )
-    newlines: Newlines = setting(
+    newlines: Newlines = of_corpus(
         OneOf(get_args(Newlines)),
-        "Read every kind of line end as one, or keep them as they are.",
-        panel=CORPUS,
+        "Turn CRLF and CR line ends into LF, or keep them as characters.",
         default="translate",
     )
-    normalize: Normalization = setting(
+    normalize: Normalization = of_corpus(
         OneOf(get_args(Normalization)),
-        "Write letters that can be written in several ways in one.",
-        panel=CORPUS,
+        "Write letters with accents in one way only (Unicode normalisation); without it, the two"
+        " ways to write an accent are different characters.",
         default="none",
     )
-    errors: Errors = setting(
+    errors: Errors = of_corpus(
         OneOf(get_args(Errors)),
-        "Refuse bytes that are no text, read each as one unknown character, or skip their line.",
-        panel=CORPUS,
+        "Refuse undecodable bytes, replace each by an unknown character, or skip their line.",
         default="strict",
     )
 
@@ -57,27 +54,29 @@ class Reading(Checked):
 
     @property
     def wants_bytes_without_nul(self) -> bool:
-        """Whether a NUL byte, or the mark of a wider encoding, shows that this is not the text."""
+        """Return whether a NUL, or the mark of UTF-16 or UTF-32, shows another encoding."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
 
 @dataclass(frozen=True)
 class CorpusConfig(Checked):
-    """How a corpus is cut into examples, and which of them are held out."""
+    """How a corpus is cut into examples, and how many of them are held out."""
 
-    examples: Kind = setting(
+    examples: Kind = of_corpus(
         OneOf(get_args(Kind)),
-        "What one example is; auto: lines, or paragraphs if many and short.",
-        panel=CORPUS,
+        "Learn each line, paragraph or file as one example. auto takes paragraphs if the file has"
+        " many short ones, else lines.",
         default="auto",
     )
-    holdout: float = setting(  # of the examples, or of the characters of a single one
-        Real(0, 1, below=True), "Hold out this share of the corpus.", panel=CORPUS, default=0.1
+    holdout: float = of_corpus(  # of the examples, or of the characters of a single one
+        Real(0, 1, below=True),
+        "Hold out this fraction of the corpus, to measure the loss on text that is not learned.",
+        default=0.1,
     )
     seed: int = setting(SEED, default=0, names=())
     reading: Reading = field(default_factory=Reading)
-    cuts: tuple[Cut, ...] = ()  # for each file, where it was found out before: auto keeps to it
-    known: str = ""  # characters of the vocabulary even where they do not stand in the corpus
+    cuts: tuple[Cut, ...] = ()  # of each file in an earlier run: auto keeps to them
+    known: str = ""  # characters of the vocabulary that need not be in the corpus
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,6 +84,6 @@ class CorpusConfig(Checked):
             check("cuts", cut, OneOf(get_args(Cut)))
 
     def kinds(self, count: int, first: int = 0) -> list[Kind]:
-        """How to cut so many files, of which there are some before."""
+        """Return how to cut ``count`` files, counted from the number ``first``."""
         known = self.cuts[first : first + count] if self.examples == "auto" else ()
         return [*known, *[self.examples] * (count - len(known))]

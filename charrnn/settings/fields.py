@@ -1,11 +1,10 @@
-"""What a setting may be, and the field of a dataclass that says so.
+"""Settings as fields of a dataclass: the values each may have, its help and its default.
 
-    dropout: float | None = setting(Real(0, 0.95), "Share of units ...", panel="Network")
+    dropout: float | None = setting(Real(0, 0.95), "Fraction of units ...", panel="Network")
 
-A dataclass that is Checked checks itself by such fields; the command line makes options of them.
-
-What the settings of several commands share: ranges, the panels of help, and how a call from
-Python that names none of them is told."""
+A Checked dataclass checks itself by these fields, and the command line makes its options of them.
+So a setting is added in one place.
+"""
 
 from __future__ import annotations
 
@@ -13,36 +12,38 @@ import math
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
+from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 
-LONGEST = 60  # characters of a value that is shown in a message
+LONGEST = 60  # characters of a value in a message
 
 
 class Values(Protocol):
-    """What a setting may be."""
+    """The values that a setting may have."""
 
     @property
     def metavar(self) -> str:
-        """What help calls a value."""
+        """The name of a value in help."""
 
     @property
     def allowed(self) -> str:
-        """Which values there are, in words."""
+        """The allowed values, in words."""
 
     def plain(self, value: Any) -> Any:
-        """That as the plain Python value that it stands for; ValueError if it is none of them."""
+        """Return the plain Python value; ValueError if it is not allowed."""
 
     def read(self, typed: Any) -> Any:
-        """The value for what was typed, or ValueError; a value is left as it is."""
+        """Return the value of typed text, or ValueError; a value stays as it is."""
+        return str(typed)
 
 
 @dataclass(frozen=True)
-class Whole:
-    """Whole numbers from the least to the most."""
+class Whole(Values):
+    """Whole numbers in a range."""
 
     least: int
     most: int
@@ -57,7 +58,7 @@ class Whole:
             raise ValueError("not a whole number")
         try:
             whole = index(value)
-        except TypeError as error:  # an array has the method, and means it only where it is one
+        except TypeError as error:  # arrays have __index__, and only some of them support it
             raise ValueError("not a whole number") from error
         return whole if self.least <= whole <= self.most else _out_of_range()
 
@@ -66,8 +67,8 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Real:
-    """Finite numbers from the least to the most; above and below leave out the end itself."""
+class Real(Values):
+    """Finite numbers in a range; ``above`` and ``below`` leave out its ends."""
 
     least: float
     most: float = math.inf
@@ -99,8 +100,8 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Several:
-    """One value or more, with commas between them."""
+class Several(Values):
+    """One number or more, with commas between them."""
 
     each: Real
 
@@ -122,14 +123,14 @@ class Several:
 
 
 @dataclass(frozen=True)
-class OneOf:
-    """One of a few names; a function where there may come to be more of them."""
+class OneOf(Values):
+    """One of a few names; a function where plug-ins may add names."""
 
     names: Sequence[str] | Callable[[], Sequence[str]]
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The names that there are by now."""
+        """Return the names at this moment."""
         return tuple(self.names() if callable(self.names) else self.names)
 
     @property
@@ -145,12 +146,9 @@ class OneOf:
             raise ValueError("not a name")
         return self.choices[self.choices.index(value)]
 
-    def read(self, typed: Any) -> str:
-        return str(typed)
-
 
 @dataclass(frozen=True)
-class Text:
+class Text(Values):
     """Any text."""
 
     metavar: str = "TEXT"
@@ -161,29 +159,22 @@ class Text:
             raise ValueError("not a text")
         return str.__str__(value)
 
-    def read(self, typed: Any) -> str:
-        return str(typed)
-
 
 @dataclass(frozen=True)
-class Character:
+class Character(Text):
     """One character."""
 
     metavar: str = "CHAR"
     allowed: str = "one character"
 
     def plain(self, value: Any) -> str:
-        if not isinstance(value, str) or len(value) != 1:
-            raise ValueError("not one character")
-        return str.__str__(value)
-
-    def read(self, typed: Any) -> str:
-        return str(typed)
+        text = super().plain(value)
+        return text if len(text) == 1 else _out_of_range()
 
 
 @dataclass(frozen=True)
-class File:
-    """A path, whatever is at the end of it."""
+class File(Values):
+    """A path to anything."""
 
     metavar: str = "PATH"
     allowed: str = "a path"
@@ -195,12 +186,12 @@ class File:
 
     def read(self, typed: Any) -> Path:
         if not str(typed):
-            raise ValueError("no path is empty")
+            raise ValueError("a path is not empty")
         return Path(typed)
 
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Values):
     """Yes or no."""
 
     metavar: str = ""
@@ -217,54 +208,38 @@ class Flag:
 
 @dataclass(frozen=True)
 class Setting:
-    """All there is to know of a setting."""
+    """The declaration of a setting."""
 
     values: Values
-    about: str  # what help says of it
-    panel: str  # of help
-    default: Any
-    default_in_words: str
-    names: tuple[str, ...] | None  # as it is typed; none at all: never; None: like its field
+    about: str = ""  # its help
+    panel: str = ""  # of help
+    default: Any = None
+    default_in_words: str = ""
+    names: tuple[str, ...] | None = None  # typed for it; (): not an option; None: as its field
     repeated: bool = False
-    variable: str = ""  # of the environment, that may hold it
+    variable: str = ""  # of the environment
 
     @property
     def is_required(self) -> bool:
-        """Whether there is nothing without it."""
+        """Return whether the option must be given."""
         return self.default is MISSING
 
     def options(self, field_name: str) -> tuple[str, ...]:
-        """The names that are typed for it. One without a dash is that of an argument."""
+        """Return the names that are typed for it. A name without a dash is that of an argument."""
         return (option_of(field_name),) if self.names is None else self.names
 
 
-def setting(
-    values: Values,
-    about: str = "",
-    *,
-    panel: str = "",
-    default: Any = None,
-    default_in_words: str = "",
-    names: tuple[str, ...] | None = None,
-    repeated: bool = False,
-    variable: str = "",
-) -> Any:
-    """A field of a dataclass that is a setting; a default of MISSING makes it a must."""
+def setting(values: Values, about: str = "", *, default: Any = None, **details: Any) -> Any:
+    """Return a field of a dataclass that is a Setting; a default of MISSING makes it required."""
     if default is not False and isinstance(default, (int, float, str, Path)):
         shown = f"{default:g}" if isinstance(default, float) else str(default)
-        default_in_words = default_in_words or shown
-    return field(
-        default=default,
-        metadata={
-            "setting": Setting(
-                values, about, panel, default, default_in_words, names, repeated, variable
-            )
-        },
-    )
+        details.setdefault("default_in_words", shown)
+    declared = Setting(values, about, default=default, **details)
+    return field(default=default, metadata={"setting": declared})
 
 
 def settings_of(config: type) -> dict[str, Setting]:
-    """The settings of a dataclass by the names of their fields, also where a subclass narrows."""
+    """Return the settings of a dataclass by field name, where a subclass narrows a field, too."""
     return {
         name: one.metadata["setting"]
         for kind in reversed(config.__mro__)
@@ -274,12 +249,12 @@ def settings_of(config: type) -> dict[str, Setting]:
 
 
 def option_of(name: str) -> str:
-    """What is typed for a field whose setting names nothing else."""
+    """Return the option for a field whose setting has no other name."""
     return "--" + name.replace("_", "-")
 
 
 def check(name: str, value: object, values: Values) -> Any:
-    """The plain value, which a file can hold; SettingError unless it is one of these."""
+    """Return the plain value, which a file can hold; SettingError if it is not allowed."""
     try:
         return values.plain(value)
     except ValueError:
@@ -288,16 +263,16 @@ def check(name: str, value: object, values: Values) -> Any:
 
 
 def is_flag(value: object) -> bool:
-    """Whether it is True or False, of Python or of NumPy, which may not be loaded."""
+    """Return whether the value is True or False, of Python or of NumPy, which may be absent."""
     kind = type(value)
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def _shown(value: object) -> str:
-    """A value in a message, if it is not too long for one."""
+    """Return a value for a message, cut if it is long."""
     try:
         shown = repr(value) if isinstance(value, str) else str(value)
-    except ValueError:  # Python writes no number of some thousand digits
+    except ValueError:  # Python does not print numbers of thousands of digits
         shown = f"that {type(value).__name__}"
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
 
@@ -307,9 +282,9 @@ def _out_of_range() -> NoReturn:
 
 
 class Checked:
-    """A configuration whose settings are what they may be; None only where that is the default.
+    """A configuration that checks its settings; None is allowed only where it is the default.
 
-    What stands for a value, such as a number of NumPy's, becomes the plain one.
+    Values that stand for a plain one, such as NumPy's numbers, become the plain one.
     """
 
     def __post_init__(self) -> None:
@@ -321,10 +296,17 @@ class Checked:
 
 Config = TypeVar("Config", bound=Checked)
 
+# Panels of help
 CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"
 FILLING = "Filling"
+of_corpus, of_network, of_learning, of_drawing, of_filling = (
+    partial(setting, panel=panel) for panel in (CORPUS, NETWORK, LEARNING, DRAWING, FILLING)
+)
+fitted_network, fitted_learning = (
+    partial(declare, default_in_words="fits the corpus") for declare in (of_network, of_learning)
+)
 
-LARGEST = 1 << 20  # units, lanes, steps: more is a slip of the keyboard
+LARGEST = 1 << 20  # units, lanes, steps: more is a typing error
 SIZE = Whole(1, LARGEST)
 COUNT = Whole(1, 1 << 40)
 MANY = Whole(1, 1 << 62)
@@ -377,10 +359,8 @@ def check_agreement(
         )
 
 
-def configured(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
-    """A configuration of what was given by name; TypeError names what there is where it has no such
-    setting. What may be given ``besides`` is named as well.
-    """
+def make_config(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
+    """Return a configuration of settings given by name; TypeError lists those that exist."""
     known = [*besides, *settings_of(kind)]
     for name in given:
         if name not in known:

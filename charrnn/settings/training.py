@@ -1,4 +1,4 @@
-"""How to learn, by what network: the options of a run, and what ends it."""
+"""Settings of a network and of its training; and what ends a run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings.fields import (
-    CORPUS,
     COUNT,
     LARGEST,
-    LEARNING,
-    NETWORK,
     SEED,
     SHARE,
     SIZE,
@@ -24,172 +21,148 @@ from charrnn.settings.fields import (
     OneOf,
     Real,
     Whole,
+    fitted_learning,
+    fitted_network,
+    of_corpus,
+    of_learning,
+    of_network,
     setting,
 )
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
-FITS = "what fits the corpus"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Checked):
-    """How to learn. What is None is fitted to the corpus."""
+    """How a network learns. Settings that are None are chosen to fit the corpus."""
 
-    cell: str = setting(
+    cell: str = of_network(
         OneOf(lambda: tuple(CELLS)),
-        "What gets a layer from one state to the next: the book's tanh units, or gated ones; or"
-        " the only thing that goes on is the output.",
-        panel=NETWORK,
+        "Choose the recurrent cell: tanh units as in the book, gated gru or lstm units, or output,"
+        " which feeds back nothing but the output (figure 10.4).",
         default="tanh",
     )
-    teacher_forcing: bool = setting(
+    teacher_forcing: bool = of_network(
         Flag(),
-        "Where outputs are fed back, feed back the truth instead, so that no step needs another.",
-        panel=NETWORK,
+        "With the cell output, feed back the correct character in training instead of the output;"
+        " then no step depends on another.",
         default=False,
         default_in_words="the output",
     )
-    ends: str = setting(
+    ends: str = of_network(
         OneOf(lambda: tuple(HEADS)),
-        "How a text ends: a symbol like the others, a unit that halts, or a length that is drawn"
-        " before the first character.",
-        panel=NETWORK,
+        "Choose how a text ends: by an END symbol, by a unit that may halt after each character, or"
+        " after a length that is drawn before the first character.",
         default="symbol",
     )
-    clock: bool = setting(
+    clock: bool = of_network(
         Flag(),
-        "Let the network read how far into its example it is.",
-        panel=NETWORK,
+        "Feed the network the position in its example as an extra input.",
         default=False,
         default_in_words="no clock",
         names=("--clock",),
     )
-    hidden: int | None = setting(SIZE, "Units in a layer.", panel=NETWORK, default_in_words=FITS)
-    layers: int | None = setting(Whole(1, 64), "Layers.", panel=NETWORK, default_in_words=FITS)
-    dropout: float | None = setting(
-        SHARE,
-        "Share of units hidden from the layer above.",
-        panel=NETWORK,
-        default_in_words=FITS,
+    hidden: int | None = fitted_network(SIZE, "Set the number of units in a layer.")
+    layers: int | None = fitted_network(Whole(1, 64), "Set the number of layers.")
+    dropout: float | None = fitted_network(
+        SHARE, "Drop this fraction of units on the way to the next layer; more for small corpora."
     )
-    dropconnect: float | None = setting(
-        SHARE, "Share of recurrent weights hidden.", panel=NETWORK, default_in_words=FITS
+    dropconnect: float | None = fitted_network(
+        SHARE, "Drop this fraction of recurrent weights; more for small corpora."
     )
-    blank: float | None = setting(
-        SHARE,
-        "Share of characters that are read as unknown.",
-        panel=NETWORK,
-        default_in_words=FITS,
+    blank: float | None = fitted_network(
+        SHARE, "Replace this fraction of input characters by the unknown symbol."
     )
-    bptt: int | None = setting(
+    bptt: int | None = fitted_learning(
         Whole(0, LARGEST),
-        "Steps that the gradient goes back; 0: a whole example.",
-        panel=LEARNING,
-        default_in_words=FITS,
+        "Carry gradients back over this many steps: the length of a window. 0 covers a whole"
+        " example.",
     )
-    stride: int | None = setting(
+    stride: int | None = of_learning(
         Whole(1, LARGEST),
-        "Steps to move on by; the loss of so many, the last, goes back over the whole window.",
-        panel=LEARNING,
-        default_in_words="a whole window",
+        "Move windows on by this many steps. If that is less than a window, windows overlap and"
+        " only the losses of their last steps count.",
+        default_in_words="the length of a window",
     )
-    own_inputs: float = setting(
+    own_inputs: float = of_learning(
         Real(0, 1),
-        "Share of inputs that are the network's own draws by the end, growing from 0.",
-        panel=LEARNING,
+        "Replace inputs by the network's own draws; the fraction grows from 0 to this one.",
         default=0.0,
     )
-    free_running: int = setting(
+    free_running: int = of_learning(
         Whole(0, LARGEST),
-        "Steps in a row, once in each window, that are read from its own draws.",
-        panel=LEARNING,
+        "In each window, let the network read its own draws for this many steps in a row.",
         default=0,
     )
-    batch: int | None = setting(
-        SIZE, "Examples that are read side by side.", panel=LEARNING, default_in_words=FITS
+    batch: int | None = fitted_learning(
+        SIZE, "Read this many examples side by side; more is faster for large networks."
     )
-    optimizer: Rule = setting(
-        OneOf(get_args(Rule)), "What makes a step of a gradient.", panel=LEARNING, default="adam"
+    optimizer: Rule = of_learning(OneOf(get_args(Rule)), "Choose the optimiser.", default="adam")
+    lr: float | None = fitted_learning(
+        Real(1e-12, 1e6), "Set the learning rate; too large a rate makes the loss diverge."
     )
-    lr: float | None = setting(
-        Real(1e-12, 1e6),
-        "How long a step is: the learning rate.",
-        panel=LEARNING,
-        default_in_words=FITS,
+    schedule: Schedule = of_learning(
+        OneOf(get_args(Schedule)), "Choose how the learning rate falls.", default="cosine"
     )
-    schedule: Schedule = setting(
-        OneOf(get_args(Schedule)),
-        "How the learning rate falls.",
-        panel=LEARNING,
-        default="cosine",
-    )
-    warmup: int | None = setting(
+    warmup: int | None = of_learning(
         Whole(0, 1 << 40),
-        "Steps in which the learning rate rises.",
-        panel=LEARNING,
+        "Raise the learning rate from 0 over this many steps.",
         default_in_words="a twentieth of the run, up to 200",
     )
-    clip: float = setting(
-        Real(0, 1e12), "The longest gradient; 0: any.", panel=LEARNING, default=1.0
+    clip: float = of_learning(
+        Real(0, 1e12), "Clip gradients to this norm; 0 turns clipping off.", default=1.0
     )
-    weight_decay: float = setting(
-        Real(0, 1e6), "How much weights are drawn to zero.", panel=LEARNING, default=0.0
+    weight_decay: float = of_learning(
+        Real(0, 1e6), "Pull weights towards zero at this rate.", default=0.0
     )
-    epochs: int | None = setting(
-        COUNT, "How often the corpus is read.", panel=LEARNING, default_in_words=FITS
-    )
-    minutes: float | None = setting(
+    epochs: int | None = fitted_learning(COUNT, "Read the corpus this many times.")
+    minutes: float | None = of_learning(
         Real(1e-3, 1e7),
-        "End after so many minutes, with sizes that suit them.",
-        panel=LEARNING,
-        default_in_words="when it is done",
+        "Stop after this many minutes, and choose a network size that suits them.",
+        default_in_words="no limit",
     )
-    patience: int | None = setting(
+    patience: int | None = of_learning(
         COUNT,
-        "End after so many check-ups with nothing better.",
-        panel=LEARNING,
-        default_in_words="to the end",
+        "Stop after this many check-ups without a better held-out loss.",
+        default_in_words="no limit",
     )
-    check_every: int | None = setting(
+    check_every: int | None = of_learning(
         COUNT,
-        "Steps from check-up to check-up.",
-        panel=LEARNING,
-        default_in_words="some 40 in a run",
+        "Measure the held-out loss every this many steps: a check-up.",
+        default_in_words="about 40 check-ups in a run",
     )
-    seed: int = setting(
+    seed: int = of_learning(
         SEED,
-        "Where random numbers start: same seed, same threads, same bytes.",
-        panel=LEARNING,
+        "Start random numbers here: the same seed and threads give the same bytes.",
         default=0,
     )
-    counts: bool = setting(
+    counts: bool = of_learning(
         Flag(),
-        "Keep what was learned from in the model file, so that sample and eval ask counts of it as"
-        " well as the network, which is better than either. Who has the file has that text, then.",
-        panel=LEARNING,
+        "Also store n-gram counts of the text; sample and eval combine them with the network for a"
+        " lower loss. Anyone who gets the model file can read the training text.",
         default=False,
         default_in_words="the network alone",
     )
-    members: int = setting(
+    members: int = of_learning(
         Whole(1, 64),
-        "Networks that learn side by side, from a seed each; together they are better than one.",
-        panel=LEARNING,
+        "Train this many networks side by side, each with its own seed; their mean is better than"
+        " one of them.",
         default=1,
     )
-    carry: bool = setting(
+    carry: bool = of_corpus(
         Flag(),
-        "Let examples follow each other as a book does, or begin each afresh, as usual.",
-        panel=CORPUS,
+        "Carry the hidden state from one example to the next, as in a book, or reset it (the"
+        " default).",
         default=False,
         names=("--carry/--reset",),
     )
     workers: int = setting(
         Whole(1, 1 << 10),
-        "How many threads work.",
+        "Work with this many threads.",
         default=1,
-        default_in_words="the cores there are, up to 4",
+        default_in_words="the number of cores, up to 4",
         names=("--threads",),
     )
 
@@ -199,13 +172,13 @@ class TrainConfig(Checked):
 
     @property
     def minutes_each(self) -> float | None:
-        """The part of the minutes that one network has, were all of the machine its own."""
+        """Return the share of the minutes that each network has if they train in turn."""
         return None if self.minutes is None else self.minutes / self.members
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(TrainConfig):
-    """The same with nothing left open: what a run goes by and what a model file keeps."""
+    """Settings with nothing left open: those of a run, as a model file keeps them."""
 
     hidden: int
     layers: int
@@ -221,53 +194,48 @@ class Fitted(TrainConfig):
 
     @property
     def moves_on(self) -> int:
-        """Steps from one window to the next."""
+        """Return the number of steps from one window to the next."""
         return self.bptt if self.stride is None else self.stride
 
 
 def check_together(config: TrainConfig) -> None:
-    """Raise SettingError where settings contradict each other, each of them being possible."""
+    """Raise SettingError if settings contradict each other."""
+
+    def refuse(name: str, what: str, hint: str = "Leave one of them out.") -> None:
+        raise SettingError(f"{name} {what}", hint, name)
+
     if config.carry and config.ends == "length":
-        raise SettingError(
-            "carry and ends length exclude each other: where examples follow each other as a book"
-            " does, none has a length of its own",
-            "Leave one of them out.",
+        refuse(
             "carry",
+            "and ends length exclude each other: examples that follow each other as in a book have"
+            " no length of their own",
         )
-    forced, own, free = config.teacher_forcing, config.own_inputs, config.free_running
     if config.cell == "output" and config.layers not in (None, 1):
-        raise SettingError(
-            f"layers {config.layers} does not go with outputs that are fed back: the layers below"
-            " the top have none",
-            "Let it be 1, or take another cell.",
-            "layers",
-        )
-    if forced and config.cell != "output":
-        raise SettingError(
-            f"teacher_forcing feeds the truth back where outputs would be, and {config.cell} units"
-            " feed back their state",
-            "Leave it out, or add [cell] output.",
+        what = f"{config.layers} excludes the cell output: only the top layer has one to feed back"
+        refuse("layers", what, "Use 1 layer, or another cell.")
+    if config.teacher_forcing and config.cell != "output":
+        refuse(
             "teacher_forcing",
+            f"replaces outputs that are fed back, and {config.cell} units feed back their state",
+            "Leave it out, or add [cell] output.",
         )
-    for name, value in (("own_inputs", own), ("free_running", free), ("stride", config.stride)):
-        if forced and value:
-            raise SettingError(
-                f"{name} {value:g} contradicts teacher forcing, by which only the truth is read"
-                " and no gradient goes back",
-                "Leave one of them out.",
+    for name in ("own_inputs", "free_running", "stride"):
+        value = getattr(config, name)
+        if config.teacher_forcing and value:
+            refuse(
                 name,
+                f"{value:g} contradicts teacher forcing, which reads nothing but the text and"
+                " carries no gradient back",
             )
         if name != "own_inputs" and value and config.bptt and value > config.bptt:
-            raise SettingError(
-                f"{name} {value:,} is more than the {config.bptt:,} steps of a window",
-                "Lower it, or raise [bptt].",
-                name,
-            )
+            what = f"{value:,} is more than the {config.bptt:,} steps of a window"
+            refuse(name, what, "Lower it, or raise [bptt].")
 
 
 def of_member(config: Fitted, number: int) -> Fitted:
-    """The settings of one of several networks, which count from 0: each has a seed of its own, and
-    its part of the minutes, in which as many learn at once as there are threads.
+    """Return the settings of one of several networks, numbered from 0.
+
+    Each has its own seed, and its share of the minutes; as many train at once as there are threads.
     """
     seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
     if minutes is not None:
@@ -280,16 +248,14 @@ def ending(
     epochs: int,
     minutes: float,
     best_step: int | None,
-    history: Sequence[Mapping[str, float]],  # a row a check-up, in their order
+    history: Sequence[Mapping[str, float]],  # a row for each check-up, in order
 ) -> Ending | None:
-    """What has ended a run that came so far, if anything has."""
+    """Return why a run has ended that is this far, or None if it has not."""
     if epochs >= config.epochs:
         return "epochs"
     if config.minutes is not None and minutes >= config.minutes:
         return "minutes"
     if config.patience is not None and best_step is not None:
-        fruitless = len(history) - bisect_right(
-            history, float(best_step), key=lambda row: row["step"]
-        )
-        return "patience" if fruitless >= config.patience else None
+        since = bisect_right(history, float(best_step), key=lambda row: row["step"])
+        return "patience" if len(history) - since >= config.patience else None
     return None

@@ -1,12 +1,4 @@
-"""How to draw: what makes a text bolder or longer, and where random numbers start.
-
-How to fill in what is missing of a text: what stands for it, and how much is tried.
-
-One of several parts of a text, for whoever shares the work out without an engine: 2/8.
-
-What a sweep can try, and its seeds, as they are typed.
-
-What may be said of an exported file beside its name, in one small value."""
+"""Settings of using a model: drawing, filling in, sharing out, exporting; and those of a sweep."""
 
 from __future__ import annotations
 
@@ -17,92 +9,85 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from charrnn.errors import SettingError
 from charrnn.settings.fields import (
-    DRAWING,
-    FILLING,
     MANY,
     SEED,
     Character,
     Checked,
     Real,
     Text,
+    Values,
     Whole,
+    of_drawing,
+    of_filling,
     setting,
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
 
 TEMPERATURE = Real(0, 1e6)
+NEW_EACH_TIME: Final = "new each time"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleConfig(Checked):
-    """How to draw."""
+    """How texts are drawn."""
 
-    temperature: float = setting(
+    temperature: float = of_drawing(
         TEMPERATURE,
-        "Below 1 is more careful, above 1 bolder; 0 always takes the most likely character.",
-        panel=DRAWING,
+        "Draw with this temperature: below 1 more careful, above 1 bolder; 0 always takes the"
+        " likeliest character.",
         default=1.0,
         names=("-t", "--temp"),
     )
-    top_k: int | None = setting(
-        MANY,
-        "Draw among so many of the most likely characters.",
-        panel=DRAWING,
-        default_in_words="all",
+    top_k: int | None = of_drawing(
+        MANY, "Draw only among the K likeliest characters.", default_in_words="all"
     )
-    top_p: float | None = setting(
+    top_p: float | None = of_drawing(
         Real(0, 1, above=True),
-        "Draw among the fewest characters that have this much of the chance.",
-        panel=DRAWING,
+        "Draw only among the likeliest characters that together have this probability.",
         default_in_words="all",
     )
-    max_characters: int = setting(
+    max_characters: int = of_drawing(
         MANY,
-        "Cut a sample off after so many characters, the prime not counted.",
-        panel=DRAWING,
+        "Cut a sample off after this many characters, the prime not counted.",
         default=2000,
         names=("--max-chars",),
     )
-    seed: int | None = setting(
+    seed: int | None = of_drawing(
         SEED,
-        "Where random numbers start: same seed, same text, whatever -n is.",
-        panel=DRAWING,
-        default_in_words="another one each time",
+        "Start random numbers here: the same seed gives the same samples, whatever -n is.",
+        default_in_words=NEW_EACH_TIME,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FillConfig(Checked):
-    """How to fill in what is missing of a text."""
+    """How the missing characters of a text are filled in."""
 
-    count: int = setting(
+    count: int = of_filling(
         Whole(1, 1 << 12),
-        "How many fillings of each text, likeliest first.",
-        panel=FILLING,
+        "Show this many fillings of each text, likeliest first.",
         default=5,
         names=("-n", "--count"),
     )
-    blank: str = setting(
-        Character(), "What stands for one missing character.", panel=FILLING, default="_"
+    blank: str = of_filling(
+        Character(), "Read this character as one missing character.", default="_"
     )
-    gap: str = setting(
-        Character(), "What stands for any number of them.", panel=FILLING, default="*"
+    gap: str = of_filling(
+        Character(), "Read this character as any number of missing characters.", default="*"
     )
-    max_gap: int = setting(
-        Whole(0, 1 << 10), "The most that may be missing in a gap.", panel=FILLING, default=8
+    max_gap: int = of_filling(
+        Whole(0, 1 << 10), "Fill at most this many characters into a gap.", default=8
     )
-    particles: int = setting(
+    particles: int = of_filling(
         Whole(1, 1 << 20),
-        "How many texts are drawn where there are too many to go through.",
-        panel=FILLING,
+        "Draw this many texts to estimate probabilities where there are too many to try all.",
         default=4096,
     )
-    seed: int | None = setting(
+    seed: int | None = of_filling(
         SEED,
-        "Where random numbers start: same seed, same particles.",
-        panel=FILLING,
-        default_in_words="another one each time",
+        "Start random numbers here: the same seed gives the same estimate.",
+        default_in_words=NEW_EACH_TIME,
     )
 
     def __post_init__(self) -> None:
@@ -117,22 +102,22 @@ MOST_PARTS: Final = 1 << 20
 
 
 class Part(NamedTuple):
-    """The second of eight parts is 2 of 8."""
+    """One of several parts of a text: 2 of 8."""
 
     number: int
     of: int
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Such a part, as it is typed."""
+class Parts(Values):
+    """A part as it is typed: 2/8."""
 
     metavar: str = "I/N"
     allowed: str = f"a part such as 2/8, of at most {MOST_PARTS:,}"
 
     def plain(self, value: Any) -> Part:
         if not isinstance(value, Part) or not 1 <= value.number <= value.of <= MOST_PARTS:
-            raise ValueError("no such part")
+            raise ValueError("not a part")
         return value
 
     def read(self, typed: Any) -> Part:
@@ -142,12 +127,12 @@ class Parts:
         return Part(int(number), int(of))
 
 
-MOST_SEEDS = 1 << 16  # seeds
-FIXED = ("seed", "workers")  # settings of a run that a sweep decides
+MOST_SEEDS = 1 << 16
+FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 
 def words_to_try() -> dict[str, str]:
-    """The settings that can be tried, by what is typed for them."""
+    """Return the settings that a sweep can try, by the words that are typed for them."""
     return {
         one.options(name)[-1].partition("/")[0].lstrip("-"): name
         for name, one in settings_of(TrainConfig).items()
@@ -156,8 +141,8 @@ def words_to_try() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Seeds:
-    """Seeds, and ranges of them, with commas between."""
+class Seeds(Values):
+    """Seeds and ranges of them, with commas between."""
 
     metavar: str = "N-N"
     allowed: str = (
@@ -167,19 +152,19 @@ class Seeds:
     def plain(self, value: Any) -> tuple[int, ...]:
         if not isinstance(value, tuple) or not value:
             raise ValueError("no seeds")
-        return tuple(SEED.plain(one) for one in value)
+        return tuple(SEED.plain(seed) for seed in value)
 
     def read(self, typed: Any) -> tuple[int, ...]:
-        found: list[int] = []
+        seeds: list[int] = []
         for piece in str(typed).split(","):
             first, dash, last = piece.partition("-")
             low, high = int(first), int(last if dash else first)
-            if not 0 <= high - low < MOST_SEEDS - len(found):
+            if not 0 <= high - low < MOST_SEEDS - len(seeds):
                 raise ValueError("no seeds, or too many")
-            found += range(low, high + 1)
-        if len(set(found)) < len(found):
-            raise ValueError("a seed is there twice")
-        return tuple(found)
+            seeds += range(low, high + 1)
+        if len(set(seeds)) < len(seeds):
+            raise ValueError("a seed is repeated")
+        return tuple(seeds)
 
 
 FILE = "File"  # a panel of help
@@ -189,7 +174,7 @@ _FOR_ALL = {"name", "model"}
 
 
 class Exporting(TypedDict, total=False):
-    """What somebody may say of it: the first fields of ExportOptions."""
+    """The export options of Python: the first fields of ExportOptions."""
 
     bits: int
     title: str | None
@@ -198,27 +183,27 @@ class Exporting(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ExportOptions(Checked):
-    """Each is for some kinds; whoever gives it to another is told so."""
+    """Options of an exported file; each is for some kinds, and refused for the others."""
 
     bits: int = setting(
         Whole(BITS[-1], BITS[0], "|".join(map(str, BITS))),
-        "Bits a number, for html, js and c: with 16 or 8 the file is smaller, and a sample now and"
-        " then another.",
+        "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
+        " change a few samples.",
         panel=FILE,
         default=32,
     )
     title: str | None = setting(
-        Text(), "The title of a page.", panel=FILE, default_in_words="the name of FILE"
+        Text(), "Set the title of a page.", panel=FILE, default_in_words="the name of FILE"
     )
     prefix: str | None = setting(
         Text("NAME"),
-        "What names in C begin with.",
+        "Begin all names in a C header with this.",
         panel=FILE,
         default_in_words="the name of FILE",
     )
-    novel: tuple[str, ...] = ()  # texts that a page is not to say
-    name: str = "charrnn"  # of the file that is written, without folder and suffix
-    model: str = "MODEL"  # the name of the model's file, without its folder, where there is one
+    novel: tuple[str, ...] = ()  # texts that a page does not write
+    name: str = "charrnn"  # of the exported file, without folder and suffix
+    model: str = "MODEL"  # the file name of the model, if it has one
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -227,13 +212,13 @@ class ExportOptions(Checked):
         if self.prefix is not None and not _IDENTIFIER.fullmatch(self.prefix):
             raise SettingError(
                 f"prefix cannot be {self.prefix!r}",
-                "It may have letters, digits and _, and begins with no digit.",
+                "It may have letters, digits and _, and does not begin with a digit.",
                 "prefix",
             )
 
     def check_for(self, kind: str, takes: Collection[str]) -> None:
-        """Raise SettingError where something was said that this kind has no use for."""
-        said = (one.name for one in fields(self) if getattr(self, one.name) != one.default)
-        for name in said:
-            if name not in takes and name not in _FOR_ALL:
-                raise SettingError(f"{name} is not for {kind}", "Leave it out.", name)
+        """Raise SettingError if an option is set that this kind of file does not use."""
+        for one in fields(self):
+            is_set = getattr(self, one.name) != one.default
+            if is_set and one.name not in takes and one.name not in _FOR_ALL:
+                raise SettingError(f"{one.name} is not for {kind}", "Leave it out.", one.name)

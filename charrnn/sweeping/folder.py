@@ -27,7 +27,7 @@ from charrnn.errors import (
 from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked
-from charrnn.plan import filled
+from charrnn.plan import fit_window
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import TrainConfig
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
@@ -194,7 +194,7 @@ class Folder:
         wanted = learned | result.settings | {"seed": result.seed}
         symbols = run.corpus.characters + run.corpus.examples  # each example has an END
         bptt = wanted["bptt"] or learned["bptt"]  # 0 stands for the longest example
-        wanted["bptt"], wanted["batch"] = filled(bptt, wanted["batch"], symbols)
+        wanted["bptt"], wanted["batch"] = fit_window(bptt, wanted["batch"], symbols)
         if wanted != learned:
             raise ResumeError(f"{path} has other settings than its row in {ROWS}", hint)
         return True

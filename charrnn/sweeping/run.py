@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts, read_files
+from charrnn.corpus.corpus import Corpus, from_texts, read_files
 from charrnn.errors import (
     CharrnnError,
     CorpusError,
@@ -28,14 +28,15 @@ from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import Plan, characters_per_second, fitted, plan
+from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
 from charrnn.system import single_threaded
+from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done
-from charrnn.training.members import scores_of_best, share_done, train_all
+from charrnn.training.members import share_done, train_all
 
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
 TRIED = 8  # the number of networks whose speed is measured, at most
@@ -151,15 +152,15 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
     given = {**task.learning, **trial.settings, "seed": trial.seed, "workers": 1}
     config = configure(given, model)
     if os.path.exists(path):
-        wanted = asdict(fitted(config, split.corpus))
+        wanted = asdict(fit_settings(config, split.corpus))
         if config.minutes is not None:  # these two depend on the speed of the machine
             del wanted["check_every"], wanted["warmup"]
         hint = "Move it away, or use another folder."
         _, run = reopen(path, lambda _: split.corpus, wanted, may_rise=(), hint=hint)
-        run.corpus = split.record  # has the places of the texts, even if the file was moved
-        return run
-    run = begin(split.corpus, split.record, config, model)
-    container.check_writable(path, checkpoint.room_needed(path, run))  # before the work
+    else:
+        run = begin(split.corpus, split.record.config, config, model)
+        container.check_writable(path, checkpoint.room_needed(path, run))  # before the work
+    run.corpus = split.record  # has the places of the texts, even if the file was moved
     return run
 
 
@@ -244,7 +245,7 @@ def plan_settings(
     seed = grid.seeds[0]
     config = configure({**learning, **settings, "seed": seed, "workers": 1}, splits.model)
     corpus = splits.of(seed).corpus
-    return Planned(settings, plan(fitted(config, corpus), corpus))
+    return Planned(settings, plan(fit_settings(config, corpus), corpus))
 
 
 def estimate_seconds(plans: Sequence[Plan], corpus: Corpus) -> list[float]:

@@ -1,1 +1,1 @@
-"""Truncated back-propagation through time over a corpus, told as a sequence of small events."""
+"""Truncated back-propagation through time over a corpus, as a generator of small events."""

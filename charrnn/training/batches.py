@@ -1,17 +1,17 @@
-"""Encoded examples to windows of T steps and B lanes.
+"""Encoded examples cut into windows of T steps and B lanes.
 
-The examples are laid end to end, each with its END, in B lanes that are read side by side:
+The examples stand end to end, each with its END, in B lanes that are read side by side:
 
     lane 0   . a n n a . b o b . c l a
-    lane 1   . e v e . f r i t z . g u       . is END: what a name ends in, and what stands
-    lane 2   . h a n s . i d a . j o h         before the next
+    lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
+    lane 2   . h a n s . i d a . j o h
 
-A window is T rows of it: x, what is read, and y, the same one place on, what comes next. So nothing
-is padded and nothing dropped, and short and long examples take the same path.
+A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
+Nothing is padded or dropped, and short and long examples take the same path.
 
-The book's horizon of K steps cuts the gradient off wherever a window begins. With a stride S the
-windows overlap: each begins K steps before it ends, S further on than the last, and only the loss
-of its last S steps counts. So every loss is carried back over more than K - S steps.
+The gradient stops where a window begins. With a stride S, windows of K steps overlap: each begins S
+steps after the one before, and only the losses of its last S steps count. So every loss goes back
+over more than K - S steps.
 """
 
 from __future__ import annotations
@@ -29,26 +29,25 @@ from charrnn.vocabulary import END, Ids
 
 Positions = NDArray[np.int64]
 
-CHUNK = 1 << 18  # symbols gathered at a time, so that Python's share of the work is small
+CHUNK = 1 << 18  # symbols gathered at a time, to keep Python's overhead small
 COUNTED = 1 << 16  # examples whose lengths are added up at a time
-SLACK = 16  # a lane may be a sixteenth longer or shorter so as to begin with an example
+SLACK = 16  # a lane may be a sixteenth longer or shorter, to begin with an example
 
 
 @dataclass
 class Cursor:
-    """A place in the shuffled stream: so many symbols into the place-th example of the order."""
+    """A position in the shuffled stream: an offset into the place-th example of the order."""
 
     place: int
     offset: int
 
 
 class Epoch:
-    """One passage over the examples, in an order of its own, every symbol a target exactly once.
+    """One pass over the examples in a random order; every symbol is a target exactly once.
 
-    The stream is a circle, cut at B places that turn with each epoch. A cut that falls near the
-    beginning of an example moves there; where examples are long it goes through one, and the rest
-    of that example is read from a zero state. With ``carry`` the order is that of the corpus and
-    the state is never reset.
+    The stream is a circle, cut at B places that move with each epoch. A cut near the beginning of
+    an example moves there. A cut through a long example stays, and the rest of that example is read
+    from a zero state. With ``carry``, the order is that of the corpus and the state is never reset.
     """
 
     def __init__(
@@ -64,8 +63,9 @@ class Epoch:
         counting: bool = False,
         here: slice | None = None,
     ) -> None:
-        """``counting`` is for a network that reads where in its example it is. Windows have the
-        lanes that are ``here``: all of them, unless others are read by another process.
+        """Prepare an epoch. ``counting`` adds the position in the example as an input.
+
+        The windows hold the lanes ``here``: all lanes, unless other processes read the rest.
         """
         self.examples = examples
         self.here = slice(0, lanes) if here is None else here
@@ -81,7 +81,7 @@ class Epoch:
         bounds = turn + total * np.arange(lanes + 1, dtype=np.int64) // lanes
         self.bounds = self._to_beginnings(bounds, slack=total // lanes // SLACK)
         self.lengths = np.diff(self.bounds)
-        self.stops: Positions | None = None  # (n,) of examples, in their order, on the circle
+        self.stops: Positions | None = None  # (n,) the end of each example on the circle, in order
         if counting:
             self.stops = np.cumsum(np.diff(examples.starts.astype(np.int64))[self.order])
         self.windows = -(-int(self.lengths.max()) // self.stride)
@@ -90,7 +90,7 @@ class Epoch:
         return self.starting_from(0)
 
     def starting_from(self, window: int) -> Iterator[Window]:
-        """The windows of this epoch from that one on."""
+        """Yield the windows of this epoch from that number on."""
         positions = self.bounds[:-1][self.here]
         lanes = len(positions)
         at_once = max(1, CHUNK // (max(1, lanes) * self.stride))
@@ -112,11 +112,11 @@ class Epoch:
             first = self._begins(window)
 
     def _begins(self, window: int) -> int:
-        """The step of a lane with which a window begins."""
+        """Return the step of a lane at which a window begins."""
         return max(0, (window + 1) * self.stride - self.steps)
 
     def _window(self, rows: Ids, number: int) -> Window:
-        """That window, of rows from its beginning on."""
+        """Return a window, cut from the rows that start with it."""
         at, counts_from = self._begins(number), number * self.stride - self._begins(number)
         left = self.lengths - at
         steps = min(counts_from + self.stride, int(left.max()))
@@ -132,7 +132,7 @@ class Epoch:
         return window if self.stops is None else self._counted(window, at)
 
     def _counted(self, window: Window, at: int) -> Window:
-        """The same with how many characters were read, and how many are left, at each place."""
+        """Add how many characters of its example each place has behind it, and ahead of it."""
         assert self.stops is not None
         steps = np.arange(len(window.x))[:, None]
         places = (self.bounds[:-1][self.here] + at + steps) % self.stops[-1]
@@ -141,7 +141,7 @@ class Epoch:
         return replace(window, clock=places - first, left=self.stops[which] - 1 - places)
 
     def _read(self, cursor: Cursor, count: int) -> Ids:
-        """The next symbols of a lane; the cursor moves past them."""
+        """Return the next symbols of a lane, and move the cursor past them."""
         parts = []
         starts = self.examples.starts
         while count:
@@ -177,7 +177,7 @@ class Epoch:
         return lengths
 
     def _cursors(self, positions: Positions) -> list[Cursor]:
-        """Where these positions of the circle are."""
+        """Return a cursor for each position on the circle."""
         total = len(self.examples.ids)
         found: dict[int, Cursor] = {}
         wanted = np.unique(positions % total)
@@ -196,7 +196,7 @@ class Epoch:
         ]
 
     def _to_beginnings(self, bounds: Positions, slack: int) -> Positions:
-        """The bounds, each moved to the beginning of an example if one is that near."""
+        """Return the bounds, each moved to the beginning of an example within ``slack``."""
         moved = bounds.copy()
         for lane, cursor in enumerate(self._cursors(bounds)):
             left = int(self._lengths(slice(cursor.place, cursor.place + 1))[0]) - cursor.offset

@@ -1,12 +1,12 @@
-"""Several processes that learn as one, each from its own lanes: the ranks of an MPI.
+"""Several processes that train as one, each on its own lanes: the ranks of MPI.
 
     rank 0       lanes 0 .. 31  -> gradient -+              +-> clip -> Adam
     rank 1       lanes 32 .. 63 -> gradient -+-> their sum -+-> clip -> Adam
 
-Each rank does what a thread of Parallel would, and what they find is added up in the order of the
-ranks, as that of threads is: so a run by P ranks ends in the bytes of one by P threads. The first
-rank decides whatever a clock or a signal has a say in, and what it wishes goes along with the nats
-of the next step. MPI is known here and nowhere else, and loaded by ``join`` alone.
+Each rank does the work of one thread of Parallel. The gradients are added up in the order of the
+ranks, as those of threads are, so P ranks write the same model file as P threads. The first rank
+decides what depends on a clock or a signal; its wishes travel with the loss of the next step. No
+other module knows MPI, and only ``join`` loads it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, read_files
+from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, CorpusError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel, useful_workers
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.ranks import DismissedError, Learning, Ranks
 
 if TYPE_CHECKING:
@@ -36,15 +38,15 @@ T = TypeVar("T")
 
 
 class MpiRanks(Ranks):
-    """The ranks of a communicator, each a process that may be on a machine of its own."""
+    """The ranks of a communicator, each a process that can be on another machine."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
         self.number, self.count = comm.rank, comm.size
-        self.have_begun = False  # to learn; until then the others wait for a word of the first
-        self.are_apart = self.count == 1  # whether nobody waits for anybody any more
-        self.bounds = [0] * (self.count + 1)  # of the lanes of each
-        self.gathers = False  # whether the first one gets all lanes after this step
+        self.have_begun = False  # to train; before that the others wait for the first rank
+        self.are_apart = self.count == 1  # whether no rank waits for another any more
+        self.bounds = [0] * (self.count + 1)  # of the lanes of each rank
+        self.gathers = False  # whether the first rank gets all lanes after this step
         self._wishes = {"stop": False, "all lanes": False}
         self._are_to_stop = False
         self._first_has_all = True
@@ -65,8 +67,8 @@ class MpiRanks(Ranks):
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
         if "-" in (*sources, *valid):
             raise CorpusError(
-                "standard input goes to the first rank alone, and each of them reads the corpus",
-                "Write it into a file.",
+                "standard input reaches the first rank alone, and each rank reads the corpus",
+                "Write the corpus into a file.",
             )
         of_first = self.of_first((sources, config, valid))
         if of_first is None:
@@ -83,7 +85,9 @@ class MpiRanks(Ranks):
         for number, (error, other, machine) in enumerate(found):
             if error is not None or other != found[0][1]:
                 self.are_apart = True
-                raise _placed(error, other, found[0][1], f"rank {number} on {machine}", number)
+                raise _corpus_error(
+                    error, other, found[0][1], f"rank {number} on {machine}", number
+                )
         assert corpus is not None
         return corpus
 
@@ -97,11 +101,11 @@ class MpiRanks(Ranks):
         return found
 
     def dismiss(self) -> None:
-        """Let the others go, who wait for a word, and have not begun."""
+        """End the other ranks, which wait to begin."""
         self.begin(None)
 
     def abort(self, status: int) -> NoReturn:
-        """End the processes of all ranks, whatever they are at."""
+        """End the processes of all ranks at once."""
         self.comm.Abort(status)
         raise SystemExit(status)
 
@@ -112,13 +116,13 @@ class MpiRanks(Ranks):
         return sum(self.comm.allgather(score), Score())
 
     def align(self, p: Array, moments: Mapping[str, Array], lanes: State) -> None:
-        """On machines of different kinds a last bit may differ, and would from then on."""
+        """Copy the numbers, because last bits can differ between kinds of machines."""
         for numbers in (p, *moments.values()):
             self.comm.Bcast(numbers)
         self.gather(lanes)
 
     def gather(self, lanes: State) -> None:
-        """Let the first one have all lanes."""
+        """Collect all lanes in the first rank."""
         for state in lanes:
             at = [bound * state.shape[1] for bound in self.bounds]
             counts = [stop - start for start, stop in pairwise(at)]
@@ -135,7 +139,7 @@ class MpiRanks(Ranks):
         return self._first_has_all
 
     def add_up(self, gradient: Array, nats: float) -> float:
-        """Turn the gradient of this rank's lanes into that of all; the nats of all."""
+        """Add up the gradients of all ranks in place, and return the sum of their nats."""
         own = np.array([nats, *self._wishes.values()])
         every = np.empty((self.count, len(own)))
         self.comm.Allgather(own, every)
@@ -143,12 +147,12 @@ class MpiRanks(Ranks):
         self._first_has_all = False
         self._add_up_gradients(gradient)
         total = 0.0
-        for one in every[:, 0].tolist():  # not by sum(), which since Python 3.12 rounds less
-            total += one
+        for part in every[:, 0].tolist():  # sum() rounds less since Python 3.12
+            total += part
         return total
 
     def _add_up_gradients(self, gradient: Array) -> None:
-        """Each rank adds up a part of the numbers, in the order of the ranks, for all."""
+        """Let each rank add up a part of the numbers for all, in the order of the ranks."""
         busy = int(np.count_nonzero(np.diff(self.bounds)))
         at = [len(gradient) * rank // self.count for rank in range(self.count + 1)]
         counts = [stop - start for start, stop in pairwise(at)]
@@ -166,7 +170,7 @@ class MpiRanks(Ranks):
 
 
 class OneOfMany:
-    """What a thread of Parallel does, done by a rank; one with no lanes only adds up."""
+    """The gradient of one rank's lanes; a rank without lanes only adds up."""
 
     def __init__(
         self, ranks: MpiRanks, architecture: Architecture, steps: int, dtype: DTypeLike
@@ -177,14 +181,12 @@ class OneOfMany:
         self._own = [Parallel(architecture, steps, stop - start, 1, dtype)] if stop > start else []
 
     def start_from(self, state: State) -> None:
-        """Let the next window start from this state of all lanes."""
+        """Start the next window from this state of all lanes."""
         for own in self._own:
             own.start_from([of_all[self.here] for of_all in state])
 
     def copy_state(self, state: State) -> None:
-        """Write where the next window starts from into this state; that of all lanes, if the first
-        rank has wished for it.
-        """
+        """Copy the start of the next window into this state, with all lanes if the first asked."""
         for own in self._own:
             own.copy_state([of_all[self.here] for of_all in state])
         if self._ranks.gathers:
@@ -198,15 +200,17 @@ class OneOfMany:
         scale: float = 1.0,
         masks: Masks | None = None,
     ) -> float:
-        """The loss of the window in nats, in all lanes; its gradient is left in ``gradient``."""
+        """Return the loss of the window in nats over all lanes, and fill ``gradient``."""
         nats = 0.0
         for own in self._own:
             nats = own.nats_and_gradient(p, window, gradient, scale, masks)
         return self._ranks.add_up(gradient.flat, nats)
 
 
-def _placed(error: Exception | None, other: Any, first: Any, where: str, number: int) -> Exception:
-    """What is wrong with the corpus of a rank, said by the first one."""
+def _corpus_error(
+    error: Exception | None, other: Any, first: Any, where: str, number: int
+) -> Exception:
+    """Return the error of a rank's corpus, as the first rank reports it."""
     if number == 0 and error is not None:
         return error
     if isinstance(error, CharrnnError):
@@ -215,19 +219,19 @@ def _placed(error: Exception | None, other: Any, first: Any, where: str, number:
     if error is not None:
         return CorpusError(f"{where}: {error}", "Let every rank read the same corpus.")
     return CorpusError(
-        f"the corpus of {where} is another one: SHA-256 {other[0][:12]}, and that of the first rank"
-        f" is {first[0][:12]}",
+        f"the corpus of {where} differs: SHA-256 {other[0][:12]}, and {first[0][:12]} on the first"
+        " rank",
         "Let every rank read the same corpus.",
     )
 
 
 def join() -> MpiRanks:
-    """The ranks that mpiexec has started, or the one that it has not.
+    """Return the ranks that mpiexec has started, or a single one without mpiexec.
 
-    ImportError where mpi4py is missing, RuntimeError where there is no MPI for it to load.
+    Raise ImportError if mpi4py is missing, RuntimeError if it finds no MPI to load.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of another mpiexec, which whoever counts them finds out
+        warnings.simplefilter("ignore")  # about another mpiexec: the caller counts the ranks
         from mpi4py import MPI
 
     return MpiRanks(MPI.COMM_WORLD)

@@ -1,4 +1,4 @@
-"""From a gradient to a change of the parameters: clipping, then one of four textbook rules.
+"""Gradient clipping and four textbook optimisers.
 
     sgd       m = 0.9 m + g;                                       p -= lr m
     adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
@@ -6,8 +6,8 @@
     adam      m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;     p -= lr m^ / (sqrt v^ + e)
 
 where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay is decoupled: it shrinks the
-matrices by lr times itself and never enters the moments. All of it happens in place on flat arrays,
-so the rules know no names and allocate nothing.
+matrices by lr times the decay and never enters the moments. Everything happens in place on flat
+arrays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import math
 
 import numpy as np
 
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.settings.training import Fitted, Rule
 
 MOMENTS: dict[Rule, tuple[str, ...]] = {
@@ -27,19 +28,19 @@ MOMENTS: dict[Rule, tuple[str, ...]] = {
 }
 Moments = dict[str, Array]
 
-BETA1, BETA2 = 0.9, 0.999  # how much of its past Adam keeps
-FORGET = 0.99  # how much of its past RMSprop keeps
+BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
+FORGET = 0.99  # RMSprop's memory of past squares
 MOMENTUM = 0.9
 TINY = 1e-8
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
-    """What the rule remembers of the gradients so far: nothing yet."""
+    """Return the optimiser's moments before the first step: zeros."""
     return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
 
 
 def clip(gradient: Array, longest: float) -> float:
-    """The length of the gradient, which afterwards is no longer than ``longest`` (0: as it was)."""
+    """Shorten the gradient to ``longest`` unless that is 0, and return its norm before that."""
     length = math.sqrt(float(np.dot(gradient, gradient)))
     if 0 < longest < length:
         gradient *= longest / length
@@ -47,7 +48,7 @@ def clip(gradient: Array, longest: float) -> float:
 
 
 class Optimizer:
-    """One rule, and the room that its arithmetic needs."""
+    """One update rule with its work buffers."""
 
     def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
         self.rule = rule
@@ -56,7 +57,7 @@ class Optimizer:
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
     def update(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
-        """Change p and the moments in place by the step-th gradient, counted from 1."""
+        """Update p and the moments in place with the gradient of a step, counted from 1."""
         if self._decay is not None:
             np.multiply(self._decay, p, out=self._a)
             self._a *= lr
@@ -85,15 +86,15 @@ class Optimizer:
         np.multiply(g, g, out=a)
         a *= 1 - FORGET
         v += a
-        self._scaled(p, g, v, lr)
+        self._divide_by_root(p, g, v, lr)
 
     def _adagrad(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
         v, a = moments["v"], self._a
         np.multiply(g, g, out=a)
         v += a
-        self._scaled(p, g, v, lr)
+        self._divide_by_root(p, g, v, lr)
 
-    def _scaled(self, p: Array, g: Array, v: Array, lr: float) -> None:
+    def _divide_by_root(self, p: Array, g: Array, v: Array, lr: float) -> None:
         a = self._a
         np.sqrt(v, out=a)
         a += TINY
@@ -110,9 +111,7 @@ class Optimizer:
 
 
 def usual_squares(config: Fitted, v: Array | None, step: int) -> Array | None:
-    """The usual squares of the gradient of a symbol's loss, by what Adam remembers of the mean over
-    what counts in a window; None where the rule is another.
-    """
+    """Return Adam's estimate of the squared gradient of one symbol's loss; None for other rules."""
     if config.optimizer != "adam" or v is None or not step:
         return None
     squares: Array = v * np.float32(config.batch * config.moves_on / (1 - BETA2**step))

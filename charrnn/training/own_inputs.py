@@ -1,16 +1,14 @@
-"""The network reads its own writing, as it will have to when it draws.
+"""Training on the network's own samples as inputs, as in generation.
 
-    y_hat(t-1) -> drawn -> x(t)        in place of the true x(t) = y(t-1); y(t) stays the truth
+    y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1); y(t) stays the truth
 
-Scheduled sampling: each input is replaced by itself, with a probability that grows from 0 to P
-along the run. Free running: in every window each lane has a stretch of N steps, anywhere in it,
-whose inputs are all its own, so that the truth is predicted up to N steps on from its own outputs.
+Scheduled sampling replaces each input with a probability that grows from 0 to P over the run. Free
+running replaces N inputs in a row, once in each lane of a window.
 
-It reads and draws step by step, each draw after what it has drawn before, with nothing hidden, from
-the state of the window's beginning. Then the window is learned from as if that had been the text:
-no gradient goes through a draw. What begins an example is always read, and no end is drawn, nor the
-unknown: a text goes on as long as its targets do. The randomness of a step comes from the seed and
-the number of the step.
+The network samples step by step from the state at the beginning of the window, without dropout. The
+window is then trained on as if the samples had been its text: no gradient goes through a sample.
+The first input of an example stays, and END and UNKNOWN are never sampled. The randomness of a step
+comes from the seed and the number of the step.
 """
 
 from __future__ import annotations
@@ -21,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Integers, Parameters
+from charrnn.network.parameters import Parameters
 from charrnn.network.readout import normalise
+from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.settings.training import Fitted
 from charrnn.system import OWN_INPUTS
@@ -30,7 +29,7 @@ from charrnn.vocabulary import UNKNOWN
 
 
 class OwnInputs:
-    """A network of one step, which reads ahead of the one that learns."""
+    """A network of one step that samples inputs ahead of the network that trains."""
 
     def __init__(self, architecture: Architecture, config: Fitted) -> None:
         self.config = config
@@ -39,9 +38,7 @@ class OwnInputs:
             self._reader = Unfolded(architecture.plain, 1, config.batch)
 
     def read(self, p: Parameters, window: Window, state: State, step: int, done: float) -> Window:
-        """The window with what the network reads in place of some of its inputs, when so much of
-        the run is done.
-        """
+        """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
         if not self.is_on:
             return window
         rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
@@ -53,7 +50,7 @@ class OwnInputs:
         for t in range(1 + int(np.max(np.flatnonzero(own.any(1)), initial=-1))):
             lanes = np.flatnonzero(own[t])
             if len(lanes):
-                x[t, lanes] = drawn(plain, reader.top[lanes], chances[t, lanes])
+                x[t, lanes] = sample_characters(plain, reader.top[lanes], chances[t, lanes])
             begins = None if window.begins is None else window.begins[t : t + 1]
             here = Window(x[t : t + 1], window.y[t : t + 1], begins)
             if window.clock is not None and window.left is not None:
@@ -62,7 +59,7 @@ class OwnInputs:
         return replace(window, x=x)
 
     def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
-        """Which inputs are to be its own, (T, B)."""
+        """Return which inputs are replaced, (T, B)."""
         steps, lanes = window.x.shape
         own: NDArray[np.bool_] = rng.random(window.x.shape) < self.config.own_inputs * done
         length = min(self.config.free_running, steps)
@@ -71,12 +68,12 @@ class OwnInputs:
         return own & (window.x > UNKNOWN)
 
 
-def drawn(p: Parameters, h: Array, chances: Array) -> Integers:
-    """A character for each of these states (R, H), as the network would go on if it went on."""
+def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
+    """Sample a character after each state (R, H), END and UNKNOWN left out."""
     o = h @ p["V"].T + p["c"]  # (10.10)
     p.architecture.head.logits(o)
     characters = o[:, UNKNOWN + 1 :]
     characters -= characters.max(1, keepdims=True)
     sums = chances * normalise(characters)
-    chosen: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
-    return chosen + UNKNOWN + 1
+    sampled: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
+    return sampled + UNKNOWN + 1

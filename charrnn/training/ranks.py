@@ -1,4 +1,4 @@
-"""What a run asks of the processes that learn with it, and the answers where there are none."""
+"""The interface of processes that train together, and the single process that trains alone."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, read_files
+from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import Array, Parameters
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 
 T = TypeVar("T")
 
 
 class DismissedError(CharrnnError):
-    """The first rank has found out that there is nothing to do, and has said why."""
+    """The first rank has ended the run before training, and has reported why."""
 
 
 class Learning(Protocol):
-    """What a step asks for its gradient: a Parallel, or what is one on several ranks."""
+    """Computes the gradient of a window: with threads, or on several ranks."""
 
-    here: slice  # the lanes of the batch that this process has
+    here: slice  # the lanes of the batch in this process
 
     def start_from(self, state: State) -> None: ...
     def copy_state(self, state: State) -> None: ...
@@ -42,7 +44,7 @@ class Learning(Protocol):
 
 
 class Ranks:
-    """One process alone: it is the first, and has all lanes."""
+    """A single process: it is the first rank and has all lanes."""
 
     number = 0
     count = 1
@@ -55,37 +57,37 @@ class Ranks:
         workers: int,
         dtype: DTypeLike = np.float32,
     ) -> Learning:
-        """What finds the gradient over all lanes."""
+        """Return the object that computes the gradient over all lanes."""
         return Parallel(architecture, steps, lanes, workers, dtype)
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
-        """The corpus, which is the same everywhere; CorpusError where it is not."""
+        """Return the corpus; CorpusError if it differs between ranks."""
         return read_files(sources, config, valid)
 
     def of_first(self, value: T) -> T:
-        """What the first rank has in this place."""
+        """Return the value that the first rank passes."""
         return value
 
     def begin(self, value: T) -> T:
-        """The same; and from here on they learn."""
+        """Return the value that the first rank passes, and begin to train."""
         return value
 
     def end(self) -> None:
-        """Nobody waits for anybody any more."""
+        """Stop waiting for other ranks."""
 
     def total(self, score: Score) -> Score:
-        """The sum over all ranks."""
+        """Return the sum over all ranks."""
         return score
 
     def align(self, p: Array, moments: Mapping[str, Array], lanes: State) -> None:
-        """Let all have the first one's numbers, and the first one all lanes."""
+        """Copy the first rank's numbers to all ranks, and all lanes to the first."""
 
     def are_to_stop(self, wish: bool = False) -> bool:
-        """Whether all stop here. What the first one wishes, all do after the step to come."""
+        """Return True if all ranks stop now; a wish of the first takes effect a step later."""
         return wish
 
     def first_has_all(self) -> bool:
-        """Whether the first one has all lanes; it will after the step to come, if not."""
+        """Return True if the first rank has all lanes; if not, it has them after the next step."""
         return True
 
 
@@ -93,18 +95,18 @@ ALONE = Ranks()
 
 
 def check_can_be_shared(config: TrainConfig) -> None:
-    """Raise SettingError where several ranks could not do what one process does."""
+    """Raise SettingError for settings that several ranks cannot train with."""
     if config.members > 1:
         raise SettingError(
-            f"members {config.members} do not go with ranks, which learn as one",
-            "Let each learn in a run of its own, and name all of them where they are used.",
-            "members",
+            f"members {config.members} cannot train on several ranks",
+            "Train each network in a run of its own, and name all model files in later commands.",
+            setting="members",
         )
     for name in ("own_inputs", "free_running"):
         if getattr(config, name):
             raise SettingError(
-                f"{name} {getattr(config, name):g} does not go with ranks: it draws for all lanes"
-                " at once, and each has some of them",
+                f"{name} {getattr(config, name):g} cannot be used on several ranks: it samples for"
+                " all lanes at once",
                 "Leave it out, or train with threads.",
                 name,
             )

@@ -1,1 +1,1 @@
-"""How fast and how good: ``python -m tests.benchmarks`` measures, prints, and judges nothing."""
+"""Measurements of speed and quality: ``python -m tests.benchmarks``. No figure is judged."""

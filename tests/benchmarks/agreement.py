@@ -1,4 +1,4 @@
-"""Whether our cells are PyTorch's: the same network, the same loss, the same gradient."""
+"""Comparison of our cells with PyTorch's: same network, same loss, same gradient."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def apart(python: str, cell: str) -> tuple[str, float, float] | None:
 
 
 def report(against: list[str]) -> None:
-    """Print how far each cell is from PyTorch's, where there is PyTorch."""
+    """Print the differences between each cell and PyTorch's, if PyTorch is installed."""
     for python in against:
         for cell in CELLS:
             if found := apart(python, cell):

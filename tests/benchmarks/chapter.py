@@ -1,8 +1,7 @@
-"""The systems of the chapter beside each other: held-out nats per character, all else being equal.
+"""Held-out nats per character of the chapter's systems, all else being equal.
 
-Each learns the same corpora with the sizes that suit them, for as many epochs: all have seen
-the same characters as often. Medians of three seeds, each with a held-out part of its own; the best
-Markov model of the same parts stands beside them.
+All systems train on the same corpora with the same sizes and number of epochs. Figures are
+medians of three seeds with different held-out parts; the best Markov model is shown, too.
 
 python -m tests.benchmarks chapter
 python -m tests.benchmarks chapter --corpus names.txt
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from tests.benchmarks.learning import SEEDS, trained
 
-# what it is called -> the options of train
+# name -> the options of train
 SYSTEMS: dict[str, list[str]] = {
     "END is a symbol": [],
     "a unit halts": ["--ends", "halt"],
@@ -30,7 +29,7 @@ SYSTEMS: dict[str, list[str]] = {
 
 
 def report(corpora: list[str]) -> None:
-    """Print a table for each corpus, a row as soon as it is known."""
+    """Print a table for each corpus, row by row."""
     for corpus in ["dinosaurs", *corpora]:
         print(f"\n| {Path(corpus).stem} | nats per character | beside the first | seconds |")
         print("|---|---|---|---|", flush=True)
@@ -49,13 +48,13 @@ def report(corpora: list[str]) -> None:
 
 
 def best_baseline(summary: dict[str, object]) -> float:
-    """What the best model that counts comes to on the same held-out part."""
+    """Return the loss of the best n-gram model on the same held-out part."""
     baselines = summary["baselines"]
     assert isinstance(baselines, dict)
     return float(min(baselines.values()))
 
 
 def figure(of: object, name: str) -> float:
-    """A figure of a summary."""
+    """Return a figure of a summary."""
     assert isinstance(of, dict)
     return float(of[name])

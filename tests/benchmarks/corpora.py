@@ -1,4 +1,4 @@
-"""Reading: how fast, how its cost grows, and how much memory training takes at the most."""
+"""Speed of reading by size of the corpus, and peak memory of training."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ LINES = b"".join(b"%s\n" % word for word in (b"banana", b"cherry", b"quince", b"
 CHILD = """
 import json, resource, sys, time
 from charrnn.corpus.corpus import read_files
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.settings.training import TrainConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 began = time.perf_counter()
 corpus = read_files([sys.argv[1]])
 read = time.perf_counter() - began
-config = fitted(TrainConfig(hidden=64, layers=1, bptt=64, batch=64), corpus)
+config = fit_settings(TrainConfig(hidden=64, layers=1, bptt=64, batch=64), corpus)
 events = train(start(corpus, config), corpus, config)
 next(events)
 first = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""What is fed back, and whose draws are read: how fast, how good, how like the corpus."""
+"""Fed-back outputs and own draws as inputs: speed, loss, and likeness of samples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRAWN = "1000"
 
 
 def report() -> None:
-    """Print how many times faster a step is without a walk, and what each way of reading gives."""
+    """Print the speed-up of a step with teacher forcing, and the figures of each way to read."""
     print("| symbols, hidden, lanes, steps | teacher forcing, of the rate of BPTT through o |")
     for shape in SHAPES:
         works = {
@@ -45,7 +45,7 @@ def report() -> None:
 
 
 def row(corpus: str, reading: tuple[str, ...]) -> str:
-    """Of one run: the nats of what is held out, and those that a Markov model gives."""
+    """Return the held-out nats of a run, and the nats of its samples by a Markov model."""
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.npz")
         began = time.monotonic()
@@ -60,7 +60,7 @@ def row(corpus: str, reading: tuple[str, ...]) -> str:
 
 
 def ran(*line: str) -> Any:
-    """The object that a command prints."""
+    """Return the JSON object that a command prints."""
     command = [sys.executable, "-m", "charrnn", *line, "--json"]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 

@@ -1,11 +1,11 @@
-"""How good the defaults are: trains as a user would, three seeds, and prints the medians.
+"""Quality of the defaults: train as a user does with three seeds; print the medians.
 
 python -m tests.benchmarks.learning dinosaurs
 python -m tests.benchmarks.learning names.txt
 python -m tests.benchmarks.learning plays.txt --examples files
 python -m tests.benchmarks.learning names.txt --counts --members 4
 
-Where there are counts, the figures of the network, of counts and of both stand beside each other.
+With --counts, print the figures of the network, of counts and of both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEEDS = (0, 1, 2)
 
 
 def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
-    """The summary of a run with this seed, and the seconds from the prompt to the prompt."""
+    """Train with this seed; return the summary and the wall-clock seconds."""
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.npz")
         command = [sys.executable, "-m", "charrnn", "train", *arguments]
@@ -36,7 +36,7 @@ def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print a line a seed, and the medians."""
+    """Print one line a seed, and the medians."""
     losses, gaps, times = [], [], []
     parts: dict[str, list[float]] = {}
     for seed in SEEDS:

@@ -1,4 +1,4 @@
-"""What is left of the rate of a bare step in whole training, as a user runs it."""
+"""Speed of whole training runs as a share of the bare step's speed."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def report() -> None:
 
 
 def bare_rate(shape: Shape) -> float:
-    """Characters a second of a step that knows nothing of examples, loaders and screens."""
+    """Return characters a second of a bare training step."""
     work = step(shape, len(os.sched_getaffinity(0)))
     return shape[2] * shape[3] / statistics.median(in_turn({"bare": work})["bare"])
 
 
 def write_corpus(path: Path, letters: int, characters: int) -> Path:
-    """Random lines of 20 to 60 letters."""
+    """Return random lines of 20 to 60 letters."""
     rng = random.Random(0)
     with path.open("w") as file:
         while file.tell() < characters:
@@ -50,7 +50,7 @@ def write_corpus(path: Path, letters: int, characters: int) -> Path:
 
 
 def trained_rate(shape: Shape, corpus: Path, folder: str) -> float:
-    """Characters a second of a run of the program, from its first step to its last."""
+    """Return characters a second of a run of the program, from its first step to its last."""
     _, hidden, lanes, steps = shape
     options = {
         "--hidden": hidden,

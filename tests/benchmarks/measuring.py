@@ -1,4 +1,4 @@
-"""Fair timing on a machine that is not: in turn, several rounds, medians, ratios."""
+"""Timing on a busy machine: interleaved rounds, medians, ratios."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Work = Callable[[], object]
 
 
 def seconds_of(work: Work) -> float:
-    """How long one call takes."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
-LONG_ENOUGH = 1.0  # seconds: a shorter look at a machine sees only its mood of the moment
+LONG_ENOUGH = 1.0  # seconds; shorter measurements vary too much
 
 
 def in_turn(works: dict[str, Work], rounds: int = 25) -> dict[str, list[float]]:
-    """The seconds of each piece of work, round by round, each round taking all of them in turn.
+    """Return the seconds of each piece of work, round by round; a round runs all of them once.
 
-    Short work gets more rounds, until it was looked at for long enough.
+    Short work gets more rounds, until LONG_ENOUGH has passed.
     """
     for work in works.values():
         work()
@@ -41,5 +41,5 @@ def in_turn(works: dict[str, Work], rounds: int = 25) -> dict[str, list[float]]:
 
 
 def median_ratio(ones: list[float], others: list[float]) -> float:
-    """How many times as long the others take, round by round, in the middle."""
+    """Return the median ratio of the others' time to the ones'."""
     return statistics.median(b / a for a, b in zip(ones, others, strict=True))

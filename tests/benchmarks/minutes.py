@@ -1,10 +1,10 @@
-"""What longer runs bring: `--minutes` chooses sizes for the time there is, and ends in time.
+"""Loss by training time: `--minutes` chooses sizes for the time, and ends in time.
 
 python -m tests.benchmarks minutes
 python -m tests.benchmarks minutes --corpus tinyshakespeare.txt
 
-The corpus that every machine has is Python's own: 5 MB of the sources of its standard library, each
-file a text, a tenth of the files held out. Other corpora hold out their last tenth, as one stream.
+The default corpus is 5 MB of Python's standard library: each file is a text, and a tenth of the
+files is held out. Other corpora are one stream, and hold out their last tenth.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MINUTES = (1, 5, 20)
 
 
 def library() -> list[Path]:
-    """The first so many bytes of the sources, in the order of their names."""
+    """Return source files up to this size, in the order of their names."""
     root = Path(sysconfig.get_path("stdlib"))
     files, size = [], 0
     for path in sorted(root.rglob("*.py")):
@@ -36,7 +36,7 @@ def library() -> list[Path]:
 
 
 def split(files: list[Path]) -> list[str]:
-    """The arguments of train that hold out every tenth of these files."""
+    """Return arguments of train that hold out every tenth file."""
     arguments = ["--examples", "files"]
     for number, path in enumerate(files):
         arguments += ["--valid", str(path)] if number % 10 == 9 else [str(path)]
@@ -44,7 +44,7 @@ def split(files: list[Path]) -> list[str]:
 
 
 def report(corpora: list[str]) -> None:
-    """Print a row for each corpus, cell and time, as soon as it is known."""
+    """Print a row for each corpus, cell and time."""
     print("| corpus | cell | minutes | held-out nats per character | best Markov |")
     print("|---|---|---|---|---|", flush=True)
     of = {Path(corpus).stem: [corpus, "--examples", "files"] for corpus in corpora}

@@ -1,7 +1,7 @@
-"""What the matrix products of one training step cost with nothing in between.
+"""Time of the matrix products of one training step, and nothing else.
 
-They are shared by BLAS's own threads, as in a program that leaves it all to BLAS, so they run in a
-process of their own, whose BLAS may have all cores.
+BLAS uses all cores, as in a program that leaves threads to BLAS. So they run in a process of
+their own.
 
     python -m tests.benchmarks.products 65 256 64 64 tanh  symbols, hidden, lanes, steps, cell
 """
@@ -20,7 +20,7 @@ from tests.benchmarks.measuring import Work, in_turn
 
 
 def products(symbols: int, hidden: int, lanes: int, steps: int, gates: int) -> Work:
-    """The products of one step: forward, backward, and the gradients of V, W and U."""
+    """Return the products of one step: forward, backward, and the gradients of V, W and U."""
     rng = np.random.default_rng(0)
     rows = steps * lanes
 

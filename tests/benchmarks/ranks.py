@@ -1,4 +1,4 @@
-"""Training by two ranks beside two threads, and how far many machines would go, calculated."""
+"""Training by two ranks and by two threads, and a calculation for many machines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LANES, STEPS = 32, 64  # of one machine
 
 
 def report(gigabits: list[float], microseconds: float) -> None:
-    """Print the rates of ranks and threads, and the efficiencies by the model."""
+    """Print the rates of ranks and threads, and the calculated efficiencies."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = write_corpus(Path(folder) / "corpus.txt", LETTERS, 1 << 19)
         threads, ranks = [], []
@@ -59,7 +59,7 @@ def report(gigabits: list[float], microseconds: float) -> None:
 
 
 def rate(command: list[str], folder: str) -> float:
-    """Characters a second of a run, from its first step to its last."""
+    """Return characters a second of a run, from its first step to its last."""
     model = ("--model", str(Path(folder) / "model.npz"))
     done = subprocess.run(
         [*command, *SIZE, *BARE, *model],
@@ -72,7 +72,7 @@ def rate(command: list[str], folder: str) -> float:
 
 
 def measured(layers: int, hidden: int) -> tuple[float, float, int]:
-    """Seconds of a core for a gradient, and for clipping and Adam; how many numbers there are."""
+    """Return the core seconds of a gradient and of an update, and the number of parameters."""
     symbols = LETTERS + 2
     rng = np.random.default_rng(0)
     size = Architecture(symbols, hidden, layers)

@@ -1,4 +1,4 @@
-"""Characters a second of one stream, and of a thousand side by side."""
+"""Speed of sampling: one stream, and a thousand in parallel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = Architecture(symbols=28, hidden=256, layers=2)
 
 
 def sampler(size: Architecture, mean_length: float, workers: int = 1) -> Sampler:
-    """A network that says anything, and ends after so many characters on average."""
+    """Return a random network whose texts have this mean length."""
     chances = np.full(size.symbols, (1 - 1 / mean_length) / (size.symbols - 2))
     chances[:2] = 1 / mean_length, 1e-9
     parameters = initial(size, np.log(chances), np.random.default_rng(0))
@@ -29,7 +29,7 @@ def sampler(size: Architecture, mean_length: float, workers: int = 1) -> Sampler
 
 
 def rate(pieces: Iterable[Fragment], characters: int) -> float:
-    """Characters a second, from the first on; each END counts as one."""
+    """Return characters a second; each END counts as one."""
     drawn = 0
     start = time.perf_counter()
     for piece in pieces:
@@ -42,24 +42,24 @@ def rate(pieces: Iterable[Fragment], characters: int) -> float:
 def one_stream(
     size: Architecture = TEXT, mean_length: float = 1e6, characters: int = 10_000
 ) -> float:
-    """Characters a second where each is handed over as it is drawn."""
+    """Return characters a second of one stream, character by character."""
     source = sampler(size, mean_length)
     return rate((piece for number in count() for piece in source.stream(number)), characters)
 
 
 def one_stream_of_names() -> float:
-    """The same, of the network that also draws a thousand names."""
+    """Return characters a second of one stream of the network for names."""
     return one_stream(NAMES, mean_length=8)
 
 
 def a_thousand_names(workers: int = 1) -> float:
-    """Characters a second where a thousand names are drawn side by side."""
+    """Return characters a second of a thousand names in parallel."""
     source = sampler(NAMES, 8, workers)
     return rate(source.fragments(range(1000)), characters=1 << 30)
 
 
 def report() -> None:
-    """Print characters a second, and how many times one stream a thousand are."""
+    """Print characters a second, and the ratio of a thousand streams to one."""
     found = {
         "one stream, 1 x 256": one_stream,
         "one stream of names, 2 x 256": one_stream_of_names,

@@ -1,8 +1,7 @@
-"""Work shared out to other processes: what of their time is work, and what is the price of sharing.
+"""Efficiency of work on Dask workers, and the cost of a task.
 
-The processor time of one process over that of all of them, for the same work, is what sharing out
-leaves: 1 would be free. Two processes at once cost each other caches and clock rate, which bare
-processes beside each other would pay as well.
+Efficiency is the CPU time of one process over that of all workers, for the same work; 1 is ideal.
+Two processes at once slow each other down through caches and clock rate, with Dask or without.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SAMPLED = 262_144
 
 
 class Work(NamedTuple):
-    """Some work, alone and shared out."""
+    """A piece of work, run in this process and on workers."""
 
     name: str
     alone: Callable[[], object]
@@ -45,20 +44,20 @@ class Work(NamedTuple):
 
 
 def model() -> Model:
-    """Two layers of 256 units, which have learned nothing: samples are long, as those of a book."""
+    """Return an untrained network of two layers of 256 units, which draws long samples."""
     lines = [line for line in open_lines() if line]
     run = train(lines, TrainConfig(hidden=256, layers=2, epochs=1, batch=64, bptt=64))
     return run.model
 
 
 def open_lines() -> list[str]:
-    """The dinosaurs."""
+    """Return the bundled dinosaurs."""
     with open(path_of("dinosaurs"), encoding="utf-8") as file:
         return file.read().split("\n")
 
 
 def works(asked: Model) -> list[Work]:
-    """Sampling and scoring, in pieces of about two seconds."""
+    """Return sampling and scoring work, in pieces of about two seconds."""
     config = SampleConfig(seed=1, max_characters=24)
     sampled = range(SAMPLED)
     text = list(whole_pieces(codes_in([path_of("dinosaurs")] * 80, "lines", Reading()), PIECE))
@@ -82,7 +81,7 @@ def works(asked: Model) -> list[Work]:
 
 
 def cpu_of(cluster: Cluster, work: Callable[[], object]) -> float:
-    """The processor time of this process and of all workers while something is done."""
+    """Return the CPU time of this process and of all workers during a call."""
     before: list[float] = [cpu(), *cluster.everywhere(cpu)]
     work()
     after: list[float] = [cpu(), *cluster.everywhere(cpu)]
@@ -90,10 +89,10 @@ def cpu_of(cluster: Cluster, work: Callable[[], object]) -> float:
 
 
 def efficiency(cluster: Cluster) -> None:
-    """Print the share of processor time that is work."""
+    """Print the efficiencies."""
     print("| work | one process, CPU s | workers and client, CPU s | ratio |")
     for work in works(model()):
-        work.shared(cluster)  # so that workers have imported what they need
+        work.shared(cluster)  # workers import their modules
         ratios, alones, others = [], [], []
         for _ in range(ROUNDS):
             start = cpu()
@@ -106,7 +105,7 @@ def efficiency(cluster: Cluster) -> None:
 
 
 def overhead(cluster: Cluster) -> None:
-    """Print what a task costs that does nothing."""
+    """Print the cost of an empty task."""
     walls, costs = [], []
     for _ in range(ROUNDS):
         begun, start = time.perf_counter(), cpu()
@@ -118,7 +117,7 @@ def overhead(cluster: Cluster) -> None:
 
 
 def memory(cluster: Cluster) -> None:
-    """Print the peak of memory of this process, after some texts and after four times as many."""
+    """Print the peak memory of this process after some texts and after four times as many."""
     asked = model()
     for count in TEXTS:
         job = SamplingJob((asked,), SampleConfig(seed=1, max_characters=8))
@@ -128,7 +127,7 @@ def memory(cluster: Cluster) -> None:
 
 
 def with_dask() -> None:
-    """Print the figures of workers that Dask holds."""
+    """Print figures of the workers from Dask."""
     print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {jobs.LONG_ENOUGH} s")
     with open_cluster(workers=WORKERS) as cluster:
         memory(cluster)

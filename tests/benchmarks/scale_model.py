@@ -1,12 +1,11 @@
-"""How far training on many machines goes, calculated: no network was there to try it on.
+"""A formula for the speed of training on many machines.
 
     T(P) = C + A + 8 n (P - 1) / P / B + (2 h + log2 P) L
 
-Each of P machines finds the gradient of its lanes in C seconds and takes the step in A. Of n
-numbers, of four bytes each, it sends (P - 1) / P twice, at B bytes a second: to whom adds them up,
-and the sums to all. Each time it waits for h messages of L seconds: P - 1 where one follows the
-other, log2 P where they go along a tree; and once more along a tree for the nats. Machines that
-wait for a slower one are not in it.
+Each of P machines computes the gradient of its lanes in C seconds and the update in A seconds. It
+sends (P - 1) / P of n numbers of four bytes twice, at B bytes a second: the parts to be summed, and
+the sums. Both times it waits for h messages with a latency of L seconds: h is P - 1 in a ring and
+log2 P in a tree. One more tree of messages sums the nats. Waiting for slower machines is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ MACHINES = (2, 4, 8, 16, 32, 64, 128, 256)
 
 @dataclass(frozen=True)
 class Costs:
-    """What one machine does in a step, and what lies between it and the others."""
+    """Costs of a step on one machine, and of its network."""
 
     gradient: float  # seconds
     update: float  # seconds, of clipping and Adam
@@ -29,19 +28,19 @@ class Costs:
     latency: float  # seconds, of a message
 
     def step(self, machines: int, *, tree: bool) -> float:
-        """The seconds of a step of so many."""
+        """Return the seconds of a step on this many machines."""
         deep = math.log2(machines)
         sent = 8 * self.numbers * (machines - 1) / machines
         messages = 2 * (deep if tree else machines - 1) + deep
         return self.gradient + self.update + sent / self.bandwidth + messages * self.latency
 
     def efficiency(self, machines: int, *, tree: bool) -> float:
-        """The share of their time in which so many do what one would, each with as many lanes."""
+        """Return the efficiency of this many machines, each with the same number of lanes."""
         return self.step(1, tree=tree) / self.step(machines, tree=tree)
 
 
 def table(costs: dict[str, Costs]) -> list[str]:
-    """A row for each: the efficiencies with messages one by one, and along a tree."""
+    """Return a row for each: the efficiencies of a ring and of a tree."""
     rows = [f"| | {' | '.join(map(str, MACHINES))} |", f"|---|{'---|' * len(MACHINES)}"]
     for name, cost in costs.items():
         shares = [

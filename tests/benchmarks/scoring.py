@@ -1,4 +1,4 @@
-"""How many times as many characters a second scoring has as training, and what memory it takes."""
+"""Speed of scoring relative to training, and its peak memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, Examples, from_texts
+from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.training.loop import part_of, train
+from charrnn.training.checkup import part_of
+from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 
@@ -36,21 +38,21 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 
 
 def names() -> Corpus:
-    """Short examples, many of them."""
+    """Return many short examples."""
     lines = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
     return from_texts(lines * 25, CorpusConfig(holdout=0.0))
 
 
 def book() -> Corpus:
-    """One example, a long one."""
+    """Return one long example."""
     text = Path(path_of("verses")).read_text("utf-8")
     return from_texts([text * 14], CorpusConfig(holdout=0.0))
 
 
 def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[str, Work], int]:
-    """A stretch of training and one of scoring with the same network; what a step learns from."""
+    """Return functions that train and score with the same network, and the symbols of a step."""
     settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, workers=workers)
-    config = fitted(settings, corpus)
+    config = fit_settings(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
     scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
@@ -64,7 +66,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
 
 
 def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float, float, float]:
-    """Characters a second of training, of scoring, and how many times as many these are."""
+    """Return characters a second of training and of scoring, and their ratio."""
     both, size = works(corpus, hidden, layers, workers)
     seconds = in_turn(both, ROUNDS)
     learned, scored = STEPS * size, len(part_of(corpus.train, SCORED).examples.ids)
@@ -77,14 +79,14 @@ def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float
 
 
 def peak_megabytes(text: Path, model: Path, kind: str) -> float:
-    """The most memory that ``charrnn eval`` has at any time."""
+    """Return the peak memory of ``charrnn eval``."""
     command = [sys.executable, "-c", CHILD, str(text), str(model), kind]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=os.getcwd())
     return int(done.stderr.split()[-1]) / 1024
 
 
 def memory(megabytes: Sequence[int] = (1, 10, 100)) -> None:
-    """Print the peak of memory for texts of several sizes, in lines and in one piece."""
+    """Print the peak memory for texts of several sizes, in lines and in one piece."""
     print("| text | lines | one example |")
     with tempfile.TemporaryDirectory() as folder:
         model, text = Path(folder) / "model.npz", Path(folder) / "text.txt"
@@ -100,7 +102,7 @@ def memory(megabytes: Sequence[int] = (1, 10, 100)) -> None:
 
 
 def report() -> None:
-    """Print how fast scoring is beside training, and how little memory it takes."""
+    """Print the speed of scoring relative to training, and its peak memory."""
     workers = len(os.sched_getaffinity(0))
     print("| corpus | units, layers | threads | training, characters/s | scoring | times |")
     for name, corpus in (("names", names()), ("book", book())):

@@ -1,4 +1,4 @@
-"""From the prompt to an answer, in times of an empty Python."""
+"""Start-up time of each command, relative to an empty Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHARRNN = [sys.executable, "-m", "charrnn"]
 
 
 def report() -> None:
-    """Print how many times the time of ``python -c pass`` each command takes."""
+    """Print the time of each command relative to ``python -c pass``."""
     with tempfile.TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.npz")
         small = ["--hidden", "32", "--layers", "1", "--epochs", "1", "-q", "-m", model]
@@ -36,12 +36,12 @@ def report() -> None:
 
 
 def process(command: list[str]) -> Work:
-    """Running a command to its end."""
+    """Return work that runs a command to its end."""
     return lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 
 def first_byte(command: list[str]) -> Work:
-    """Running a command until the first byte of its answer."""
+    """Return work that runs a command until its first byte of output."""
 
     def work() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:

@@ -1,4 +1,4 @@
-"""Characters a second of one training step, clipping and Adam included, beside other people's."""
+"""Speed of one training step with clipping and Adam, compared with other libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.benchmarks.measuring import Work, in_turn
 
 Shape = tuple[int, int, int, int]  # symbols, hidden, lanes, steps
 
-OTHERS_HAVE = ("tanh", "gru", "lstm")  # and no library has outputs that are fed back
+OTHERS_HAVE = ("tanh", "gru", "lstm")  # other libraries do not feed back outputs
 SHAPES: tuple[Shape, ...] = (
     (65, 128, 64, 64),
     (65, 256, 64, 64),
@@ -33,7 +33,7 @@ PEERS = Path(__file__).parent / "peers"
 
 
 def step(shape: Shape, workers: int, cell: str = "tanh", *, forced: bool = False) -> Work:
-    """One step on random symbols."""
+    """Return work that does one step on random symbols."""
     symbols, hidden, lanes, steps = shape
     rng = np.random.default_rng(0)
     size = Architecture(symbols, hidden, 1, cell, forced=forced)
@@ -56,9 +56,8 @@ def step(shape: Shape, workers: int, cell: str = "tanh", *, forced: bool = False
 
 
 def report(against: list[str]) -> None:
-    """Print our rate for each shape, and how many times theirs it is, round by round.
-
-    What is faster is the same: before that, how far apart loss and gradient are.
+    """Print our rate for each shape and its ratio to theirs, after the differences in loss and
+    gradient.
     """
     agreement.report(against)
     print("| cell | symbols, hidden, lanes, steps | characters/s | times the rate of |")
@@ -68,7 +67,7 @@ def report(against: list[str]) -> None:
 
 
 def report_on(cell: str, shape: Shape, against: list[str]) -> None:
-    """Print the row for one cell and shape."""
+    """Print the row of one cell and shape."""
     ours: list[float] = []
     theirs: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
@@ -81,7 +80,7 @@ def report_on(cell: str, shape: Shape, against: list[str]) -> None:
 
 
 def one_round(cell: str, shape: Shape, against: list[str]) -> tuple[float, dict[str, float]]:
-    """Our characters a second and those of the others, one after the other in the same minute."""
+    """Return our characters a second and those of the others, measured one after the other."""
     rivals = rates([sys.executable, "-m", "tests.benchmarks.products"], cell, shape)
     for python in against:
         for peer in sorted(PEERS.glob("with_*.py")):
@@ -91,7 +90,7 @@ def one_round(cell: str, shape: Shape, against: list[str]) -> tuple[float, dict[
 
 
 def rates(command: list[str], cell: str, shape: Shape) -> dict[str, float]:
-    """What a rival prints of itself; nothing where that Python has no such library."""
+    """Return the rate that another library reports; {} if that Python does not have it."""
     free = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     done = subprocess.run(
         [*command, *map(str, shape), cell], capture_output=True, text=True, env=free, check=False

@@ -1,4 +1,4 @@
-"""What counts beside the network cost: scoring, sampling, and making them of their text."""
+"""Cost of n-gram counts beside the network: scoring, sampling, and counting."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import statistics
 from itertools import count
 from pathlib import Path
 
-from charrnn.corpus.corpus import Corpus, CorpusConfig, from_texts
+from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.files import path_of
 from charrnn.counts.model import Counts
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import fitted
+from charrnn.plan import fit_settings
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.predictor import Predictor
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
@@ -23,22 +24,22 @@ DRAWN = 3000  # characters of one stream
 
 
 def names() -> Corpus:
-    """Short examples, many of them."""
+    """Return many short examples."""
     lines = Path(path_of("dinosaurs")).read_text("utf-8").splitlines()
     return from_texts(lines * 10, CorpusConfig(holdout=0.0))
 
 
 def predictors(hidden: int, layers: int) -> tuple[Predictor, Predictor]:
-    """A network alone, and the same beside counts of the names."""
+    """Return a network alone, and the same with counts of the names."""
     corpus = names()
-    config = fitted(TrainConfig(hidden=hidden, layers=layers), corpus)
+    config = fit_settings(TrainConfig(hidden=hidden, layers=layers), corpus)
     network = LanguageModel(start(corpus, config).parameters, corpus.vocabulary)
     counts = Counts(corpus.train.ids, corpus.vocabulary.symbols)
     return Predictor((network,)), Predictor((network,), counts)
 
 
 def works(asked: Predictor) -> dict[str, Work]:
-    """What is done with it."""
+    """Return the work to measure."""
     corpus = names()
     sampler = Sampler(asked, SampleConfig(seed=1))
 
@@ -57,7 +58,7 @@ def works(asked: Predictor) -> dict[str, Work]:
 
 
 def report() -> None:
-    """Print the rates beside those of the network alone, and the seconds for a million symbols."""
+    """Print rates relative to the network alone, and the seconds to count a million symbols."""
     print("| units, layers | what | of the network's own rate |")
     for hidden, layers in ((128, 1), (256, 2)):
         alone, both = map(works, predictors(hidden, layers))

@@ -1,4 +1,4 @@
-"""Model files as a stranger would make them: any facts, any numbers, and a seal that is right."""
+"""Forged model files: any facts and numbers, with a correct seal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def opened(path: Path) -> tuple[Facts, Arrays]:
-    """What a model file holds."""
+    """Return the facts and arrays of a model file."""
     file = Unpacker(path)
     read = container.load(path, file.expected)
     return dict(read.facts), read.arrays
@@ -28,7 +28,7 @@ def opened(path: Path) -> tuple[Facts, Arrays]:
 def forge(
     path: Path, change: Callable[[Facts, Arrays], None], version: int = reader.FORMAT
 ) -> None:
-    """Put other facts and numbers into a model file, even those that we would never write."""
+    """Change the facts and arrays of a model file, also to values that charrnn never writes."""
     facts, arrays = opened(path)
     facts = copy.deepcopy(facts)
     change(facts, arrays)
@@ -36,7 +36,7 @@ def forge(
 
 
 def write(path: Path, facts: Facts, arrays: Arrays, version: int = reader.FORMAT) -> None:
-    """Write a model file without a look at what it says."""
+    """Write a model file without checking its facts."""
     with (
         mock.patch.object(npz, "is_finite", return_value=True),
         mock.patch.object(reader, "FORMAT", version),
@@ -45,7 +45,7 @@ def write(path: Path, facts: Facts, arrays: Arrays, version: int = reader.FORMAT
 
 
 def places(facts: JSON) -> Iterator[tuple[Any, ...]]:
-    """The way to everything that the facts say, great and small."""
+    """Yield the path to each value in the facts, nested ones included."""
     if isinstance(facts, dict):
         for name in facts:
             yield (name,)
@@ -57,7 +57,7 @@ def places(facts: JSON) -> Iterator[tuple[Any, ...]]:
 
 
 def put(facts: Any, place: tuple[Any, ...], value: Any) -> None:
-    """Say something else at that place."""
+    """Replace the value at this path."""
     for step in place[:-1]:
         facts = facts[step]
     facts[place[-1]] = value

@@ -1,4 +1,4 @@
-"""Limits that a child accepts before it starts."""
+"""Limits for child processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2  # of Linux
 
 
 def limited(**limits: int) -> Callable[[], None]:
-    """For Popen's preexec_fn: limited(AS=...) for memory, limited(FSIZE=...) for files."""
+    """Return a preexec_fn for Popen that sets limits: AS= for memory, FSIZE= for files."""
 
     def accept() -> None:
         for name, limit in limits.items():
@@ -21,7 +21,7 @@ def limited(**limits: int) -> Callable[[], None]:
 
 
 def unprivileged() -> None:
-    """For preexec_fn: root no longer reads and writes what its permissions do not allow."""
+    """As preexec_fn: make file permissions apply to root, too."""
     if os.geteuid() == 0:
         import ctypes
 

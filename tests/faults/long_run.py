@@ -1,4 +1,4 @@
-"""A run that takes a moment, so that there is time to disturb it, and what it comes to."""
+"""A run of about a second, which tests interrupt, and its expected files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.child import PYTHON
 from tests.program import Program
 
-# Saves at every check-up, however often those are.
+# The program, changed to save at every check-up.
 OFTEN = (
     "from charrnn.model_file import saver; saver.OFTEN = saver.COSTLY = 0;"
     "from charrnn.__main__ import run; run()"
@@ -24,14 +24,14 @@ GO_ON = ("train", "--resume", "--preview", "0", *METRICS)
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What is left behind by a run that nobody disturbed."""
+    """The files of a run that was not interrupted."""
 
     model: bytes
     metrics: bytes
 
 
 def run_undisturbed(program: Program) -> Undisturbed:
-    """Run it in a folder beside the other."""
+    """Run it without interruption, in a folder of its own."""
     beside = Program(program.folder / "undisturbed")
     beside.folder.mkdir()
     shutil.copy(program / "names.txt", beside / "names.txt")
@@ -40,17 +40,17 @@ def run_undisturbed(program: Program) -> Undisturbed:
 
 
 def found(folder: Path) -> Undisturbed:
-    """What a run has left behind."""
+    """Return the files of a run."""
     return Undisturbed((folder / "model.npz").read_bytes(), (folder / "metrics.jsonl").read_bytes())
 
 
 def is_tidy(program: Program) -> None:
-    """Assert that nothing is left of those who were killed."""
+    """Assert that killed runs have left no temporary files."""
     left = [path.name for path in program.folder.iterdir() if path.name.startswith(".")]
     assert not left, left
 
 
 def lines_of(program: Program) -> int:
-    """How many lines of metrics there are: about one a step."""
+    """Return the number of lines of metrics, about one a step."""
     path = program / "metrics.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -37,7 +37,15 @@ from charrnn.cluster import opening, pool  # noqa: E402
 from charrnn.cluster.local import ONE_THREAD, local_cluster  # noqa: E402
 from charrnn.cluster.opening import open_cluster  # noqa: E402
 
+PATIENT = 60.0  # seconds; on a busy machine even a scheduler that is there answers late
+TIMEOUT = opening.TIMEOUT
 DRAW = ("sample", "-n", "60", "--seed", "3", "--json")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process wait long for an answer of the scheduler."""
+    monkeypatch.setattr(opening, "TIMEOUT", PATIENT)
 
 
 @pytest.fixture(scope="module")
@@ -179,16 +187,16 @@ def cluster_is_busy(machines: Machines) -> bool:
 
 DEADLY = """
 import os, signal
-from charrnn.cluster import scoring
-read = getattr(scoring, "given", scoring.read)  # this may be done more than once
-scoring.given = read
+from charrnn.cluster import jobs
+score = getattr(jobs, "given", jobs.score_with)  # this code may run more than once
+jobs.given = score
 
 def deadly(reader, codes, job):
     if ord("Q") in codes.tolist():
         os.kill(os.getpid(), signal.SIGKILL)
-    return read(reader, codes, job)
+    return score(reader, codes, job)
 
-scoring.read = deadly
+jobs.score_with = deadly
 """
 
 
@@ -201,6 +209,7 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
         made.work("--preload", str(deadly))
+        made.until_there_are(1)
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "It may need more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
@@ -258,7 +267,7 @@ def test_c11_what_is_no_scheduler_is_refused_soon(
     two.until_there_are(1)
     worker = worker_address(two)
     refuses_address(trained, worker, "is a Worker of Dask, not a scheduler", "dask scheduler")
-    assert opening.TIMEOUT < 5
+    assert TIMEOUT < 5
     monkeypatch.setattr(opening, "TIMEOUT", 0.5)
     with listening(None) as address:
         refuses_address(trained, address, "no scheduler of Dask answers", "can be reached")

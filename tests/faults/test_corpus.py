@@ -28,14 +28,14 @@ def vocabulary(path: Path) -> str:
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \t\r\n\r\n \n", b"\xef\xbb\xbf\n\n"])
 def test_01_a_text_with_nothing_in_it_is_empty(trained: Program, content: bytes) -> None:
     trained.write("text", content)
-    hint = "A corpus needs a character that can be seen."
+    hint = "A corpus needs at least one visible character."
     trained.refuses("train", "text", "--force", what="text is empty", hint=hint)
     valid = ("train", "names.txt", "--force", "--valid", "text")
     trained.refuses(*valid, what="text is empty", hint=hint)
 
 
 def test_01_standard_input_with_nothing_in_it_is_empty(trained: Program) -> None:
-    what, hint = "standard input is empty", "A corpus needs a character that can be seen."
+    what, hint = "standard input is empty", "A corpus needs at least one visible character."
     trained.refuses("train", "-", "--force", what=what, hint=hint)
 
 
@@ -304,8 +304,8 @@ def test_07_a_text_that_changes_while_training_runs_does_no_harm(program: Progra
     )
     program.refuses(
         *("train", "--resume", "--epochs", "50"),
-        what=["names.txt is not what", "SHA-256"],
-        hint="Give it the same text again",
+        what=["names.txt is not the corpus", "SHA-256"],
+        hint="Give the same text in the same order",
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from charrnn.model_file import checkpoint
 from tests.faults.limits import limited, unprivileged
-from tests.faults.long_run import is_tidy
+from tests.faults.long_run import is_tidy, lines_of
 from tests.faults.tracing import needs_strace, strace
 from tests.program import SMALL, Program
 
@@ -77,9 +77,11 @@ def test_20_a_disk_that_fills_up_while_it_trains_keeps_the_last_good_file(
     path = disk / "model.npz"
     old = path.read_bytes()
     line = ("train", "names.txt", *SMALL, "--epochs", "20000", "--check-every", "1000")
-    with trained.going(*line, "--force", "-m", path) as child:
+    with trained.going(*line, "--force", "-m", path, "--metrics", "metrics.jsonl") as child:
         child.until(lambda: path.read_bytes() != old)
         fill(disk)
+        steps = lines_of(trained)
+        child.until(lambda: lines_of(trained) > steps + 50)  # there is more to save by now
         before = path.read_bytes()
         child.send(signal.SIGINT)
         ended = child.end()

@@ -169,10 +169,10 @@ def test_18_a_resume_with_another_corpus_names_both(trained: Program) -> None:
     trained.refuses(
         *("train", "other.txt", "--resume", "--epochs", "5"),
         what=[
-            "other.txt is not what model.npz learned from (names.txt): SHA-256 ",
+            "other.txt is not the corpus of model.npz (names.txt): SHA-256 ",
             f"and it was {then[:12]}",
         ],
-        hint="Give it the same text in the same order",
+        hint="Give the same text in the same order",
     )
     (trained / "names.txt").unlink()
     what, hint = "names.txt does not exist", "Say where it is now: charrnn train CORPUS --resume"

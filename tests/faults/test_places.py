@@ -109,7 +109,7 @@ def test_41_a_link_that_leads_to_itself_is_called_one(trained: Program) -> None:
 def test_41_memory_that_the_corpus_takes_is_not_sought_in_the_network() -> None:
     with pytest.raises(CorpusError) as error:
         plan.check_memory(10 << 30, 8 << 30, for_text=7 << 30)
-    assert "7.0 GiB are for the corpus alone" in error.value.what
+    assert "the corpus alone needs 7.0 GiB" in error.value.what
     assert "part of it" in error.value.hint
     with pytest.raises(CorpusError) as error:
         plan.check_memory(10 << 30, 8 << 30, for_text=1 << 30)
@@ -170,7 +170,7 @@ def test_45_an_example_that_is_too_long_for_bptt_0_is_told_in_those_words(progra
     program.write("long", "ab" * (1 << 19) + "\nanna\n")
     program.refuses(
         *("train", "long", *SMALL, "--bptt", "0", "--holdout", "0"),
-        what="--bptt 0 would go back over a whole example, and the longest has 1,048,577 symbols",
+        what="--bptt 0 means the longest example, which has 1,048,577 symbols",
         hint="It may be a whole number up to 1048576.",
         status=2,
     )

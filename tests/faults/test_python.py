@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
@@ -138,7 +138,6 @@ def is_about(names: set[str], error: SettingError) -> None:
     assert error.setting in names
 
 
-@settings(max_examples=150)
 @given(chosen(TrainConfig), chosen(CorpusConfig))
 def test_28_any_settings_are_refused_or_saved_and_loaded(
     learning: dict[str, Any], cutting: dict[str, Any]
@@ -170,7 +169,6 @@ def test_28_any_settings_are_refused_or_saved_and_loaded(
             )
 
 
-@settings(max_examples=150)
 @given(chosen(SampleConfig))
 def test_28_any_way_to_draw_is_refused_or_drawn(drawing: dict[str, Any]) -> None:
     try:

@@ -1,4 +1,4 @@
-"""Calls of the system that fail, kill or take their time, where strace is there."""
+"""System calls that fail or kill the caller, by strace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="there 
 
 
 def strace(fault: str, command: Sequence[str] = CHARRNN) -> list[str]:
-    """The program, with that done to one of its calls, such as "fsync:error=EIO"."""
+    """Return a command that runs the program with a fault such as "fsync:error=EIO"."""
     call = fault.partition(":")[0]
     traced = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
     return [*traced, "-e", f"inject={fault}", *command]

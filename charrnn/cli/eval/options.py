@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,18 +15,9 @@ from charrnn.cli.options import (
     excludes,
     flag,
     needs,
-    would_replace,
 )
 from charrnn.errors import SettingError
-from charrnn.settings.fields import (
-    COUNT,
-    DYNAMIC_RATE,
-    File,
-    OneOf,
-    Real,
-    Whole,
-    setting,
-)
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
 from charrnn.settings.using import Part, Parts
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
@@ -214,11 +204,3 @@ class Options(TextOptions):
             raise SettingError(
                 "standard input can be read only once, and not by each part", "Name a file."
             )
-        for model in self.models:
-            self.check_page(os.path.join(os.curdir, model))  # no shipped corpus
-        self.check_page(*self.sources)
-
-    def check_page(self, *sources: str) -> None:
-        """Raise SettingError where the page would take the place of one of these."""
-        if self.html is not None and any(would_replace(self.html, source) for source in sources):
-            raise SettingError(f"--html would write over {self.html}", "Name a file of its own.")

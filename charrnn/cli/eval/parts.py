@@ -61,7 +61,7 @@ def add_up(options: Options, console: Console) -> None:
     check_complete(parts)
     summaries = []
     for index, score in enumerate(first["part"]["scores"]):
-        summary = Summary(first["text"], score["examples_are"], score["model"], None)
+        summary = Summary(first["text"], score["examples_are"], score["model"])
         summary.ends_apart = score["ends_apart"]
         for scored in parts:
             sums = dict(scored["part"]["scores"][index]["sums"])
@@ -74,7 +74,7 @@ def add_up(options: Options, console: Console) -> None:
     if first["part"]["above"] is not None:
         alarm = Alarm(first["part"]["above"], of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
-    more = {"fast": first["fast"], "above": None if alarm is None else alarm.count}
+    more = {"fast": first["fast"], "above": alarm and alarm.count}
     show(summaries, console, more, as_json=options.as_json, is_aside=False)
     if alarm is not None:
         alarm.ring(console)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import tee
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,16 +16,14 @@ from charrnn.cli.eval.parts import add_up, part_json
 from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.eval.text import Text, text_to_score
-from charrnn.cli.files import check_may_be_replaced
+from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import name_of
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.errors import CorpusError, ModelFileError, SaveError, SettingError
+from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.model import Model
-from charrnn.model_file import container
-from charrnn.model_file.saving import replace
 from charrnn.runs import load
 from charrnn.scoring import texts
 from charrnn.scoring.baselines import TextCollector
@@ -94,7 +90,12 @@ def run(options: Options, threads: int, console: Console) -> None:
     if options.add:
         add_up(options, console)
         return
+    page_file = None
+    if options.html is not None:
+        page_file = OutputFile(options.html, "--html", force=options.force, is_ours=is_page)
     models = [load(path) for path in options.models]
+    if page_file is not None:
+        page_file.check(*options.models, *options.sources, corpus=models[0].corpus.files)
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
@@ -136,11 +137,11 @@ def run(options: Options, threads: int, console: Console) -> None:
             is_mixed = len(predictors) > len(models)
             scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
         stream = pass_on(scored, listeners, text)
-        if options.html is None:
+        if page_file is None:
             deque(stream, maxlen=0)
         else:
             gap = "" if text.examples_are == "lines" else "\n"
-            write_page(options.html, page(text.name, stream, summaries[0].page_figures, gap))
+            page_file.write(0, page(text.name, stream, summaries[0].page_figures, gap))
     for each in listeners:
         for listener in each:
             listener.finish()
@@ -164,10 +165,7 @@ def run(options: Options, threads: int, console: Console) -> None:
 
 
 def check_models(models: Sequence[Model], options: Options) -> None:
-    """Raise an error if the page cannot be written, or the text cannot be cut for a model."""
-    options.check_page(*(source for source in models[0].corpus.files if source != "-"))
-    if options.html is not None:
-        check_page(options.html, force=options.force)
+    """Raise SettingError if the text cannot be cut for a model."""
     for path, model in zip(options.models, models, strict=True):
         if options.is_shared_out and model.carry:
             raise SettingError(
@@ -326,28 +324,3 @@ def draw_texts(
         if (model.corpus, model.vocabulary) != (first.corpus, first.vocabulary):
             own = texts.rebuild_corpus(model.corpus, model.vocabulary)
         summary.drawn = drawn_texts(model.predictor(options.use), own, count, threads)
-
-
-def check_page(path: Path, *, force: bool) -> None:
-    """Raise an error, before any work, if the page may not or cannot be written."""
-    check_may_be_replaced(path, is_page, force=force, option="--html")
-    with _refused(path):
-        container.check_writable(path, 0)
-
-
-def write_page(path: Path, page: Iterator[bytes]) -> None:
-    """Write the page under a temporary name, and rename it when it is complete."""
-    with _refused(path):
-        replace(path, 0, page)
-
-
-@contextmanager
-def _refused(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except SaveError as error:
-        cause = error.__cause__
-        reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else error.what
-        raise SaveError(
-            f"{path} cannot be written: {reason}", "Name another file with --html."
-        ) from error

@@ -151,8 +151,7 @@ class Options(CommandOptions):
         repeated=True,
     )
     ignore_case: bool = flag(
-        "Ignore case and surrounding spaces when checking --novel.",
-        panel=AGAIN,
+        "Ignore case and surrounding spaces when checking --novel.", panel=AGAIN
     )
     unique: bool = flag("Reject duplicates and draw again.", panel=AGAIN)
     shortest: int | None = setting(

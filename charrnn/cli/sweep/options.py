@@ -10,6 +10,7 @@ from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
+from charrnn.cli.launcher import cores
 from charrnn.cli.options import (
     SHARED_WORK,
     WORKERS,
@@ -179,7 +180,7 @@ class Options(CorpusOptions):
     @property
     def at_once(self) -> int:
         """Return how many runs may go on at the same time."""
-        return self.threads or self.processes or options.cores()
+        return self.threads or self.processes or cores()
 
     def check(self) -> None:
         """Raise SettingError if a setting is tried that has a value of its own."""

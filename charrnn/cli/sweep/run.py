@@ -66,7 +66,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         else:
             with signals.watched(console) as stop:
                 run_here(sweep, stop, console)
-    with signals.unheard_after_hanging_up(stop):
+    with signals.errors_ignored_after_hangup(stop):
         show_results(sweep, stop, options, console)
     if stop.requested:
         raise SystemExit(stop.status)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 import shlex
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import starmap
@@ -19,7 +18,7 @@ from typing import Any
 from charrnn.cli.console import BOLD, CYAN, GREEN, RED, Console, Output
 from charrnn.cli.errors import option_for, typed
 from charrnn.cli.sweep.prepare import PreparedSweep
-from charrnn.cli.terminal.progress import NARROWEST, REFRESH, Pace
+from charrnn.cli.terminal.progress import LiveBar, Pace
 from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
 from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
@@ -115,17 +114,14 @@ class SweepProgress:
         room = max(width // 2, width - longest - len(STAR) - len(GAP))
         self._table = Table(COLUMNS, room, console.err)
         self._has_head = False
-        self._drawn = time.monotonic()
-        is_animated = console.is_animated and console.err.window >= NARROWEST
-        bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
-        self.bar = console.bar(total=1.0, bar_format=bar_format) if is_animated else None
+        self.bar = LiveBar(console)
 
     def __enter__(self) -> SweepProgress:
+        self.bar.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    def __exit__(self, *error: object) -> None:
+        self.bar.__exit__(*error)
 
     def advance(self, name: str, share: float) -> None:
         self._shares[name] = share
@@ -154,17 +150,12 @@ class SweepProgress:
             self.best = result
 
     def refresh(self) -> None:
-        if self.bar is None or time.monotonic() < self._drawn + REFRESH:
+        if not (self.bar.is_drawn and self.bar.is_due):
             return
-        self._drawn = time.monotonic()
         whole = sum(self._seconds.values())
         done = sum(self._seconds[name] * share for name, share in self._shares.items())
         self.pace.update(0, min(1.0, done / whole) if whole > 0 else 0.0)
-        width = self.console.err.window - 1
-        self.bar.ncols = width
-        self.bar.n = self.pace.share
-        self.bar.set_description_str(self._words(width), refresh=False)
-        self.bar.refresh()
+        self.bar.draw(self.pace.share, self._words)
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the window allows."""

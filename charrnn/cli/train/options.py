@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from charrnn.cli import launcher, options
+from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import (
     MODEL,
     OUTPUT,
@@ -18,10 +19,8 @@ from charrnn.cli.options import (
     excludes,
     flag,
     group,
-    would_replace,
 )
 from charrnn.corpus.files import NAMES
-from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
@@ -129,19 +128,14 @@ class Options(CorpusOptions):
         """Raise SettingError if a file of the run would be written over."""
         if not self.mpi:
             launcher.check_alone()
-        named = [*self.sources, *self.valid]
-        if any(would_replace(self.model, source) for source in named):
-            raise SettingError(
-                f"the model would replace the text {self.model}", "Name another file with -m."
-            )
-        self.check_metrics(os.path.join(os.curdir, self.model), *named)  # no shipped corpus
+        texts = (*self.sources, *self.valid)
+        check_not_an_input(self.model, "-m", *texts)
+        self.check_metrics(self.model, *texts)
 
-    def check_metrics(self, *taken: str) -> None:
-        """Raise SettingError if the metrics would be written into one of these files."""
-        if self.metrics is not None and any(would_replace(self.metrics, file) for file in taken):
-            raise SettingError(
-                f"--metrics would write into {self.metrics}", "Name another file for the metrics."
-            )
+    def check_metrics(self, *inputs: Path | str) -> None:
+        """Raise SettingError if the metrics would take the place of an input."""
+        if self.metrics is not None:
+            check_not_an_input(self.metrics, "--metrics", *inputs)
 
     def line(self, command: str, *options: str) -> str:
         """Return a command for the same model."""

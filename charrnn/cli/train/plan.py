@@ -25,7 +25,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
 from charrnn.display.figures import best_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, for_longer, preset
+from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
 
 WORDS: Final = (
@@ -127,7 +127,7 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
         if wanted > got:
             reduced = f"{option(name, wanted)} reduced to {got}"
             rows.append(("reduced", f"{reduced}: the corpus is too small for more"))
-    longer = for_longer(c, symbols)
+    longer = preset_for_longer(c, symbols)
     if longer is not None and all(is_chosen(name, c, options) for name in FITTED):
         sizes = " ".join(
             option(name, getattr(longer, name))

@@ -19,19 +19,18 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.corpus import Corpus, CorpusConfig
+from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.fields import record_of
 from charrnn.model_file.reader import LARGEST
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import Plan, characters_per_second, check_memory, fitted, plan, text_bytes
+from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import all_ended
+from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 160  # bytes in the history of a model file, at most
@@ -75,7 +74,7 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        return all_ended(self.checkpoint.states, self.checkpoint.config) is not None
+        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
 
     @property
     def steps(self) -> int:
@@ -152,13 +151,13 @@ def begin_run(
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
-    c = fitted(config, corpus)
+    c = fit_settings(config, corpus)
     doubts = warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
     if model is not None:
         display.show(words.start_in_words(options.start_from, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
-    run = begin(corpus, record_of(corpus, cutting, {}), config, model, rate)
+    run = begin(corpus, cutting, config, model, rate)
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
 
 

@@ -25,7 +25,6 @@ from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
-from charrnn.corpus.corpus import CorpusConfig
 from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
@@ -34,9 +33,11 @@ from charrnn.model_file.reader import is_model
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
+from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done, Event
-from charrnn.training.members import scores_of_best, train_all
+from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
     ranks = join_ranks()
     if ranks.number:
-        for number in launcher.ours():
+        for number in launcher.heeded_signals():
             signal.signal(number, signal.SIG_IGN)
     try:
         yield ranks
@@ -97,7 +98,7 @@ def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
         Console().error(fault.what, fault.hint)
     with suppress(CharrnnError, OSError):
         streams.finish()
-    launcher.let_it_be_read()
+    launcher.wait_until_read()
     ranks.abort(fault.status or FAILURE)
 
 
@@ -140,7 +141,7 @@ def check_model_file(options: Options) -> None:
             f"Train one first: {options.line('train', 'CORPUS')}",
         )
     if is_there and not options.resume and not options.force:
-        check_may_be_replaced(options.model, is_model, force=False, option="-m")
+        check_may_be_replaced(options.model, is_model, "-m")
         raise ModelExistsError(
             f"{options.model} already exists",
             f"Resume it: {options.line('train', '--resume')}. Or replace it with --force, or"
@@ -172,7 +173,7 @@ def train(options: Options, workers: int, console: Console, ranks: Ranks) -> Non
             return
         with signals.watched(console) as stop:
             outcome = learn(ready, stop, console, ranks)
-    with signals.unheard_after_hanging_up(stop):
+    with signals.errors_ignored_after_hangup(stop):
         show(outcome, options, console)
         say_what_next(outcome, options, console)
     if stop.requested:

@@ -26,7 +26,7 @@ from charrnn.corpus.files import is_stream, path_of
 from charrnn.display.figures import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.plan import FOREVER, parameters
+from charrnn.plan import FOREVER, parameter_count
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
@@ -155,7 +155,7 @@ def report_on(outcome: Outcome, options: Options) -> Report:
         [
             Fact("model", str(options.model), "model", str(options.model)),
             Fact("corpus", corpus_json(run.corpus, symbols)),
-            Fact("parameters", parameters(c, symbols)),
+            Fact("parameters", parameter_count(c, symbols)),
             Fact("hidden", c.hidden),
             Fact("layers", c.layers),
             Fact("epochs", state.epoch),

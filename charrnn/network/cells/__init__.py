@@ -1,119 +1,92 @@
-"""Cells: how a layer gets from one state to the next. A file each, and a line in CELLS.
+"""Cells: how a layer computes its next state. A cell is a file here and a line in CELLS.
 
-A cell sees one step of one layer. With B lanes, H units and G gates it is handed
+A cell sees one step of one layer. With B lanes, H units and G gates it gets
 
     ux (G, B, H)  b + U x(t), a block for each gate
-    wh (G, B, H)  W h(t-1), the one product inside the loop, whatever the cell
+    wh (G, B, H)  W h(t-1), the only product inside the loop
     before        its states at t-1, each (B, H); the first is h
-    after         its states at t, to be filled; the first is what the layer above reads
-    tape (B, H)   room for what else has to be known on the way back
+    after         its states at t, to be filled; the first is read by the layer above
+    tape (B, H)   room for values that the way back needs
 
-Blocks lie apart, so that each is one run of memory, and all of them are one call of NumPy's. Where
-there is one gate, the G falls away: ``ux`` and ``wh`` are (B, H), and ``ux`` is in the place of the
-new h. Training and exact steps call the same ``forward``, which leaves in ``ux`` and ``tape`` what
-it likes. ``after`` may be in the place of ``before``.
+Each block is contiguous, and one call of NumPy handles all of them. A cell of one gate has ``ux``
+and ``wh`` without the first axis, and ``ux`` shares the memory of the new h. Training and exact
+steps call the same ``forward``, which may overwrite ``ux`` and ``tape``. ``after`` may share the
+memory of ``before``.
 
-The way back has two parts. ``slopes`` is all that can be known before a gradient has come: for many
-steps at a time, which are to it as many more lanes. It puts what ``backward`` is to multiply by in
-the places of what forward left in ``ux`` and ``tape``, and into ``kept`` (B, H); ``spare`` (B, H)
-is to compute in.
+The way back has two parts. ``slopes`` computes all that needs no gradient, for many steps at a
+time, which look like more lanes. It leaves the factors for ``backward`` in ``ux``, in ``tape`` and
+in ``kept`` (B, H); ``spare`` (B, H) is scratch memory.
 
-``backward`` is handed these of one step, and dL/d(after). It puts dL/d(W h) in the place of ``ux``,
-and fills dL/d(before): of h only what does not come through W h; of another state it takes the
-place of its dL/d(after). dL/d(U x) is dL/d(W h), but for a gate whose W h has a bias of its own:
-this one's takes the place of dL/d(after) of h, which nobody needs any more. So does the gradient of
-a cell of one gate, whose ``ux`` is a state.
+``backward`` gets these for one step, and dL/d(after). It leaves dL/d(W h) in ``ux`` and fills
+dL/d(before). The gradient of h(t-1) excludes the part through W h, which the layer adds. That of
+another state overwrites its dL/d(after).
 
-A cell with a feedback has the outputs go back, or the truth, in place of h: its W is (G H, K). It
-says which plain network does the same, and that is what is unfolded.
+dL/d(U x) equals dL/d(W h), except for a gate whose W h has a bias of its own. There it overwrites
+dL/d(after) of h, which is no longer needed. A cell of one gate also leaves its gradient there,
+since its ``ux`` is a state.
+
+A cell with a feedback reads the last outputs, or the truth, in place of h: its W is (G H, K). It
+names the plain network that computes the same, and the plain network is unfolded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from charrnn.network.parameters import Array, Parameters
+    from charrnn.network.rounding import Array, Arrays, States
 
-    States = Sequence[Array]
+    Forward = Callable[[Array, Array, States, States, Array], None]
+    Slopes = Callable[[Array, States, States, Array, Array, Array], None]
+    Backward = Callable[[States, Array, Array, Array, States], None]
 
-    class Forward(Protocol):
-        """Fill the states after a step."""
-
-        def __call__(
-            self, ux: Array, wh: Array, before: States, after: States, tape: Array
-        ) -> None: ...
-
-    class Slopes(Protocol):
-        """Fill what the way back multiplies by."""
-
-        def __call__(
-            self, ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
-        ) -> None: ...
-
-    class Backward(Protocol):
-        """Fill the gradients of U x, of W h and of the states before."""
-
-        def __call__(
-            self, d_after: States, ux: Array, tape: Array, kept: Array, d_before: States
-        ) -> None: ...
-
-    class Plainly(Protocol):
-        """Fill what differs in the parameters of the plain network."""
-
-        def __call__(self, p: Parameters, plain: Parameters) -> None: ...
-
-    class Back(Protocol):
-        """Fill what differs in the gradient, whose other arrays are those of the plain network."""
-
-        def __call__(self, p: Parameters, of_plain: Parameters, gradient: Parameters) -> None: ...
-
-
-# name -> where it is found
+# name -> module:attribute
 CELLS = {
     "tanh": "charrnn.network.cells.tanh:TANH",
     "gru": "charrnn.network.cells.gru:GRU",
     "lstm": "charrnn.network.cells.lstm:LSTM",
     "output": "charrnn.network.cells.output:OUTPUT",
 }
-# and what it is while the truth is fed back to it
+# name -> module:attribute with teacher forcing
 FORCED = {"output": "charrnn.network.cells.output:FORCED"}
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """How what is fed back is expressed in the plain network, and the gradient of that in it."""
+    """The plain network that computes the same, and the gradient through it."""
 
-    plainly: Plainly
-    back: Back
+    # (p, plain): fill the parameters of the plain network that differ
+    plainly: Callable[[Arrays, Arrays], None]
+    # (p, of_plain, gradient): fill the gradients that differ from those of the plain network
+    back: Callable[[Arrays, Arrays, Arrays], None]
     comes_apart: bool = False  # whether no step needs the one before it
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Three functions, and what has to be known to call them."""
+    """Three functions, and the facts needed to call them."""
 
-    forward: Forward
-    slopes: Slopes
-    backward: Backward
-    states: Mapping[str, float]  # name -> how far from 0 it can be
-    bias: Sequence[float]  # what the b of each gate starts from
+    forward: Forward  # (ux, wh, before, after, tape): fill the states after a step
+    slopes: Slopes  # (ux, before, after, tape, kept, spare): fill the factors of the way back
+    backward: Backward  # (d_after, ux, tape, kept, d_before): fill the gradients
+    states: Mapping[str, float]  # name -> its largest absolute value
+    bias: Sequence[float]  # the initial b of each gate
     has_tape: bool = False
     reads_h: bool = False  # whether it reads h(t-1) itself, not only through W h
-    own_bias: bool = False  # whether W h of the last gate has a bias d; the tape begins as the sum
-    feedback: Feedback | None = None  # where W multiplies something else than h
+    own_bias: bool = False  # whether W h of the last gate has a bias d; the tape starts as the sum
+    feedback: Feedback | None = None  # set if W multiplies something else than h
 
     @property
     def gates(self) -> int:
-        """How many blocks of H columns U, W and b have."""
+        """The number of blocks of H columns in U, W and b."""
         return len(self.bias)
 
 
 def cell_named(name: str, *, forced: bool = False) -> Cell:
-    """The cell of that name, or what it is with teacher forcing."""
+    """Return the cell of that name, or its version with teacher forcing."""
     module, _, attribute = (FORCED if forced else CELLS)[name].partition(":")
     cell: Cell = getattr(import_module(module), attribute)
     return cell

@@ -1,39 +1,38 @@
-"""A gated recurrent unit: two gates say how much of the past is read, and how much is kept.
+"""A gated recurrent unit: one gate for how much of the past is read, one for how much is kept.
 
     r(t) = sigmoid of the first block of b + U x(t) + W h(t-1)
     z(t) = sigmoid of the second
     n(t) = tanh(b + U x(t)  +  r(t) (d + W h(t-1)))            of the third
     h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
 
-The reset r comes after the product, which has a bias d of its own: so W h is one product for all
-three blocks. It is the GRU that cuDNN and PyTorch compute (Cho et al., 2014, have r before).
+The reset r comes after the product, which has a bias d of its own. So W h is one product for all
+three blocks. cuDNN and PyTorch compute the same GRU (Cho et al., 2014, have r before the product).
 
     dL/dn = (1 - z) dL/dh                 through tanh:     dL/da_n = (1 - n^2) dL/dn
     dL/dz = (h(t-1) - n) dL/dh            through sigmoid:  dL/da_z = z (1 - z) dL/dz
     dL/dr = (d + W h)_n dL/da_n                             dL/da_r = r (1 - r) dL/dr
 
-U x gets (dL/da_r, dL/da_z, dL/da_n), W h the same but r dL/da_n in the last block, and h(t-1) gets
-z dL/dh besides what comes back through W. Each of them is dL/dh times a slope that is known before.
+U x gets (dL/da_r, dL/da_z, dL/da_n), and W h the same with r dL/da_n in the last block. h(t-1) gets
+z dL/dh besides the part through W. Each of them is dL/dh times a slope that is known before.
 
-By hand, one unit, W = 0, b = d = 0, h(0) = 1, inputs U x(1) = (0, 0, 1): r = z = 0.5, n = tanh 1 =
+By hand, one unit: W = 0, b = d = 0, h(0) = 1, inputs U x(1) = (0, 0, 1): r = z = 0.5, n = tanh 1 =
 0.7616, and h(1) = 0.5 x 0.7616 + 0.5 x 1 = 0.8808. With dL/dh(1) = 1: dL/da_n = 0.5 (1 - 0.7616^2)
 = 0.2100, dL/da_z = 0.25 (1 - 0.7616) = 0.0596, dL/da_r = 0, and 0.5 goes straight back to h(0).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from charrnn.network.cells import Cell
-from charrnn.network.parameters import Array
+from charrnn.network.rounding import Array, States
 
 
-def forward(
-    ux: Array, wh: Array, before: Sequence[Array], after: Sequence[Array], tape: Array
-) -> None:
-    """From b + U x(t), W h(t-1), d + W h(t-1) on the tape and h(t-1) to h(t); r, z and n stay."""
+def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
+    """Compute h(t) from b + U x(t), W h(t-1), d + W h(t-1) (on the tape) and h(t-1).
+
+    r, z and n remain in ``ux``.
+    """
     gates, (r, z, n), h = ux[:2], ux, after[0]
     np.add(gates, wh[:2], gates)
     np.multiply(gates, 0.5, gates)
@@ -49,15 +48,10 @@ def forward(
 
 
 def slopes(
-    ux: Array,
-    before: Sequence[Array],
-    after: Sequence[Array],
-    tape: Array,
-    kept: Array,
-    spare: Array,
+    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
 ) -> None:
-    """What makes of dL/dh the gradients of W h, in the places of r, z, n; that of U x in the last
-    block, on the tape; and z.
+    """Keep the factors of dL/dh: for W h in place of r, z, n; for the last block of U x on the
+    tape; z for h(t-1).
     """
     (r, z, n), h_before = ux, before[0]
     np.copyto(kept, z)
@@ -75,10 +69,8 @@ def slopes(
     np.multiply(n, spare, r)  # a_r: (1 - r) (d + W h)_n times the one before
 
 
-def backward(
-    d_after: Sequence[Array], ux: Array, tape: Array, kept: Array, d_before: Sequence[Array]
-) -> None:
-    """From dL/dh(t) to the gradients of U x, of W h and of h(t-1)."""
+def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
+    """Turn dL/dh(t) into the gradients of U x, of W h and of h(t-1)."""
     d_h = d_after[0]
     np.multiply(d_h, kept, d_before[0])
     np.multiply(ux, d_h, ux)

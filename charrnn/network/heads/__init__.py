@@ -1,15 +1,17 @@
-"""Heads: how outputs become a distribution over "which character, or the end". A file each.
+"""Heads: how outputs become a distribution over the next character or the end.
 
-    o = c + V h                           (10.10)  the readout's, for every head
-    logits                                what the head makes of o
-    y_hat = softmax of the logits         (10.11)  one softmax for all: see softmax
+A head is a file here and a line in HEADS.
 
-A head says how far the outputs are logits already, and how a gradient finds its way back. Both work
-in place on rows (R, K), of which column END is the end. No logit may be larger than the largest of
-the outputs of its row, or 0, so that what has been seen to be safe from overflow stays so.
+    o = c + V h                           (10.10)  by the readout, for every head
+    logits                                by the head, from o
+    y_hat = softmax of the logits         (10.11)  by the readout
 
-A head under which a text has its length before its first character says besides how likely each
-length is. Then no logit of END counts, and what END costs is what the length costs.
+A head turns outputs into logits, and the gradient of the logits into that of the outputs. Both work
+in place on rows (R, K); column END is the end. No logit may exceed the largest output of its row,
+or 0, so that a check of the outputs against overflow also covers the logits.
+
+A head that knows the length before the first character also has a distribution over lengths. Then
+the logit of END counts for nothing, and the cost of the length stands at END.
 """
 
 from __future__ import annotations
@@ -20,10 +22,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from charrnn.network.parameters import Array, Integers, Parameters
-    from charrnn.network.rounding import Array64
+    from charrnn.network.rounding import Array, Array64, Arrays, Integers
 
-# name -> where it is found
+# name -> module:attribute
 HEADS = {
     "symbol": "charrnn.network.heads.symbol:SYMBOL",
     "halt": "charrnn.network.heads.halt:HALT",
@@ -36,28 +37,28 @@ class Lengths:
     """A distribution over 0, 1, 2, ... that is learned with the rest."""
 
     shapes: Mapping[str, tuple[int, ...]]  # of its parameters
-    begin: Callable[[Parameters, Integers], None]  # fills them, to suit such lengths (n,)
-    nats: Callable[[Parameters, Integers], Array64]  # -log P(tau): (n,) -> (n,)
-    # the sum of that over (n,), its gradient times a weight left in the last
-    fill_gradient: Callable[[Parameters, Integers, float, Parameters], float]
-    log_at_least: Callable[[Parameters, Array64], Array64]  # log P(tau >= n): (n,) -> (n,)
+    begin: Callable[[Arrays, Integers], None]  # fill the parameters to suit these lengths (n,)
+    nats: Callable[[Arrays, Integers], Array64]  # -log P(tau): (n,) -> (n,)
+    # return the sum of nats (n,), and leave its gradient times a weight in the last argument
+    fill_gradient: Callable[[Arrays, Integers, float, Arrays], float]
+    log_at_least: Callable[[Arrays, Array64], Array64]  # log P(tau >= n): (n,) -> (n,)
 
 
 @dataclass(frozen=True)
 class Head:
-    """The way there and the way back."""
+    """The way from outputs to logits and back."""
 
-    # o (R, K) -> the logits, in its place
+    # o (R, K) -> logits, in place
     logits: Callable[[Array], None]
-    # y_hat (R, K) and y (R,), where each stands in the flat y_hat -> dL/do, in its place; y_hat
-    # and the gradient are both times the weight of a row
+    # y_hat (R, K) and the places of y (R,) in the flat y_hat -> dL/do, in place; y_hat and the
+    # gradient are both multiplied by the weight of a row
     gradient: Callable[[Array, Integers, float], None]
-    inputs: tuple[str, ...] = ()  # what the network has to read besides symbols: see inputs
-    lengths: Lengths | None = None  # where the length comes first
+    inputs: tuple[str, ...] = ()  # inputs that the head needs besides symbols: see inputs
+    lengths: Lengths | None = None  # set if the length comes first
 
 
 def head_named(name: str) -> Head:
-    """The head of that name."""
+    """Return the head of that name."""
     module, _, attribute = HEADS[name].partition(":")
     head: Head = getattr(import_module(module), attribute)
     return head

@@ -1,10 +1,10 @@
-"""The end as a unit of its own, which says at every step whether the text is over.
+"""The end as a unit of its own, which gives the probability of the end at every step.
 
     P(end)  =  sigmoid of o at END
     P(k)    =  (1 - P(end)) softmax of the other outputs at k
 
-The second of the book's three ways to end: END takes no part in the softmax over the characters,
-and the loss is a cross-entropy of the unit at every step, and of the character where there is one.
+The second of the book's three ways to end. END takes no part in the softmax over the characters.
+The loss is the cross-entropy of the unit at every step, plus that of the character, if any.
 
     dL/do(END) = P(end) - 1 at the end
     dL/do(k)   = softmax(k) - 1 at y, and 0 at the end
@@ -15,19 +15,19 @@ from __future__ import annotations
 import numpy as np
 
 from charrnn.network.heads import Head
-from charrnn.network.parameters import Array, Integers
+from charrnn.network.rounding import Array, Integers
 from charrnn.vocabulary import END
 
 
 def logits(o: Array) -> None:
-    """The unit's output as it is, of which the odds are exp; and for the others log softmax."""
+    """Keep the output of the unit, the log odds of the end; log softmax for the others."""
     others = o[:, END + 1 :]
     others -= np.maximum.reduce(others, 1)[:, None]
     others -= np.log(np.add.reduce(np.exp(others), 1))[:, None]
 
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
-    """From y_hat to dL/do."""
+    """Turn y_hat into dL/do."""
     rows = np.arange(len(y_hat))
     y = at_y - rows * y_hat.shape[1]
     is_over = y == END

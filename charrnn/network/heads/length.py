@@ -1,23 +1,23 @@
-"""The end as a length that is known before the first character, and then counted down.
+"""The end as a length, drawn before the first character and then counted down.
 
     P(text)  =  P(tau)  x  product of P(y(t) | y(1) .. y(t-1), tau)  over its tau characters
 
-The third of the book's three ways to end. END takes no part in the softmax; what is left, tau - t,
-is an input of the recurrence (see inputs), and where nothing is left the text is over. A loss has
-to stand somewhere: that of the length stands at END, where the softmax has nothing to say.
+The third of the book's three ways to end. END takes no part in the softmax. The remaining length
+tau - t is an input of the recurrence (see inputs), and the text is over when it is 0. The loss of
+the length stands at END, where the softmax has no loss.
 
-Before the first character there is nothing to predict a length from, so P(tau) is the same for all
-texts: a mixture of M log-logistic distributions, cut into whole numbers. With F(x) = sigmoid(x),
+P(tau) is the same for all texts, since it comes before the first character: a mixture of M
+log-logistic distributions, cut into whole numbers. With F(x) = sigmoid(x),
 
     P(tau)   =  sum over m of  w_m (F(a_m(tau + 1)) - F(a_m(tau)))
     a_m(n)   =  (log n - place_m) / spread_m,          so that a_m(0) = -inf
     w        =  softmax of share,    spread = exp of width
 
-It adds up to 1 over 0, 1, 2, ... without a largest, and its parameters move by their gradients:
+It adds up to 1 over 0, 1, 2, ..., and its parameters are learned by gradients:
 
-    F(a) - F(b)  =  F(a) F(-b) (1 - exp(b - a))        with nothing lost where both are near 1
+    F(a) - F(b)  =  F(a) F(-b) (1 - exp(b - a))        precise even if both are near 1
     d log / da   =  F(-a) + r      d log / db  =  -F(b) - r      r = 1 / (exp(a - b) - 1)
-    dL / d share =  w - how much of P(tau) is each one's
+    dL / d share =  w - the share of each part in P(tau)
 """
 
 from __future__ import annotations
@@ -27,45 +27,44 @@ from typing import Final
 import numpy as np
 
 from charrnn.network.heads import Head, Lengths
-from charrnn.network.parameters import Array, Integers, Parameters
-from charrnn.network.rounding import Array64
+from charrnn.network.rounding import Array, Array64, Arrays, Integers
 from charrnn.vocabulary import END
 
 PARTS: Final = 8  # M
 SHAPES: Final = {f"tau.{name}": (PARTS,) for name in ("share", "place", "width")}
-NARROWEST, WIDEST = -6.0, 3.0  # of widths: what lies beyond makes no difference
+NARROWEST, WIDEST = -6.0, 3.0  # widths: beyond these, nothing changes
 FARTHEST: Final = 1e4  # of places
 
 
 def logits(o: Array) -> None:
-    """The outputs are the logits, without END."""
+    """Leave the outputs as logits, without END."""
     o[:, END] = -np.inf
 
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
-    """From y_hat to dL/do; at the END nothing was to be said."""
+    """Turn y_hat into dL/do, which is 0 at END."""
     rows = np.arange(len(y_hat))
     is_over = at_y - rows * y_hat.shape[1] == END
     y_hat.reshape(-1)[at_y] -= weight  # (10.18)
     y_hat[is_over] = 0
 
 
-def nats(p: Parameters, tau: Integers) -> Array64:
-    """-log P(tau), (n,)."""
+def nats(p: Arrays, tau: Integers) -> Array64:
+    """Return -log P(tau), (n,)."""
     each = by_part(p, tau)[0]
     most = each.max(1)
-    found: Array64 = -most - np.log(np.add.reduce(np.exp(each - most[:, None]), 1))
-    return found
+    costs: Array64 = -most - np.log(np.add.reduce(np.exp(each - most[:, None]), 1))
+    return costs
 
 
-def fill_gradient(p: Parameters, tau: Integers, weight: float, gradient: Parameters) -> float:
-    """The sum of -log P(tau); its gradient times the weight is left in ``gradient``."""
+def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> float:
+    """Return the sum of -log P(tau), and leave its gradient times the weight in ``gradient``."""
     each, a, b, apart = by_part(p, tau)
     most = each.max(1, keepdims=True)
     shares = np.exp(each - most)
     sums = shares.sum(1, keepdims=True)
     shares /= sums  # of P(tau), (n, M)
-    _, _, spread = settings(p)
+    _, _, spread = mixture(p)
     log_w = log_weights(p)
     with np.errstate(over="ignore"):
         r = 1 / np.expm1(apart)
@@ -78,10 +77,10 @@ def fill_gradient(p: Parameters, tau: Integers, weight: float, gradient: Paramet
     return float(-(most + np.log(sums)).sum())
 
 
-def by_part(p: Parameters, tau: Integers) -> tuple[Array64, Array64, Array64, Array64]:
-    """log w_m (F(a) - F(b)); a, b and a - b: (n, M) each, in float64."""
+def by_part(p: Arrays, tau: Integers) -> tuple[Array64, Array64, Array64, Array64]:
+    """Return log w_m (F(a) - F(b)), a, b and a - b: (n, M) each, in float64."""
     n = tau.astype(np.float64)[:, None]
-    _, place, spread = settings(p)
+    _, place, spread = mixture(p)
     with np.errstate(divide="ignore"):
         a, b = (np.log(n + 1) - place) / spread, (np.log(n) - place) / spread
         apart = np.log1p(1 / n) / spread
@@ -89,44 +88,44 @@ def by_part(p: Parameters, tau: Integers) -> tuple[Array64, Array64, Array64, Ar
     return log_weights(p) + log_sigmoid(a) + log_sigmoid(-b) + gap, a, b, apart
 
 
-def log_at_least(p: Parameters, n: Array64) -> Array64:
-    """log P(tau >= n), (n,)."""
-    _, place, spread = settings(p)
+def log_at_least(p: Arrays, n: Array64) -> Array64:
+    """Return log P(tau >= n), (n,)."""
+    _, place, spread = mixture(p)
     with np.errstate(divide="ignore"):
         each = log_weights(p) + log_sigmoid((place - np.log(n)[:, None]) / spread)
     most = each.max(1)
-    found: Array64 = most + np.log(np.exp(each - most[:, None]).sum(1))
-    return found
+    logs: Array64 = most + np.log(np.exp(each - most[:, None]).sum(1))
+    return logs
 
 
-def settings(p: Parameters) -> tuple[Array64, Array64, Array64]:
-    """Share, place and spread of each part, (M,), in float64."""
+def mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
+    """Return the share, place and spread of each part, (M,), in float64."""
     share, place, width = (p[name].astype(np.float64) for name in SHAPES)
     spread = np.exp(width.clip(NARROWEST, WIDEST))
     return share, place.clip(-FARTHEST, FARTHEST), spread
 
 
-def log_weights(p: Parameters) -> Array64:
-    """log w_m, (M,)."""
-    share = settings(p)[0]
+def log_weights(p: Arrays) -> Array64:
+    """Return log w_m, (M,)."""
+    share = mixture(p)[0]
     share = share - share.max()
-    found: Array64 = share - np.log(np.exp(share).sum())
-    return found
+    logs: Array64 = share - np.log(np.exp(share).sum())
+    return logs
 
 
 def log_sigmoid(a: Array64) -> Array64:
-    """log F(a), which is a itself far below 0."""
-    found: Array64 = -np.logaddexp(0.0, -a)
-    return found
+    """Return log F(a), without underflow far below 0."""
+    logs: Array64 = -np.logaddexp(0.0, -a)
+    return logs
 
 
 def sigmoid(a: Array64) -> Array64:
-    """F(a)."""
+    """Return F(a)."""
     return np.exp(log_sigmoid(a))
 
 
-def begin(p: Parameters, tau: Integers) -> None:
-    """Values to start learning from: the parts lie where equal shares of these lengths do."""
+def begin(p: Arrays, tau: Integers) -> None:
+    """Fill initial parameters: each part covers an equal share of these lengths."""
     places = np.log(np.sort(tau) + 0.5)
     cuts = np.array_split(places, PARTS) if len(places) >= PARTS else [places] * PARTS
     apart = max(float(np.std(places)), 0.1)

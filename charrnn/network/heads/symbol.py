@@ -1,4 +1,4 @@
-"""The end as a symbol of the vocabulary: the softmax of the book, over the characters and END.
+"""The end as a symbol of the vocabulary: one softmax over the characters and END.
 
 y_hat = softmax o                     (10.11)
 dL/do = y_hat - 1 at y                (10.18)
@@ -7,15 +7,15 @@ dL/do = y_hat - 1 at y                (10.18)
 from __future__ import annotations
 
 from charrnn.network.heads import Head
-from charrnn.network.parameters import Array, Integers
+from charrnn.network.rounding import Array, Integers
 
 
 def logits(o: Array) -> None:
-    """The outputs are the logits."""
+    """Leave the outputs: they are the logits."""
 
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
-    """From y_hat to dL/do."""
+    """Turn y_hat into dL/do."""
     y_hat.reshape(-1)[at_y] -= weight  # (10.18)
 
 

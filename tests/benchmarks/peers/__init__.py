@@ -1,1 +1,1 @@
-"""The same training step in other people's libraries, to be run by a Python that has them."""
+"""The same training step in PyTorch and JAX, run by a Python that has them."""
