@@ -93,7 +93,6 @@ class Options(TextOptions):
 class Measured(NamedTuple):
     """The reach of one model, with its report."""
 
-    model: str
     reach: Reach
     report: Report
     advice: str
@@ -113,7 +112,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         named = dict(zip(names_of(options.models), reaches, strict=True))
         file.draw(partial(plot_reach, named), console)
     if not options.as_json:
-        console.out.write_lines(in_words(models, console.out))
+        console.out.write_lines(in_words(options.models, models, console.out))
         return
     for one in models:
         one.report.show("reach", console, as_json=True)
@@ -149,7 +148,7 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
             Fact("advice", advised),
         ]
     )
-    return Measured(str(path), reach, report, advised)
+    return Measured(reach, report, advised)
 
 
 def ids_of(model: Model, options: Options) -> Ids:
@@ -189,9 +188,11 @@ def advice(reach: Reach, bptt: int) -> str:
     return f"--bptt {bptt} is long enough: {why}"
 
 
-def in_words(models: Sequence[Measured], output: Output) -> Iterator[Visible]:
+def in_words(
+    paths: Sequence[Path], models: Sequence[Measured], output: Output
+) -> Iterator[Visible]:
     """Yield the tables, with as many models in each as fit, the picture and the advice."""
-    names = short_names([one.model for one in models])
+    names = short_names(paths)
     column = max(COLUMN, 2 + max(map(len, names)))
     beside = max(1, (output.width - LABELS) // column)
     for first in range(0, len(models), beside):
@@ -238,11 +239,11 @@ def three_digits(value: float | None) -> str:
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
 
 
-def short_names(models: Sequence[str]) -> list[str]:
+def short_names(paths: Sequence[Path]) -> list[str]:
     """Return the ends of the names, all different."""
     names: list[str] = []
-    for model in models:
-        name = fitted(model, LABELS + 1)
+    for path in paths:
+        name = fitted(str(path), LABELS + 1)
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names
 

@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from charrnn.cli import options
-from charrnn.cli.options import (
-    OUTPUT,
-    SHARED_WORK,
-    TEXT_OR_HELD_OUT,
-    TextOptions,
-    allows_only,
-    excludes,
-    flag,
-    needs,
-)
+from charrnn.cli.options import OUTPUT, TextOptions, allows_only, excludes, flag, needs
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
 from charrnn.settings.using import Part, Parts
@@ -77,7 +68,7 @@ class Options(TextOptions):
             hint="The parts contain the options of the scoring.",
         ),
         needs("add", "sources", hint="Name the files that the parts wrote."),
-        *TEXT_OR_HELD_OUT,
+        *options.TEXT_OR_HELD_OUT,
         excludes("per_example", "per_char", "baselines"),
         excludes("top", "per_char", "baselines", "sort=input"),
         excludes("per_char", "baselines"),
@@ -90,7 +81,7 @@ class Options(TextOptions):
         ),
         needs("sort", "per_example", "top"),
         needs("force", "html"),
-        *SHARED_WORK,
+        *options.SHARED_WORK,
     )
 
     baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import tee
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,30 +19,23 @@ from charrnn.cli.eval.options import Options
 from charrnn.cli.eval.parts import add_up, part_json
 from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
-from charrnn.cli.eval.text import Text, text_to_score
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.files import name_of
+from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.scoring import texts
+from charrnn.scoring import pieces, texts
 from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
 from charrnn.scoring.mixed import part_names, scorer_of
-from charrnn.scoring.pieces import (
-    AS_THEY_COME,
-    AT_ONCE,
-    ScoredBlock,
-    Scorer,
-    score_blocks,
-    whole_pieces,
-)
+from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
 from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.scoring.score import bytes_of
+from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from charrnn.cluster.jobs import TextPiece
@@ -140,6 +135,62 @@ def run(options: Options, threads: int, console: Console) -> None:
         alarm.ring(console)
 
 
+@dataclass(frozen=True)
+class Text:
+    """A stream of code points to score, with END_CODE after each example."""
+
+    name: str
+    codes: Iterator[Codes]
+    examples_are: str
+    size: int | None = None  # about the number of bytes, if that is known
+    may_be_empty: bool = False
+    extent: pieces.Extent | None = None  # of the whole text, with --part
+    origins: Origins = field(default_factory=Origins)  # of the examples, for rows
+    places: Origins = field(default_factory=Origins)  # of the examples, for workers
+
+
+def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text:
+    """Return the named text or the held-out text of the corpus; with --part, a part of it."""
+    new = Origins if options.sources else pieces.NumberedOrigins
+    origins, places = new(), new()
+    used = [origins] if options.shows_examples else []
+    used += [places] if options.has_workers else []
+    noted = pieces.SharedOrigins(*used)
+    text = replace(whole_text(options, model, corpus, noted), origins=origins, places=places)
+    part = options.part
+    if part is None:
+        return text
+    extent = pieces.extent_of(whole_text(options, model, corpus, pieces.SharedOrigins()).codes)
+    before, codes = pieces.pieces_within(text.codes, pieces.span_of(part, extent.pieces))
+    noted.take(before)  # the examples before the part
+    named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
+    return replace(
+        text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent
+    )
+
+
+def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: Origins) -> Text:
+    """Return the named text, or the held-out text of the corpus."""
+    record = model.corpus
+    if corpus is not None and not options.sources:
+        name = ", ".join(record.valid) or f"held out of {', '.join(record.sources)}"
+        codes = texts.held_out_codes(corpus, record)
+        return Text(name, codes, record.examples_are, record.held_out_characters)
+    kind: Any = options.examples or record.config.examples
+    reading = replace(model.reading, **options.reading)
+    keep_blank = options.sort == "input"
+    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
+    return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
+
+
+def size_of(sources: Sequence[str]) -> int | None:
+    """Return the bytes of these files; None if one is a stream or compressed."""
+    packed = tuple(suffix for suffix, _ in PACKED.values())
+    if any(not os.path.isfile(source) or source.endswith(packed) for source in sources):
+        return None
+    return sum(os.path.getsize(source) for source in sources)
+
+
 def check_models(models: Sequence[Model], options: Options) -> None:
     """Raise SettingError if the text cannot be cut for a model."""
     for path, model in zip(options.models, models, strict=True):
@@ -204,10 +255,10 @@ def writer_for(
 def symbols_at_once(options: Options) -> int:
     """Return how many symbols are scored before anything is shown."""
     if options.sort == "input":
-        return AS_THEY_COME
+        return pieces.AS_THEY_COME
     if options.dynamic is not None:
         return SLOWLY
-    return COSTLY if options.per_char or options.html is not None else AT_ONCE
+    return COSTLY if options.per_char or options.html is not None else pieces.AT_ONCE
 
 
 def score(scorers: Sequence[Scorer], text: Text, symbols: int) -> Iterator[Sequence[ScoredBlock]]:
@@ -237,7 +288,7 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     """Yield the pieces for workers, named by file and line; without files, by example numbers."""
     from charrnn.cluster.jobs import TextPiece
 
-    for codes in whole_pieces(text.codes):
+    for codes in pieces.whole_pieces(text.codes):
         of, lines = text.places.take(int(np.count_nonzero(codes == END_CODE)))
         begins, ends = int(lines[0]), int(lines[-1])
         if not files:
