@@ -80,7 +80,7 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
     with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
         charrnn.plot({"slim": model.slim()})
-    assert refused.value.hint == "A slim model has no history: take the one that it was made of."
+    assert refused.value.hint == "A slim model has no history: use the model it was made from."
     with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
     with pytest.raises(SettingError, match="there is no model to plot"):
