@@ -23,20 +23,15 @@ from charrnn.sampling.constraints import IN_VAIN, Wishes, redraw
 from charrnn.sampling.sampler import Ending, Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
-from charrnn.scoring.predictor import Predictor, combine
+from charrnn.scoring.predictor import combine
 from charrnn.scoring.score import Score
 from charrnn.vocabulary import Codes, Ids
 
-# Samples a piece: few at first, so that the first texts appear soon.
-FIRST_PIECE: Final = 16
+FIRST_PIECE: Final = 16  # samples a piece: few at first, so that the first texts appear soon
 LARGEST_PIECE: Final = 1 << 14
 LONG_ENOUGH: Final = 1.0  # seconds; a piece that took so long does not grow
 LARGE_ENOUGH: Final = 1 << 20  # characters, likewise
-
-# Symbols between two checks whether a score is still wanted.
-CHECK_WORK: Final = 1 << 33  # multiply-adds
-CHECK_FEWEST: Final = 1 << 12
-CHECK_MOST: Final = 1 << 16
+CHECK_WORK: Final = 1 << 33  # multiply-adds between two checks whether a score is still wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +69,6 @@ class PackedSamples:
     lengths: list[int]  # how many of the nats belong to each sample
     nats: NDArray[np.float64]
     seconds: float  # time to draw them
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether larger pieces would not pay."""
-        return self.seconds >= LONG_ENOUGH or len(self.nats) >= LARGE_ENOUGH
 
     def samples(self) -> Iterator[Sample | None]:
         nats, at = self.nats.tolist(), 0
@@ -127,7 +117,7 @@ def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample
         return f"drawing samples {piece[0]:,} to {piece[-1]:,}"
 
     for packed in cluster.ordered(draw, pieces(), cluster.share(job), name):
-        if not packed.is_enough:
+        if packed.seconds < LONG_ENOUGH and len(packed.nats) < LARGE_ENOUGH:
             size = min(4 * size, LARGEST_PIECE)
         for sample in packed.samples():
             yield sample
@@ -148,15 +138,10 @@ class ScoringJob:
     detailed: bool = False  # return the cost of each symbol instead of sums
     key: str = field(default_factory=lambda: uuid4().hex)
 
-    def predictors(self) -> list[Predictor]:
-        each = [model.predictor(self.use) for model in self.models]
-        return [combine(each), *each] if self.mixed else each
-
     def readers(self) -> list[Scorer]:
-        return [
-            scorer_of(predictor, ranking=self.ranking, fast=self.fast)
-            for predictor in self.predictors()
-        ]
+        each = [model.predictor(self.use) for model in self.models]
+        predictors = [combine(each), *each] if self.mixed else each
+        return [scorer_of(one, ranking=self.ranking, fast=self.fast) for one in predictors]
 
     @property
     def block(self) -> int:
@@ -166,7 +151,7 @@ class ScoringJob:
             for model in self.models
             for network in model.trained.networks
         )
-        return max(CHECK_FEWEST, min(CHECK_MOST, CHECK_WORK // size))
+        return max(1 << 12, min(1 << 16, CHECK_WORK // size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,13 +177,18 @@ class Costs:
 
 def score_piece(piece: TextPiece, job: ScoringJob) -> list[Costs | dict[str, Score]]:
     """Score a piece with each reader, on a worker."""
-    readers = cached(job.key, job.readers)
-    return [score_with(reader, piece.codes, job) for reader in readers]
+    return [score_with(reader, piece.codes, job) for reader in cached(job.key, job.readers)]
 
 
 def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
     """Score code points with one reader; return costs or sums, as the job says."""
-    blocks = list(score_blocks(reader, wanted_blocks(codes, job.block), 1))
+
+    def wanted_blocks(size: int) -> Iterator[Codes]:
+        for at in range(0, len(codes), size):
+            check_wanted()
+            yield codes[at : at + size]
+
+    blocks = list(score_blocks(reader, wanted_blocks(job.block), 1))
     parts = blocks[0].parts
     if job.detailed:
         ranks = [block.ranks for block in blocks if block.ranks is not None]
@@ -212,13 +202,6 @@ def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[st
     for name in parts:
         sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
     return sums
-
-
-def wanted_blocks(codes: Codes, size: int) -> Iterator[Codes]:
-    """Yield code points in blocks; check before each that the result is still wanted."""
-    for at in range(0, len(codes), size):
-        check_wanted()
-        yield codes[at : at + size]
 
 
 def scored(

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from charrnn.cluster import worker
@@ -27,14 +27,6 @@ RECOUNT: Final = 2.0  # seconds after which workers are counted again
 QUIET: Final = 10.0  # seconds without a worker before the user is told
 
 Message = Mapping[str, Any]
-
-
-class Outcome(NamedTuple):
-    """The result of an item, or its error."""
-
-    item: Any
-    result: Any
-    error: CharrnnError | None
 
 
 class DeadlyPieceError(ClusterError):
@@ -67,9 +59,8 @@ class Cluster:
         answers = self._call(lambda: self._client.run(worker.environment, on_error="return"))
         for name, environment in answers.items():
             if not isinstance(environment, worker.Environment):
-                raise ClusterError(
-                    f"worker {name} cannot import this charrnn: {environment}", worker.SAME_INSTALL
-                )
+                what = f"worker {name} cannot import this charrnn: {environment}"
+                raise ClusterError(what, worker.SAME_INSTALL)
             self._environment.check(environment, name)
 
     @property
@@ -91,9 +82,7 @@ class Cluster:
         return list(self._call(lambda: self._client.run(function)).values())
 
     def listen(self, listener: Callable[[Message], None]) -> None:
-        """Pass each message that a task reports to a listener, while this process waits for
-        results.
-        """
+        """Pass messages of tasks to a listener, while this process waits for results."""
         self._listener = listener
         self._client.subscribe_topic(self._topic, lambda event: self._messages.put(event[1]))
 
@@ -155,9 +144,9 @@ class Cluster:
         items: Iterable[Any],
         shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
-    ) -> Iterator[Outcome]:
-        """Yield the outcome of each item as soon as it is ready; one failure does not stop the
-        others. No item queues behind another, so the item that kills a worker is known.
+    ) -> Iterator[tuple[Any, Any, CharrnnError | None]]:
+        """Yield each item with its result or its error as soon as it is ready. One failure does not
+        stop the others. No item queues behind another, so the item that kills a worker is known.
         """
         pending: dict[Future[Any], Any] = {}
         source = iter(items)
@@ -175,15 +164,16 @@ class Cluster:
                     return
                 for future in self._wait_for([*pending]):
                     item = pending[future]
+                    result, failure = None, None
                     try:
-                        outcome = Outcome(item, self._result(item, future, name), None)
+                        result = self._result(item, future, name)
                     except CharrnnError as error:
                         if self.is_lost:
                             raise
-                        outcome = Outcome(item, None, error)
+                        failure = error
                     del pending[future]
                     future.release()
-                    yield outcome
+                    yield item, result, failure
         finally:
             for future in pending:
                 future.release()
@@ -220,9 +210,7 @@ class Cluster:
         return result
 
     def _wait_for(self, futures: list[Future[Any]]) -> list[Future[Any]]:
-        """Wait until at least one future is done and return those; return none if new workers
-        joined first.
-        """
+        """Wait for a future and return those that are done: none if new workers joined first."""
         from distributed import wait
 
         threads = self.threads

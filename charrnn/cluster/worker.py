@@ -1,10 +1,5 @@
 """Code that runs on a worker: check that it computes the same, run a piece, cache, report.
 
-    def work(piece):
-        for step in ...:
-            check_wanted()
-            report({"step": step})
-
 A worker cannot stop a thread, so a task checks regularly whether its client still wants the result.
 Outside of a cluster, ``check_wanted`` and ``report`` do nothing.
 """
@@ -53,13 +48,11 @@ class Environment:
     def check(self, other: Environment, name: str) -> None:
         """Raise ClusterError if a worker's environment would give different results."""
         if self.charrnn != other.charrnn:
-            raise ClusterError(
-                f"worker {name} has a different charrnn than this machine", SAME_INSTALL
-            )
+            what = "a different charrnn than this machine"
+            raise ClusterError(f"worker {name} has {what}", SAME_INSTALL)
         if self.numpy != other.numpy:
-            raise ClusterError(
-                f"worker {name} has numpy {other.numpy}, this machine {self.numpy}", SAME_INSTALL
-            )
+            what = f"numpy {other.numpy}, this machine {self.numpy}"
+            raise ClusterError(f"worker {name} has {what}", SAME_INSTALL)
         if other.threads > 1:
             raise ClusterError(
                 f"worker {name} multiplies matrices with {other.threads} threads, which changes"
@@ -69,7 +62,6 @@ class Environment:
 
 
 def environment() -> Environment:
-    """Return the environment of this process."""
     library = matrix_library()
     return Environment(_source_hash(), np.__version__, 1 if library is None else library.get())
 
@@ -129,8 +121,7 @@ class Task:
     """The task that runs in this thread of a worker."""
 
     def __init__(self, worker: Worker, topic: str) -> None:
-        self.worker = worker
-        self.topic = topic
+        self.worker, self.topic = worker, topic
         self._key = worker.get_current_task()
         self._checked = time.monotonic()
 
@@ -146,11 +137,7 @@ class Task:
 
 
 def run(
-    function: Callable[..., Any],
-    packed: bytes,
-    shared: Any,
-    client: Environment,
-    topic: str,
+    function: Callable[..., Any], packed: bytes, shared: Any, client: Environment, topic: str
 ) -> Any:
     """Run a function on a pickled piece, on a worker whose environment equals the client's."""
     from distributed import get_worker

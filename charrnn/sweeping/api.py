@@ -1,9 +1,7 @@
-"""Sweeps from Python.
+"""Sweeps from Python, which the command line can resume and vice versa.
 
 for result in charrnn.sweep(Path("names.txt"), {"hidden": [64, 128]}, folder="sizes", seeds=[0, 1]):
     print(result.name, result.nats_per_character)
-
-Python and the command line can resume each other's sweeps.
 """
 
 from __future__ import annotations
@@ -119,7 +117,6 @@ def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
@@ -18,6 +17,7 @@ from charrnn.cli.eval.summary import Summary, show
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import name_of
 from charrnn.errors import CorpusError
+from charrnn.json_lines import parse
 from charrnn.scoring.pieces import Extent
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
@@ -100,7 +100,7 @@ def read_parts(sources: Sequence[str]) -> list[Scored]:
 def parse_part(line: str, name: str) -> Scored:
     """Return the part on a line; raise CorpusError if the line holds anything else."""
     try:
-        scored = json.loads(line)
+        scored = parse(line)
         part = scored["part"]
         assert scored["schema"] == "charrnn.eval/1"
         Parts().plain(Part(part["number"], part["of"]))
@@ -117,7 +117,7 @@ def parse_part(line: str, name: str) -> Scored:
         raise CorpusError(
             f"{name} is not the result of a part", "Write it with charrnn eval --part I/N --json."
         ) from None
-    return dict(scored)
+    return scored
 
 
 def check_complete(parts: Sequence[Scored]) -> None:

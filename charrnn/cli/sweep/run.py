@@ -1,7 +1,4 @@
-"""A sweep of the command line, from its beginning to its end.
-
-lock the folder -> read, plan -> runs side by side, a row as each ends -> the table
-"""
+"""A sweep of the command line: lock the folder, read and plan, make the runs, show the table."""
 
 from __future__ import annotations
 
@@ -99,7 +96,6 @@ def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
 
 
 def screen_for(sweep: PreparedSweep, console: Console) -> SweepProgress:
-    """Return the progress display."""
     seconds = {trial.name: sweep.seconds_of(trial) for trial in sweep.missing}
     return SweepProgress(seconds, best_of(results_of(sweep)), len(sweep.trials), console)
 
@@ -142,10 +138,8 @@ def run_on_cluster(
                 screen.end(event.result)
                 screen.refresh()
     except (ClusterError, KeyboardInterrupt) as error:
-        line = (
-            f"{done_in_words(sweep)}; runs that had begun will start over;"
-            f" to resume: {resume_line(sweep, options)}"
-        )
+        line = f"{done_in_words(sweep)}; runs that had begun will start over"
+        line += f"; to resume: {resume_line(sweep, options)}"
         if isinstance(error, KeyboardInterrupt):
             console.note(line)
         else:
@@ -154,7 +148,6 @@ def run_on_cluster(
 
 
 def show_results(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -> None:
-    """Show the results and the lines to type next."""
     results, folder = results_of(sweep), str(sweep.folder.path)
     if options.as_json:
         stopped = "interrupted" if stop.requested else "done"
@@ -175,12 +168,10 @@ def results_of(sweep: PreparedSweep) -> list[Result]:
 
 
 def done_in_words(sweep: PreparedSweep) -> str:
-    """Return how many runs are done."""
     return f"{len(results_of(sweep)):,} of {len(sweep.trials):,} runs are done"
 
 
 def resume_line(sweep: PreparedSweep, options: Options) -> str:
-    """Return the command that resumes the sweep."""
     sources = sweep.record.material.sources
     again = typed_again(sources, sweep.record.material.valid)
     workers = [] if options.processes is None else ["--workers", str(options.processes)]

@@ -67,10 +67,7 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 class CorpusOptions(CommandOptions):
     """The options of a corpus to train on."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        options.CORPUS_OR_RESUME,
-        excludes("valid", "holdout"),
-    )
+    RULES: ClassVar[tuple[Rule, ...]] = (options.CORPUS_OR_RESUME, excludes("valid", "holdout"))
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
@@ -114,9 +111,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
-        File(),
-        "Append a JSON line to this file for each step and each check-up.",
-        panel=OUTPUT,
+        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
     )
     preview: int = setting(
         Whole(0, 100), "Show this many samples at each check-up.", panel=OUTPUT, default=1
