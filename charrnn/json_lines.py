@@ -18,10 +18,6 @@ APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 LARGEST = 1 << 26  # bytes of an object in a file
 
 
-def encode(row: Mapping[str, Any]) -> bytes:
-    return json.dumps(row, allow_nan=False).encode() + b"\n"
-
-
 def parse(line: bytes | str, largest: float = LARGEST) -> dict[str, Any]:
     """Return the object on a line. Raise ValueError if it is too large or anything else."""
 
@@ -49,7 +45,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def write(file: int, row: Mapping[str, Any]) -> None:
-    left = memoryview(encode(row))
+    left = memoryview(json.dumps(row, allow_nan=False).encode() + b"\n")
     while left:
         left = left[os.write(file, left) :]
 

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from charrnn.cluster.pool import Cluster
 from charrnn.cluster.worker import cached, check_wanted
 from charrnn.model import Model
 from charrnn.sampling.constraints import IN_VAIN, Wishes, redraw
-from charrnn.sampling.sampler import Ending, Fragment, Sample, SampleConfig, Sampler
+from charrnn.sampling.sampler import Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
+from charrnn.scoring.pieces import ScoredBlock, Scorer, SummedBlock, score_blocks
 from charrnn.scoring.predictor import combine
 from charrnn.scoring.score import Score
-from charrnn.vocabulary import Codes, Ids
+from charrnn.vocabulary import Codes
 
 FIRST_PIECE: Final = 16  # samples a piece: few at first, so that the first texts appear soon
 LARGEST_PIECE: Final = 1 << 14
@@ -59,45 +58,18 @@ class CancellableSampler(Sampler):
             yield piece
 
 
-@dataclass(frozen=True, eq=False)
-class PackedSamples:
-    """Samples packed for the way from a worker to the client."""
-
-    numbers: list[int]
-    texts: list[str | None]  # None: the sampler gave up on this number
-    endings: list[str]
-    lengths: list[int]  # how many of the nats belong to each sample
-    nats: NDArray[np.float64]
-    seconds: float  # time to draw them
-
-    def samples(self) -> Iterator[Sample | None]:
-        nats, at = self.nats.tolist(), 0
-        for row in zip(self.numbers, self.texts, self.endings, self.lengths, strict=True):
-            number, text, ending, length = row
-            if text is None:
-                yield None
-                continue
-            yield Sample(number, text, nats[at : at + length], cast(Ending, ending))
-            at += length
-
-
-def draw(numbers: range, job: SamplingJob) -> PackedSamples:
-    """Draw the samples of these numbers on a worker; stop early after too many failures."""
+def draw(numbers: range, job: SamplingJob) -> tuple[list[Sample | None], float]:
+    """Draw the samples of these numbers on a worker; stop early after too many failures. Return the
+    samples, None for each failure, and the seconds it took.
+    """
     began = time.monotonic()
-    sampler = cached(job.key, job.sampler)
+    sampler, wishes = cached(job.key, job.sampler), job.wishes
     samples: list[Sample | None]
-    if job.wishes is None:
+    if wishes is None:
         samples = list(sampler.samples(numbers))
     else:
-        samples = list(redraw(sampler, numbers, job.wishes.whole, job.wishes.rejects))
-    return PackedSamples(
-        list(numbers[: len(samples)]),
-        [sample.text if sample else None for sample in samples],
-        [sample.ended if sample else "" for sample in samples],
-        [len(sample.nats) if sample else 0 for sample in samples],
-        np.concatenate([np.zeros(0), *(np.array(sample.nats) for sample in samples if sample)]),
-        time.monotonic() - began,
-    )
+        samples = list(redraw(sampler, numbers, wishes.whole, wishes.rejects))
+    return samples, time.monotonic() - began
 
 
 def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
@@ -116,10 +88,11 @@ def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample
     def name(piece: range) -> str:
         return f"drawing samples {piece[0]:,} to {piece[-1]:,}"
 
-    for packed in cluster.ordered(draw, pieces(), cluster.share(job), name):
-        if packed.seconds < LONG_ENOUGH and len(packed.nats) < LARGE_ENOUGH:
+    for samples, seconds in cluster.ordered(draw, pieces(), cluster.share(job), name):
+        characters = sum(len(sample.nats) for sample in samples if sample)
+        if seconds < LONG_ENOUGH and characters < LARGE_ENOUGH:
             size = min(4 * size, LARGEST_PIECE)
-        for sample in packed.samples():
+        for sample in samples:
             yield sample
             failures = 0 if sample is not None else failures + 1
             if failures == IN_VAIN:
@@ -165,23 +138,13 @@ class TextPiece:
         return self.name
 
 
-@dataclass(frozen=True, eq=False)
-class Costs:
-    """The cost of each symbol of a piece."""
-
-    ids: Ids
-    nats: Floats
-    ranks: Ranks | None
-    parts: Mapping[str, Floats]
-
-
-def score_piece(piece: TextPiece, job: ScoringJob) -> list[Costs | dict[str, Score]]:
+def score_piece(piece: TextPiece, job: ScoringJob) -> list[ScoredBlock]:
     """Score a piece with each reader, on a worker."""
     return [score_with(reader, piece.codes, job) for reader in cached(job.key, job.readers)]
 
 
-def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
-    """Score code points with one reader; return costs or sums, as the job says."""
+def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> ScoredBlock:
+    """Score code points with one reader; return costs or sums, without the code points."""
 
     def wanted_blocks(size: int) -> Iterator[Codes]:
         for at in range(0, len(codes), size):
@@ -192,7 +155,8 @@ def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[st
     parts = blocks[0].parts
     if job.detailed:
         ranks = [block.ranks for block in blocks if block.ranks is not None]
-        return Costs(
+        return ScoredBlock(
+            codes[:0],
             np.concatenate([block.ids for block in blocks]),
             np.concatenate([block.nats for block in blocks]),
             np.concatenate(ranks) if job.ranking else None,
@@ -201,7 +165,7 @@ def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[st
     sums = {"": sum((block.score() for block in blocks), Score())}
     for name in parts:
         sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
-    return sums
+    return SummedBlock(codes[:0], sums)
 
 
 def scored(
@@ -215,11 +179,8 @@ def scored(
             sent.append(piece.codes)
             yield piece
 
-    for results in cluster.ordered(score_piece, remember(), cluster.share(job)):
+    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job)):
         codes = sent.popleft()
-        yield [
-            ScoredBlock(codes, result.ids, result.nats, result.ranks, result.parts)
-            if isinstance(result, Costs)
-            else SummedBlock(codes, result)
-            for result in results
-        ]
+        for block in blocks:
+            block.codes = codes
+        yield blocks

@@ -11,16 +11,12 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from charrnn.cluster.local import local_cluster
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import MissingPackageError, SettingError
 from charrnn.json_lines import read
-
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 TIMEOUT: Final = 3.0  # seconds for a scheduler to answer
 SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx")
@@ -124,17 +120,16 @@ def open_cluster(
     scheduler: str | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Cluster]:
-    """Open a cluster of ``workers`` single-threaded processes on this machine, or of the workers of
-    a ``scheduler``, given by its address or the file it wrote.
+    """Open a cluster of processes on this machine, or of the workers of a scheduler, given by its
+    address or its file. While it has no workers, wait for one and tell ``say``.
 
-    All workers have the charrnn and numpy of this process and one BLAS thread; else ClusterError.
-    Raise SettingError if the scheduler cannot be used, and MissingPackageError without Dask.
-    While a scheduler has no workers, wait for one and tell ``say``.
+    Raise ClusterError unless all workers have the charrnn and numpy of this process and one BLAS
+    thread, SettingError if the scheduler cannot be used, and MissingPackageError without Dask.
     """
     if (workers is None) == (scheduler is None):
         raise TypeError("give either workers or scheduler")
     try:
-        import distributed  # noqa: F401
+        import distributed
     except ImportError:
         raise MissingPackageError("Dask", "cluster") from None
     with (
@@ -143,7 +138,13 @@ def open_cluster(
     ):
         if scheduler is not None:
             check(address)
-        client = _client(address)
+        try:
+            client = distributed.Client(address, timeout="5s", set_as_default=False)
+        except Exception as error:  # Dask raises many kinds
+            raise SettingError(
+                f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
+                "Check that it runs and has the same version of Dask.",
+            ) from error
         try:
             cluster = Cluster(client, address, say)
             cluster.begin()
@@ -151,18 +152,6 @@ def open_cluster(
         finally:
             with suppress(Exception):  # the results are in; a failed goodbye does no harm
                 client.close(timeout=1)
-
-
-def _client(address: str) -> Client:
-    from distributed import Client
-
-    try:
-        return Client(address, timeout="5s", set_as_default=False)
-    except Exception as error:  # Dask raises many kinds
-        raise SettingError(
-            f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-            "Check that it runs and has the same version of Dask.",
-        ) from error
 
 
 @contextmanager

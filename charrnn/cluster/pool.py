@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -93,11 +93,9 @@ class Cluster:
         shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
     ) -> Iterator[Any]:
-        """Yield ``function(piece)`` or ``function(piece, shared value)`` for each piece, in order.
-        The function must be defined in a charrnn module.
-
-        Few pieces are sent ahead, so memory stays bounded. If ``pieces`` raises an error, all
-        results before it come first. ``name`` describes a piece in messages.
+        """Yield ``function(piece)`` or ``function(piece, shared value)`` for each piece, in order;
+        if ``pieces`` raises an error, after all results before it. Few pieces are sent ahead, so
+        memory stays bounded. ``name`` describes a piece in messages.
         """
         pending: deque[tuple[Any, Future[Any]]] = deque()
         suspects: deque[Any] = deque()  # one of these pieces kills workers
@@ -189,9 +187,8 @@ class Cluster:
     def _submit(self, function: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Dask warns of large arguments
-            future: Future[Any] = self._call(
-                partial(self._client.submit, function, *args, pure=False, **options)
-            )
+            submit = partial(self._client.submit, function, *args, pure=False, **options)
+            future: Future[Any] = self._call(submit)
             return future
 
     def _result(self, piece: Any, future: Future[Any], name: Callable[[Any], str]) -> Any:
@@ -206,7 +203,7 @@ class Cluster:
                 "It may need more memory than a worker has.",
             ) from None
         if isinstance(result, worker.Failed):
-            raise result.error
+            raise pickle.loads(result.packed)
         return result
 
     def _wait_for(self, futures: list[Future[Any]]) -> list[Future[Any]]:
@@ -242,11 +239,8 @@ class Cluster:
             self._silent_since = float("inf")
 
     def _deliver_messages(self) -> None:
-        while self._listener is not None:
-            try:
-                self._listener(self._messages.get_nowait())
-            except Empty:
-                return
+        while self._listener is not None and not self._messages.empty():
+            self._listener(self._messages.get())
 
     def _count(self) -> int:
         """Count threads and workers; return the number of workers."""

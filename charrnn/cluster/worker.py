@@ -48,11 +48,11 @@ class Environment:
     def check(self, other: Environment, name: str) -> None:
         """Raise ClusterError if a worker's environment would give different results."""
         if self.charrnn != other.charrnn:
-            what = "a different charrnn than this machine"
-            raise ClusterError(f"worker {name} has {what}", SAME_INSTALL)
+            what = f"worker {name} has a different charrnn than this machine"
+            raise ClusterError(what, SAME_INSTALL)
         if self.numpy != other.numpy:
-            what = f"numpy {other.numpy}, this machine {self.numpy}"
-            raise ClusterError(f"worker {name} has {what}", SAME_INSTALL)
+            what = f"worker {name} has numpy {other.numpy}, this machine {self.numpy}"
+            raise ClusterError(what, SAME_INSTALL)
         if other.threads > 1:
             raise ClusterError(
                 f"worker {name} multiplies matrices with {other.threads} threads, which changes"
@@ -111,29 +111,14 @@ class Failed:
             packed = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
         return cls(packed)
 
-    @property
-    def error(self) -> Exception:
-        error: Exception = pickle.loads(self.packed)
-        return error
-
 
 class Task:
     """The task that runs in this thread of a worker."""
 
     def __init__(self, worker: Worker, topic: str) -> None:
         self.worker, self.topic = worker, topic
-        self._key = worker.get_current_task()
-        self._checked = time.monotonic()
-
-    def check_wanted(self) -> None:
-        """Raise Unwanted if the client no longer waits for the result."""
-        now = time.monotonic()
-        if now - self._checked < POLL:
-            return
-        self._checked = now
-        state = self.worker.state.tasks.get(self._key)
-        if state is None or state.state not in WANTED:
-            raise Unwanted
+        self.key = worker.get_current_task()
+        self.checked = time.monotonic()
 
 
 def run(
@@ -156,10 +141,14 @@ def run(
 
 
 def check_wanted() -> None:
-    """Stop this task with an exception if its result is no longer wanted."""
+    """Raise Unwanted if the client no longer waits for the result of this task."""
     task: Task | None = getattr(_thread, "task", None)
-    if task is not None:
-        task.check_wanted()
+    if task is None or time.monotonic() - task.checked < POLL:
+        return
+    task.checked = time.monotonic()
+    state = task.worker.state.tasks.get(task.key)
+    if state is None or state.state not in WANTED:
+        raise Unwanted
 
 
 def report(message: Mapping[str, Any]) -> None:

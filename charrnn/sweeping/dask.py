@@ -88,13 +88,6 @@ def make(piece: tuple[Task, bytes | None], packed: Packed) -> tuple[Result, byte
         return result, file.read_bytes() if file.exists() else None
 
 
-def pack(material: Material) -> Packed:
-    """Read the files, ready to be sent to another machine."""
-    start = [] if material.start_from is None else [material.start_from]
-    names = (*material.files, *material.valid_files, *start)
-    return Packed(material, {name: Path(path_of(name)).read_bytes() for name in names})
-
-
 def share_runs(
     cluster: Cluster, tasks: Iterable[Task], material: Material, show: Callable[[Advanced], None]
 ) -> Iterator[Ended]:
@@ -108,7 +101,10 @@ def share_runs(
             yield replace(task, home=os.path.realpath(task.model)), saved
 
     cluster.listen(lambda message: show(Advanced(message["name"], message["share"])))
-    shared = cluster.share(pack(material))
+    start = [] if material.start_from is None else [material.start_from]
+    names = (*material.files, *material.valid_files, *start)
+    contents = {name: Path(path_of(name)).read_bytes() for name in names}
+    shared = cluster.share(Packed(material, contents))
     outcomes = cluster.as_completed(make, pieces(), shared, lambda piece: piece[0].trial.name)
     for (task, _), outcome, error in outcomes:
         if error is not None:

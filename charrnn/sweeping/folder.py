@@ -63,10 +63,6 @@ class Record:
         return replace(self, grid=Grid(tried, grid.seeds))
 
 
-def places_of(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(place_of, names))
-
-
 class Folder:
     """The folder, and the results in it by the names of their runs."""
 

@@ -20,7 +20,6 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any
 
 from charrnn.cluster.local import ONE_THREAD
@@ -169,12 +168,7 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.stop()
         for worker in self._workers:
             if kind is not None and issubclass(kind, KeyboardInterrupt):
@@ -231,7 +225,6 @@ class Processes:
 
 
 def status_in_words(status: int) -> str:
-    """Return how a process ended, by its exit status."""
     if status >= 0:
         return f"ended with status {status}"
     with suppress(ValueError):

@@ -32,7 +32,7 @@ from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
-from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
+from charrnn.sweeping.grid import Grid, Result, Trial, failure
 from charrnn.system import single_threaded
 from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done
@@ -96,8 +96,7 @@ class Splits:
         """Return the corpus of a seed with all baselines in its record."""
         split = self.of(seed)
         if not split.record.baselines:
-            for _ in compute_baselines(split.corpus, split.record):
-                pass
+            list(compute_baselines(split.corpus, split.record))
         return split
 
     def _read(self, seed: int) -> Split:
@@ -232,10 +231,6 @@ class Planned:
     settings: dict[str, Any]
     plan: Plan
     seconds: float = 0.0  # of one run
-
-    @property
-    def name(self) -> str:
-        return in_words(self.settings)
 
 
 def plan_settings(

@@ -11,16 +11,7 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
 from charrnn.cli.launcher import cores
-from charrnn.cli.options import (
-    SHARED_WORK,
-    WORKERS,
-    Trying,
-    flag,
-    group,
-    like,
-    needs_one,
-    not_one_of,
-)
+from charrnn.cli.options import flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -132,11 +123,11 @@ class Options(CorpusOptions):
             *("tried", "seeds", "resume"),
             hint="Name values, such as --try hidden=64,128, or seeds, such as --seeds 0-4.",
         ),
-        *SHARED_WORK,
+        *options.SHARED_WORK,
     )
 
     tried: tuple[str, ...] = setting(
-        Trying(),
+        options.Trying(),
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         panel=SWEEP,
@@ -164,12 +155,12 @@ class Options(CorpusOptions):
         panel=LEARNING,
         names=("--from",),
     )
-    threads: int | None = like(
+    threads: int | None = options.like(
         TrainConfig,
         "workers",
         about="Make this many runs at once, each in a process of one thread.",
         default_in_words="the number of cores",
-        panel=WORKERS,
+        panel=options.WORKERS,
     )
     processes: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()

@@ -21,8 +21,8 @@ from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.sweeping.folder import Folder, Record, places_of
-from charrnn.sweeping.grid import Trial, grid_of, in_words
+from charrnn.sweeping.folder import Folder, Record
+from charrnn.sweeping.grid import Result, Trial, grid_of, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
 
 Tried = dict[str, tuple[Any, ...]]
@@ -34,7 +34,7 @@ def new_record(options: Options, tried: Tried) -> Record:
     """Return what a new sweep is begun with."""
     sources, valid, path = options.sources, options.valid, options.start_from
     start = None if path is None else place_of(str(path)) or str(path)
-    places = places_of((*sources, *valid))
+    places = tuple(map(place_of, (*sources, *valid)))
     material = Material(
         sources, valid, places, options.reading, options.cutting, start, "", sources, valid
     )
@@ -62,7 +62,7 @@ def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
     grid = grid_of(tried or had.grid.tried, options.seeds or had.grid.seeds)
     if options.sources and not all(map(os.path.exists, (*m.files, *m.valid_files))):
         valid = options.valid or m.valid  # the corpus has moved
-        places = places_of((*options.sources, *valid))
+        places = tuple(map(place_of, (*options.sources, *valid)))
         m = replace(m, sources=options.sources, valid=valid, places=places)
     files, valid_files = options.sources or m.files, options.valid or m.valid_files
     m = replace(m, files=files, valid_files=valid_files)
@@ -92,6 +92,11 @@ class PreparedSweep:
     @property
     def missing(self) -> list[Trial]:
         return [task.trial for task in self.folder.tasks(self.record)]
+
+    @property
+    def results(self) -> list[Result]:
+        """The results so far, in the order of the runs."""
+        return [*filter(None, (self.folder.result_of(trial.name) for trial in self.trials))]
 
     def seconds_of(self, trial: Trial) -> float:
         return next(c.seconds for c in self.combinations if c.settings == trial.settings)

@@ -22,7 +22,7 @@ from charrnn.cli.train.summary import fed, typed_again
 from charrnn.errors import ClusterError, ModelExistsError
 from charrnn.runs import compute_baselines
 from charrnn.sweeping.folder import Folder
-from charrnn.sweeping.grid import Result, best_of
+from charrnn.sweeping.grid import best_of
 from charrnn.sweeping.processes import Lost, Processes
 from charrnn.sweeping.run import Advanced, Ended
 from charrnn.text import visible_line
@@ -70,7 +70,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         show_results(sweep, stop, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
-    show.check_failures(results_of(sweep), str(folder.path))
+    show.check_failures(sweep.results, str(folder.path))
 
 
 def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
@@ -97,7 +97,7 @@ def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
 
 def screen_for(sweep: PreparedSweep, console: Console) -> SweepProgress:
     seconds = {trial.name: sweep.seconds_of(trial) for trial in sweep.missing}
-    return SweepProgress(seconds, best_of(results_of(sweep)), len(sweep.trials), console)
+    return SweepProgress(seconds, best_of(sweep.results), len(sweep.trials), console)
 
 
 def run_here(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
@@ -148,7 +148,7 @@ def run_on_cluster(
 
 
 def show_results(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -> None:
-    results, folder = results_of(sweep), str(sweep.folder.path)
+    results, folder = sweep.results, str(sweep.folder.path)
     if options.as_json:
         stopped = "interrupted" if stop.requested else "done"
         console.json("sweep", show.summary_json(folder, results, len(sweep.trials), stopped))
@@ -161,14 +161,8 @@ def show_results(sweep: PreparedSweep, stop: Stop, options: Options, console: Co
         console.say(*map(visible_line, ["next:", *(f"  {line}" for line in lines)]))
 
 
-def results_of(sweep: PreparedSweep) -> list[Result]:
-    """Return the results so far, in the order of the runs."""
-    results = (sweep.folder.result_of(trial.name) for trial in sweep.trials)
-    return [result for result in results if result is not None]
-
-
 def done_in_words(sweep: PreparedSweep) -> str:
-    return f"{len(results_of(sweep)):,} of {len(sweep.trials):,} runs are done"
+    return f"{len(sweep.results):,} of {len(sweep.trials):,} runs are done"
 
 
 def resume_line(sweep: PreparedSweep, options: Options) -> str:

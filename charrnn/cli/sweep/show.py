@@ -25,7 +25,7 @@ from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.sweeping.grid import Result, Standing, best_of, standings, value_in_words
+from charrnn.sweeping.grid import Result, Standing, best_of, in_words, standings, value_in_words
 from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line
 
@@ -45,7 +45,8 @@ def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     sizes = sizes if len(sizes) == 1 else [sizes[0], sizes[-1]]
     yield "networks", f"{' to '.join(f'{size:,}' for size in sizes)} parameters"
     for first, second in duplicates(sweep.combinations):
-        yield "warning", f"{second.name} equals {first.name}: the corpus is too small for more"
+        names = f"{in_words(second.settings)} equals {in_words(first.settings)}"
+        yield "warning", f"{names}: the corpus is too small for more"
     trials, missing = sweep.trials, sweep.missing
     combinations = count(len(sweep.combinations), "combination")
     yield "runs", f"{combinations} x {count(len(grid.seeds), 'seed')}: {count(len(trials), 'run')}"
@@ -97,13 +98,14 @@ def plan_json(sweep: PreparedSweep) -> dict[str, Any]:
 COLUMNS = Column("held-out", 10), Column("bits", 9, 2), Column("step", 9, 3), Column("time", 11, 1)
 
 
-class SweepProgress:
+class SweepProgress(LiveBar):
     """The rows of ended runs, and a bar over all runs."""
 
     def __init__(
         self, seconds: Mapping[str, float], best: Result | None, total: int, console: Console
     ) -> None:
         """``seconds`` are the estimated durations of the missing runs, by their names."""
+        super().__init__(console)
         self.console, self.total = console, total
         self.best = best
         self.pace = Pace()
@@ -114,14 +116,6 @@ class SweepProgress:
         room = max(width // 2, width - longest - len(STAR) - len(GAP))
         self._table = Table(COLUMNS, room, console.err)
         self._has_head = False
-        self.bar = LiveBar(console)
-
-    def __enter__(self) -> SweepProgress:
-        self.bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.__exit__(*error)
 
     def advance(self, name: str, share: float) -> None:
         self._shares[name] = share
@@ -150,12 +144,12 @@ class SweepProgress:
             self.best = result
 
     def refresh(self) -> None:
-        if not (self.bar.is_drawn and self.bar.is_due):
+        if not (self.is_drawn and self.is_due):
             return
         whole = sum(self._seconds.values())
         done = sum(self._seconds[name] * share for name, share in self._shares.items())
         self.pace.update(0, min(1.0, done / whole) if whole > 0 else 0.0)
-        self.bar.draw(self.pace.share, self._words)
+        self.draw(self.pace.share, self._words)
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the window allows."""

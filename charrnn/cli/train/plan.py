@@ -212,9 +212,8 @@ class PlanDisplay:
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
     ) -> None:
-        """Show the simplest baseline at once and then the best; with ``both``, a loss to hope for.
-
-        ``both`` stands for a network that is mixed with counts.
+        """Show the simplest baseline at once and then the best; with ``both``, for a network that is
+        mixed with counts, a loss to hope for.
         """
         losses: dict[str, float] = {}
         last = None
