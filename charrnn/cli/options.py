@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
@@ -203,13 +204,11 @@ def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = Non
     return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
-class Rule(NamedTuple):
+class Rule:
     """A relation between options, named by field, by group, or by value: "sort=input"."""
 
-    kind: Literal["excludes", "allows only", "needs"]
-    name: str  # "" for a rule that always applies
-    others: tuple[str, ...]
-    hint: str
+    def __init__(self, kind: str, name: str, *others: str, hint: str = "") -> None:
+        self.kind, self.name, self.others, self.hint = kind, name, others, hint
 
     def check(self, typed: Mapping[str, str], names: Mapping[str, str]) -> None:
         """Raise SettingError if the rule is broken. Both maps lead from fields to options."""
@@ -230,25 +229,10 @@ class Rule(NamedTuple):
                 raise SettingError(what, self.hint or "Leave one of them out.")
 
 
-def excludes(name: str, *others: str, hint: str = "") -> Rule:
-    """Return the rule that an option cannot be typed together with any of the others."""
-    return Rule("excludes", name, others, hint)
-
-
-def allows_only(name: str, *others: str, hint: str = "") -> Rule:
-    """Return the rule that an option can be typed together with the others only."""
-    return Rule("allows only", name, others, hint)
-
-
-def needs(name: str, *others: str, hint: str = "") -> Rule:
-    """Return the rule that an option makes sense only with one of the others."""
-    return Rule("needs", name, others, hint)
-
-
-def needs_one(*names: str, hint: str) -> Rule:
-    """Return the rule that one of these must be typed."""
-    return Rule("needs", "", names, hint)
-
+excludes = partial(Rule, "excludes")  # an option cannot be typed together with any of the others
+allows_only = partial(Rule, "allows only")  # an option can be typed with the others only
+needs = partial(Rule, "needs")  # an option makes sense only with one of the others
+needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any case
 
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)

@@ -24,8 +24,7 @@ from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, O
 from charrnn.cli.files import FigureFile, codes_for, names_of, note_if_several
 from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
-from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import Column, Table, entries, fitted
+from charrnn.cli.terminal.tables import Column, Fact, Report, Table, entries, fitted
 from charrnn.errors import CorpusError, SettingError
 from charrnn.text import Visible
 

@@ -1,14 +1,5 @@
 """The learning curve as a small picture: held-out loss, training loss, and the line to beat.
 
-    nats per character
-    3.04 |*
-         | **
-         |  .***
-         |    ..*****
-    1.63 |--------.--****************  markov-6
-         +--------------------------
-         0               14,160 steps
-
 Drawn with Braille dots, eight in a cell, or in ASCII on a plain terminal.
 """
 

@@ -1,7 +1,7 @@
-"""Tables that fit the window: entries of a name and a text, and rows of columns.
+"""Results as text: reports of facts, entries of a name and a text, and tables of columns.
 
-A narrow window wraps text and leaves out the least important columns. The functions here also write
-durations, counts, sizes and losses as text.
+A report is shown as entries to people or as JSON to programs. A narrow window wraps text and leaves
+out the least important columns. The functions here also write durations, counts, sizes and losses.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import CYAN, Output
+from charrnn.cli.console import CYAN, Console, Output
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
@@ -123,6 +123,34 @@ def wrap(text: str, columns: int) -> list[Visible]:
             else:
                 lines[-1] = piece
     return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
+
+
+class Fact(NamedTuple):
+    """A result: a key and a value for JSON, a label and a text for people; either may be empty."""
+
+    key: str = ""
+    value: object = None
+    label: str = ""  # without one, the text continues the fact above
+    text: str = ""
+
+
+class Report(list[Fact]):
+    """The facts that a command reports, in the order of the JSON keys."""
+
+    def json(self) -> dict[str, object]:
+        """Return the values by key."""
+        return {fact.key: fact.value for fact in self if fact.key}
+
+    def show(
+        self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
+    ) -> None:
+        """Write the facts to stdout: one JSON object, or a list with these lines below it."""
+        if as_json:
+            console.json(schema, self.json())
+            return
+        shown = ((fact.label, fact.text) for fact in self if fact.text)
+        console.out.write_lines(entries(shown, console.out))
+        console.out.write_lines(below)
 
 
 class Column(NamedTuple):
