@@ -17,8 +17,7 @@ from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
-from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import count
+from charrnn.cli.terminal.tables import Fact, Report, count
 from charrnn.corpus.files import path_of
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import File, setting, settings_of

@@ -48,17 +48,29 @@ class Curve(NamedTuple):
 def curve_of(trained: Trained) -> Curve | None:
     """Return the curve of a run; None without a history of check-ups."""
     longest = trained.longest
-    if not longest.history:
+    return make_curve(longest.history, trained.corpus, longest.best)
+
+
+def make_curve(
+    history: Sequence[Mapping[str, float]],
+    corpus: CorpusRecord,
+    lowest: tuple[int, float] | None = None,
+) -> Curve | None:
+    """Return the curve of these check-ups, from the unigram loss at step 0 on; None for none.
+
+    ``lowest`` is the step and the loss of the best check-up.
+    """
+    if not history:
         return None
-    rows: list[Mapping[str, float]] = [*first_row(trained.corpus), *longest.history]
+    nats = corpus.baselines.get("unigram")
+    rows = [*history]
+    if nats is not None and not corpus.known:  # known: the run started from a model
+        rows.insert(0, {"step": 0, "train": nats, "held_out": nats})
     held_out = [row["held_out"] for row in rows if "held_out" in row]
     if len(held_out) < len(rows):
-        rows, held_out = [*longest.history], []
-    best = None
-    if held_out and longest.best is not None:
-        step, nats = longest.best
-        best = float(step), nats
-    baselines = trained.corpus.baselines
+        rows, held_out = [*history], []
+    best = (float(lowest[0]), lowest[1]) if held_out and lowest is not None else None
+    baselines = corpus.baselines
     baseline = (best_of(baselines), min(baselines.values())) if baselines else None
     steps, learning = [row["step"] for row in rows], [row["train"] for row in rows]
     return Curve(steps, learning, held_out, best, baseline)
@@ -79,12 +91,6 @@ def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
             raise CharrnnError(f"{name or 'this model'} has no learning curve", hint)
         curves[name] = curve
     return curves
-
-
-def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
-    """Return the row of step 0: the unigram loss, unless the run started from a model."""
-    nats = corpus.baselines.get("unigram")
-    return [] if nats is None or corpus.known else [{"step": 0, "train": nats, "held_out": nats}]
 
 
 def best_of(losses: Mapping[str, float]) -> str:

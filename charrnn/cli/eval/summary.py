@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 from charrnn.analysis.drawn_texts import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import COLUMNS, FIRST, Table, cells, count, entries, fitted
+from charrnn.cli.terminal.tables import (
+    COLUMNS,
+    FIRST,
+    Fact,
+    Report,
+    Table,
+    cells,
+    count,
+    entries,
+    fitted,
+)
 from charrnn.counts.baselines import Baseline
 from charrnn.scoring.baselines import COMPRESSORS
 from charrnn.scoring.pieces import ScoredBlock

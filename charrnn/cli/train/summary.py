@@ -10,9 +10,10 @@ from typing import Any
 from charrnn.cli.console import Console
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
-from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import (
     Entry,
+    Fact,
+    Report,
     clock,
     count,
     counted,
