@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace as with_changes
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from charrnn.cli.console import Console
+from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import path_of
 from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.model_file.saving import check_writable, replace
@@ -148,23 +149,15 @@ def names_of(models: Sequence[Path]) -> list[str]:
     ]
 
 
-class Reads(NamedTuple):
-    """The texts to read, and how."""
-
-    sources: Sequence[str]  # none: the held-out text of the model
-    examples: str | None  # None: as in training
-    reading: Mapping[str, Any]  # what it lacks: as in training
-
-
-def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
+def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     """Return the code points of the texts, END_CODE after each example."""
     from charrnn.scoring import texts
 
     record = model.corpus
-    if not reads.sources:
+    if not options.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
-    kind: Any = reads.examples or record.config.examples
-    return texts.codes_in(reads.sources, kind, with_changes(model.reading, **reads.reading))
+    kind: Any = options.examples or record.config.examples
+    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
 
 
 def note_if_several(model: Model, console: Console) -> None:

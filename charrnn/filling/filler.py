@@ -157,12 +157,7 @@ class Lanes:
 
 
 def by_particles(
-    pattern: Pattern,
-    reader: NextSymbols,
-    known: Fillings,
-    count: int,
-    particles: int,
-    seed: int,
+    pattern: Pattern, reader: NextSymbols, known: Fillings, count: int, particles: int, seed: int
 ) -> Fillings:
     """Return the likeliest fillings among those known and those that particles find.
 

@@ -142,7 +142,7 @@ def run_on_cluster(
         if isinstance(error, KeyboardInterrupt):
             console.note(line)
         else:
-            error.hint = line
+            error.hint_pattern = line
         raise
 
 

@@ -24,7 +24,7 @@ from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.reader import LARGEST
+from charrnn.model_file.container import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen

@@ -29,7 +29,7 @@ from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.reader import is_model
+from charrnn.model_file.container import is_model
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
