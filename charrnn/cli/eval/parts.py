@@ -21,7 +21,7 @@ from charrnn.json_lines import parse
 from charrnn.scoring.pieces import Extent
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
-from charrnn.settings.using import Part
+from charrnn.settings.using import Part, Parts
 
 SAME = "Add up parts of one text, scored by the same models in the same way."
 Scored = Mapping[str, Any]  # the JSON object of a part
@@ -103,10 +103,14 @@ def parse_part(line: str, name: str) -> Scored:
         scored = parse(line)
         part = scored["part"]
         assert scored["schema"] == "charrnn.eval/1"
-        assert 1 <= part["number"] <= part["of"]
+        Parts().plain(Part(part["number"], part["of"]))
         assert isinstance(scored["seconds"], float)
+        assert {"fast", "above"} <= scored.keys()
+        assert {"text", "models", "use", "above"} <= part.keys()
+        assert part["scores"]
         for score in part["scores"]:
-            for sums in score["sums"].values():
+            assert {"model", "examples_are", "ends_apart"} <= score.keys()
+            for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError):

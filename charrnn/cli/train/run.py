@@ -49,7 +49,7 @@ def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
     ranks = join_ranks()
     if ranks.number:
-        for number in launcher.heeded_signals():
+        for number in signals.heeded():
             signal.signal(number, signal.SIG_IGN)
     try:
         yield ranks
