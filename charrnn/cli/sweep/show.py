@@ -1,4 +1,4 @@
-"""What a sweep shows: its plan, its progress, and the table of its results.
+"""The display of a sweep: its plan, its progress, and the table of its results.
 
 held-out     bits   step     time  run
    2.047    2.953    672    4.2 s  hidden=64,seed=0  *
