@@ -36,18 +36,11 @@ from charrnn.training.members import mean_of_bests
 
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
     """Return the corpus: first the documented keys, then all others of its record."""
-    documented = {
-        "examples": record.examples,
-        "characters": record.characters,
-        "symbols": symbols,
-        "held_out_examples": record.held_out_examples,
-        "held_out_characters": record.held_out_characters,
-        "examples_are": record.examples_are,
-    }
-    rest = asdict(record)
+    whole = asdict(record) | {"symbols": symbols}
     for name in ("baselines", "places", "known"):  # shown elsewhere, or only for the file
-        del rest[name]
-    return documented | rest
+        del whole[name]
+    first = ("examples", "characters", "symbols", "held_out_examples", "held_out_characters")
+    return {name: whole[name] for name in (*first, "examples_are")} | whole
 
 
 def settings_json(config: Fitted) -> dict[str, Any]:
