@@ -64,7 +64,6 @@ class Vocabulary:
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """Return the smallest type that holds every id."""
         return np.dtype(np.min_scalar_type(self.symbols - 1))
 
     @property

@@ -147,8 +147,7 @@ def check_texts(texts: object, name: str = "texts") -> Iterator[str]:
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:
     """Return the corpus of these texts, an example each. A lone surrogate is UNKNOWN."""
     config = config or CorpusConfig()
-    digest = hashlib.sha256()
-    draft = Draft()
+    digest, draft = hashlib.sha256(), Draft()
     for codes in stream_of(_hash_whole(_each_of(texts), digest.update)):
         draft.add(codes)
     if draft.size == draft.examples:
@@ -158,7 +157,6 @@ def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corp
 
 
 def _each_of(strings: Iterable[str]) -> Iterable[str]:
-    """Return the strings; a single string is one, not its characters."""
     return (strings,) if isinstance(strings, str) else strings
 
 
@@ -233,7 +231,11 @@ class Draft:
             self._close_piece()
         while len(numbers):
             if not len(self._room):
-                self._room = _new_piece(numbers.dtype)
+                try:  # memory from the system itself: malloc would keep freed pieces for later
+                    self._room = np.frombuffer(mmap(-1, PIECE_BYTES), numbers.dtype)
+                except OSError:
+                    hint = "Learn from a part of it, or on a machine with more memory."
+                    raise CorpusError("the corpus needs more memory than there is", hint) from None
                 self._pieces.append(self._room)
             fits = min(len(numbers), len(self._room))
             self._room[:fits] = numbers[:fits]
@@ -288,15 +290,6 @@ class Draft:
             self._room = self._room[:0]
 
 
-def _new_piece(dtype: np.dtype[np.unsignedinteger[Any]]) -> Ids:
-    """Return memory from the system itself: malloc would keep freed pieces for later."""
-    try:
-        return np.frombuffer(mmap(-1, PIECE_BYTES), dtype)
-    except OSError:
-        hint = "Learn from a part of it, or on a machine with more memory."
-        raise CorpusError("the corpus needs more memory than there is", hint) from None
-
-
 def blocks_of(ids: Ids) -> Iterator[Ids]:
     for at in range(0, len(ids), BLOCK):
         yield ids[at : at + BLOCK]
@@ -323,9 +316,8 @@ def encode_draft(draft: Draft, vocabulary: Vocabulary) -> Examples:
 
 def _renumber(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
     """Return the ids of a draft's numbers, in place where both types are the same."""
-    numbers = np.array([END, UNKNOWN], vocabulary.dtype)
-    codes = np.array(draft.characters, np.uint32)
-    numbers = np.concatenate((numbers, vocabulary.encode_codes(codes)))
+    known = vocabulary.encode_codes(np.array(draft.characters, np.uint32))
+    numbers = np.concatenate((np.array([END, UNKNOWN], known.dtype), known))
     encoded = ids if ids.dtype == numbers.dtype else np.empty(len(ids), numbers.dtype)
     for source, target in zip(blocks_of(ids), blocks_of(encoded), strict=True):
         target[:] = numbers[source]
@@ -339,7 +331,14 @@ def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
     """
     starts = draft.starts()
     if len(starts) == 2 and share > 0:
-        return _split_off_tail(draft.join(), share)
+        ids = draft.join()
+        kept = max(1, min(int((len(ids) - 1) * (1 - share)), len(ids) - 2))
+        if len(ids) - 1 <= kept:  # one character cannot be divided
+            return _single(ids), _single(ids[:0])
+        tail = ids[kept:].copy()
+        ids.resize(kept + 1, refcheck=False)  # nothing else refers to it
+        ids[kept] = END
+        return _single(ids), _single(tail)
     trains = draw(len(starts) - 1, share, seed)
     train_count = np.count_nonzero(trains)
     if train_count == len(trains):
@@ -353,9 +352,9 @@ def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
 
 
 def draw(count: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which examples train. The share held out is at least one example and never all.
+    """Return which examples train; at least one is held out, and never all.
 
-    Each stratum gives its part, so that a permutation of all examples never is in memory.
+    Each stratum gives its part: a permutation of all examples would take much memory.
     """
     trains = np.ones(count, np.bool_)
     held = min(max(1, round(count * share)), count - 1) if share > 0 and count else 0
@@ -367,17 +366,6 @@ def draw(count: int, share: float, seed: int) -> NDArray[np.bool_]:
     return trains
 
 
-def _split_off_tail(ids: Ids, share: float) -> tuple[Examples, Examples]:
-    characters = len(ids) - 1
-    kept = max(1, min(int(characters * (1 - share)), characters - 1))
-    if characters <= kept:  # one character cannot be divided
-        return _single(ids), _single(ids[:0])
-    tail = ids[kept:].copy()
-    ids.resize(kept + 1, refcheck=False)  # nothing else refers to it
-    ids[kept] = END
-    return _single(ids), _single(tail)
-
-
 def _single(ids: Ids) -> Examples:
     """Return one example; without ids, none."""
     starts = np.array([0, len(ids)] if len(ids) else [0])
@@ -385,10 +373,7 @@ def _single(ids: Ids) -> Examples:
 
 
 def _close_ranks(starts: Starts, chosen: NDArray[np.bool_], out: Starts) -> None:
-    """Write where the chosen examples start once they stand side by side.
-
-    The output may be the input: writing never overtakes reading.
-    """
+    """Write where the chosen examples start side by side; ``out`` may be ``starts`` itself."""
     out[0] = at = done = 0
     for first in range(0, len(chosen), BLOCK):
         here = chosen[first : first + BLOCK]

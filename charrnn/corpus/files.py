@@ -131,7 +131,7 @@ def _standard_input() -> io.BufferedReader:
 
 
 def _open_named_pipe(path: str) -> io.BufferedReader:
-    """Open a pipe that has a writer; a plain open would wait for one forever."""
+    """Open a pipe that has a writer; a plain open would wait for a writer forever."""
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
