@@ -49,7 +49,7 @@ def single_threaded() -> Iterator[None]:
 def matrix_library() -> Library | None:
     """Return the matrix library of NumPy, if it is OpenBLAS or MKL."""
     paths = []
-    with suppress(OSError):  # Linux: what is loaded
+    with suppress(OSError):  # Linux: the loaded libraries
         lines = Path("/proc/self/maps").read_text().splitlines()
         files = [Path("/" + line.partition("/")[2]) for line in lines]
         paths += [file for file in files if "openblas" in file.name or "mkl_rt" in file.name]
@@ -58,7 +58,7 @@ def matrix_library() -> Library | None:
         paths += sorted(folder.glob("*openblas*"))
     for path in paths:
         with suppress(OSError):
-            library = ctypes.CDLL(path)
+            library = ctypes.CDLL(str(path))
             for pattern in NAMES:
                 names = [pattern.format(word) for word in ("get", "set")]
                 if pattern.startswith("MKL"):

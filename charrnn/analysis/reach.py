@@ -53,10 +53,7 @@ class Walk:
         self.begins = np.zeros((steps, lanes), np.bool_) if window.begins is None else window.begins
 
     def back(self, t: Places, lane: Places) -> Iterator[StepBack]:
-        """Walk back from the losses at these places, (R,) each, to where their examples begin.
-
-        The first item holds the gradients of the state of their own step, and of V and c.
-        """
+        """Walk back from the losses at these places, (R,) each, to where their examples begin."""
         gradient = self.p.like()
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]

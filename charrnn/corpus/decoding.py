@@ -98,8 +98,7 @@ _HEAP: Final = re.compile(f"[^{SAFE}]{{{HEAP}}}")
 def normalize(texts: Iterable[str], form: Literal["NFC", "NFKC"]) -> Iterator[str]:
     """Yield the text in this form, cut only before safe characters: the result is exact.
 
-    The one exception is a row of HEAP characters without a safe one, which no language has. It is
-    cut there, because the time to put marks in order grows with the square of their number.
+    Only a row of HEAP characters without a safe one is cut too: to order marks takes quadratic time.
     """
     held = ""
     for text in texts:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class HasTrained(Protocol):
-    """A model with the record of its training."""
-
     @property
     def trained(self) -> Trained: ...
 

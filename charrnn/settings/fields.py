@@ -309,14 +309,11 @@ def check_agreement(
     wanted: Mapping[str, Any],
     hint: str,
     *,
-    may_rise: Collection[str] = (),
+    may_rise: Collection[str] = (),  # None is the highest
     show: Callable[[str, object], str] = in_words,
     error: type[CharrnnError] = ResumeError,
 ) -> None:
-    """Raise an error that names both values if a wanted setting is not what the holder has.
-
-    Of the limits that may rise, None is the highest. ``show`` writes a setting for the user.
-    """
+    """Raise an error that names both values if a wanted setting is not what the holder has."""
     for name, value in wanted.items():
         before = had[name]
         if value == before:

@@ -173,7 +173,6 @@ class TrainConfig(Checked):
 
     @property
     def minutes_each(self) -> float | None:
-        """Return the minutes of each network if they train in turn."""
         return None if self.minutes is None else self.minutes / self.members
 
 
@@ -200,13 +199,10 @@ class Fitted(TrainConfig):
 
 
 def of_member(config: Fitted, number: int) -> Fitted:
-    """Return the settings of one of several networks, numbered from 0.
-
-    Each has its own seed, and its share of the minutes; as many train at once as there are threads.
-    """
+    """Return the settings of a network among several: its seed, and its share of the minutes."""
     seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
     if minutes is not None:
-        minutes *= min(config.workers, config.members)
+        minutes *= min(config.workers, config.members)  # which train at once
     return replace(config, seed=seed, minutes=minutes, members=1)
 
 

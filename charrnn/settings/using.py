@@ -10,17 +10,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from charrnn.errors import SettingError
 from charrnn.settings import fields
-from charrnn.settings.fields import (
-    MANY,
-    SEED,
-    Character,
-    Checked,
-    Real,
-    Text,
-    Values,
-    Whole,
-    ensure,
-)
+from charrnn.settings.fields import MANY, SEED, Character, Checked, Real, Text, Values, Whole
 from charrnn.settings.training import TrainConfig
 
 TEMPERATURE = Real(0, 1e6)
@@ -114,7 +104,7 @@ class Parts(Values):
     allowed: str = f"a part such as 2/8, of at most {MOST_PARTS:,}"
 
     def plain(self, value: Any) -> Any:
-        ensure(isinstance(value, Part) and 1 <= value.number <= value.of <= MOST_PARTS)
+        fields.ensure(isinstance(value, Part) and 1 <= value.number <= value.of <= MOST_PARTS)
         return value
 
     def read(self, typed: Any) -> Part:
@@ -145,7 +135,7 @@ class Seeds(Values):
     )
 
     def plain(self, value: Any) -> tuple[int, ...]:
-        ensure(isinstance(value, tuple) and bool(value))
+        fields.ensure(isinstance(value, tuple) and bool(value))
         return tuple(map(SEED.plain, value))
 
     def read(self, typed: Any) -> tuple[int, ...]:
@@ -153,9 +143,9 @@ class Seeds(Values):
         for piece in str(typed).split(","):
             first, dash, last = piece.partition("-")
             low, high = int(first), int(last if dash else first)
-            ensure(0 <= high - low < MOST_SEEDS - len(seeds))
+            fields.ensure(0 <= high - low < MOST_SEEDS - len(seeds))
             seeds += range(low, high + 1)
-        ensure(len(set(seeds)) == len(seeds))
+        fields.ensure(len(set(seeds)) == len(seeds))
         return tuple(seeds)
 
 
