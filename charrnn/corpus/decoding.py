@@ -98,7 +98,7 @@ _HEAP: Final = re.compile(f"[^{SAFE}]{{{HEAP}}}")
 def normalize(texts: Iterable[str], form: Literal["NFC", "NFKC"]) -> Iterator[str]:
     """Yield the text in this form, cut only before safe characters: the result is exact.
 
-    Only a row of HEAP characters without a safe one is cut too: to order marks takes quadratic time.
+    Only a row of HEAP characters without a safe one is cut too: ordering marks is quadratic.
     """
     held = ""
     for text in texts:

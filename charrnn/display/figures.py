@@ -36,6 +36,12 @@ class Curve(NamedTuple):
     best: tuple[float, float] | None  # the step of the lowest held-out loss, and the loss
     baseline: tuple[str, float] | None  # the best n-gram model
 
+    @property
+    def shown(self) -> list[float]:
+        """The losses that a picture shows, without the high start of training."""
+        baseline = [] if self.baseline is None else [self.baseline[1]]
+        return [*(self.held_out or self.learning), self.learning[-1], *baseline]
+
 
 def curve_of(trained: Trained) -> Curve | None:
     """Return the curve of a run; None without a history of check-ups."""
@@ -125,9 +131,7 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
     corpora = {model.trained.corpus.fingerprint for model in models.values()}
     if baseline is not None and len(corpora) == 1:
         legend[baseline[0]] = ax.axhline(baseline[1], color="0.5", lw=1, ls="--")
-    shown = [nats for curve in curves.values() for nats in curve.held_out or curve.learning]
-    shown += [curve.learning[-1] for curve in curves.values()]
-    shown += [curve.baseline[1] for curve in curves.values() if curve.baseline is not None]
+    shown = [nats for curve in curves.values() for nats in curve.shown]
     free = 0.05 * (max(shown) - min(shown)) or 0.05
     ax.set_ylim(max(0.0, min(shown) - free), max(shown) + free)  # not the high start of training
     finish(ax, legend, "step", "nats per character")

@@ -58,9 +58,7 @@ def nats_and_bits(nats: float) -> str:
 
 def svg(curve: Curve) -> str:
     """Return the curve as SVG; the high start of training is cut off."""
-    shown = [*(curve.held_out or curve.learning), curve.learning[-1]]
-    shown += [curve.baseline[1]] if curve.baseline is not None else []
-    low, high = min(shown), max(shown)
+    low, high = min(curve.shown), max(curve.shown)
     first, last = curve.steps[0], curve.steps[-1]
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from charrnn.errors import SettingError
@@ -180,17 +180,17 @@ class TrainConfig(Checked):
 class Fitted(TrainConfig):
     """Settings with nothing left open: those of a run, as a model file keeps them."""
 
-    hidden: int
-    layers: int
-    dropout: float
-    dropconnect: float
-    blank: float
-    bptt: int
-    batch: int
-    lr: float
-    warmup: int
-    epochs: int
-    check_every: int
+    hidden: int = field()  # without a default
+    layers: int = field()
+    dropout: float = field()
+    dropconnect: float = field()
+    blank: float = field()
+    bptt: int = field()
+    batch: int = field()
+    lr: float = field()
+    warmup: int = field()
+    epochs: int = field()
+    check_every: int = field()
 
     @property
     def moves_on(self) -> int:
