@@ -137,9 +137,7 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
     corpora = {model.trained.corpus.fingerprint for model in models.values()}
     if baseline is not None and len(corpora) == 1:
         legend[baseline[0]] = ax.axhline(baseline[1], color="0.5", lw=1, ls="--")
-    shown = [nats for curve in curves.values() for nats in curve.shown]
-    free = 0.05 * (max(shown) - min(shown)) or 0.05
-    ax.set_ylim(max(0.0, min(shown) - free), max(shown) + free)  # not the high start of training
+    ax.set_ylim(heights([*curves.values()]))  # not the high start of training
     finish(ax, legend, "step", "nats per character")
     return ax
 
@@ -183,6 +181,13 @@ def render(kind: str, draw: Callable[[Axes], object]) -> bytes:
         draw(figure.add_subplot())
         figure.savefig(file, format=kind, dpi=160, metadata=METADATA[kind])
     return file.getvalue()
+
+
+def heights(curves: Sequence[Curve]) -> tuple[float, float]:
+    """Return the lowest and highest loss of a figure."""
+    shown = [nats for curve in curves for nats in curve.shown]
+    free = 0.05 * (max(shown) - min(shown)) or 0.05
+    return max(0.0, min(shown) - free), max(shown) + free
 
 
 def finish(ax: Axes, lines: Mapping[str, Artist], x: str, y: str) -> None:
