@@ -91,8 +91,6 @@ class Surprisal:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained model."""
-
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
     file: str | None = None  # the name of the file that it was loaded from, without its folder

@@ -33,9 +33,7 @@ LIKELY_EPOCHS = 40  # assumed under a time limit until the speed is measured
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings for a corpus up to a size, and for a run that has some minutes."""
-
-    symbols: float
+    symbols: float  # of a corpus, at most
     hidden: int
     layers: int
     dropout: float

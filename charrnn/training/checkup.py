@@ -85,10 +85,7 @@ def checkup_size(config: Fitted) -> int:
 
 
 def part_of(examples: Examples, most: int) -> Part:
-    """Return evenly spaced examples with at most about that many symbols.
-
-    Of examples that are few and long, evenly spaced stretches are taken instead.
-    """
+    """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
     total = len(examples.ids)
     if total <= most:
         return examples, np.ones(total, np.bool_)

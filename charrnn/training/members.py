@@ -1,8 +1,7 @@
 """Several networks that train side by side, each from a seed of its own, as one run.
 
-Each member trains exactly as it would alone; threads share the members. The events hold means: the
-mean loss of a step, and the mean held-out loss of a check-up, beside the loss of the mixture of all
-networks and the counts. A member that has ended keeps its last check-up in the mean.
+Each member trains exactly as it would alone; threads share the members. Events hold mean losses,
+and a check-up also that of the mixture. The mean keeps the last check-up of a member that ended.
 """
 
 from __future__ import annotations
@@ -64,7 +63,10 @@ def train_all(
         else:
             events = {i: next(run) for i, run in going.items()}
         if steps := [event for event in events.values() if isinstance(event, Step)]:
-            yield mean_step(steps)
+            share = 1 / len(steps)
+            loss = sum(step.nats_per_character for step in steps) * share
+            norm = sum(step.gradient_norm for step in steps) * share
+            yield replace(steps[0], nats_per_character=loss, gradient_norm=norm)
         checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
         joint.latest |= checkups
         still = {i for i, event in events.items() if not isinstance(event, Done)}
@@ -79,15 +81,6 @@ def train_all(
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
         going = {i: going[i] for i in sorted(still)}
     yield Done(why)
-
-
-def mean_step(steps: Sequence[Step]) -> Step:
-    share = 1 / len(steps)
-    return replace(
-        steps[0],
-        nats_per_character=sum(step.nats_per_character for step in steps) * share,
-        gradient_norm=sum(step.gradient_norm for step in steps) * share,
-    )
 
 
 def find_common_ending(states: Sequence[TrainState], config: Fitted) -> Ending | None:
@@ -112,10 +105,7 @@ def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> fl
 def mean_of_bests(
     bests: Sequence[tuple[int, float] | Best | None],
 ) -> tuple[int, float] | None:
-    """Return the step by which each network had its best check-up, and their mean loss there.
-
-    None if a network has had no check-up.
-    """
+    """Return the step by which each network had its best check-up, and their mean loss, if any."""
     known = [best[:2] for best in bests if best is not None]
     if len(known) < len(bests):
         return None

@@ -23,11 +23,7 @@ from charrnn.vocabulary import UNKNOWN
 
 
 class OwnInputs:
-    """A network of one step that samples inputs, without dropout, ahead of the one that trains.
-
-    Scheduled sampling replaces each input with a probability that grows over the run. Free running
-    replaces some inputs in a row, once in each lane of a window.
-    """
+    """A network of one step that samples inputs, without dropout, ahead of the one that trains."""
 
     def __init__(self, architecture: Architecture, config: Fitted) -> None:
         self.config = config

@@ -92,10 +92,7 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
 
 
 def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) -> Parameters:
-    """Return the model's parameters for a vocabulary with all of its characters and others.
-
-    A new character has zeros in U and V, and c by its frequency (K,) in the training text.
-    """
+    """Return the model's parameters for a larger vocabulary; frequencies decide the new c."""
     old = model.parameters
     p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
     kept = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
