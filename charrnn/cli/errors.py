@@ -28,7 +28,7 @@ CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportO
 
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
-    """Return what is wrong and what to do, with options in place of the names of settings."""
+    """Return the message and the hint, with options in place of the names of settings."""
     what, name = error.what, error.setting
     if name and what.startswith(f"{name} "):
         what = option_for(name) + what.removeprefix(name)

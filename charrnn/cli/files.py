@@ -57,7 +57,7 @@ def would_replace(path: Path, source: str) -> bool:
 
 def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
     """Raise CharrnnError if a file is there that charrnn has not written."""
-    with suppress(OSError):  # the attempt to write will tell what is wrong
+    with suppress(OSError):  # the attempt to write will show the error
         if not stat.S_ISREG(path.stat().st_mode):
             return
         with suppress(OSError), path.open("rb") as file:

@@ -14,7 +14,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 
@@ -92,8 +92,7 @@ class CommandOptions:
     @property
     def wanted_threads(self) -> int | None:
         """Return the value of --threads; 1 for a command without that option."""
-        threads: int | None = getattr(self, "workers", 1)
-        return threads
+        return cast("int | None", getattr(self, "workers", 1))
 
     def check(self) -> None:
         """Raise SettingError for what RULES cannot express."""
@@ -140,7 +139,6 @@ def like(config: type, name: str, **changes: Any) -> Any:
 
 
 def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
-    """Return the argument that names texts."""
     default = MISSING if is_required else ()
     return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
@@ -200,7 +198,6 @@ def scheduler() -> Any:
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
-    """Return an option without a value."""
     return setting(Flag(), about, panel=panel, default=False, names=names)
 
 

@@ -34,11 +34,17 @@ class Painter:
     """A painter of text by surprisal, without colours if the output has none."""
 
     def __init__(self, output: Output) -> None:
-        self._depth = _depth(output)
+        self._depth: str | None = None  # the number of colours, as Rich names it
+        if output.takes_colour:
+            from rich.console import Console
+
+            # Give a size, since Rich would trust any number in the environment.
+            console = Console(file=output.stream, force_terminal=True, width=output.width, height=1)
+            system = console.color_system
+            self._depth = "standard" if system in (None, "windows") else system
 
     @property
     def has_colours(self) -> bool:
-        """Return True if text is coloured."""
         return self._depth is not None
 
     def paint(self, text: str, nats: float) -> Visible:
@@ -83,15 +89,3 @@ def _styles(depth: str) -> list[tuple[str, str]]:
         before, _, after = fitting.render("\0", color_system=system).partition("\0")
         codes.append((before, after))
     return codes
-
-
-def _depth(output: Output) -> str | None:
-    """Return the number of colours of the terminal, as Rich names it; None for no colours."""
-    if not output.takes_colour:
-        return None
-    from rich.console import Console
-
-    # Give a size, since Rich would trust any number in the environment.
-    console = Console(file=output.stream, force_terminal=True, width=output.width, height=1)
-    system = console.color_system
-    return "standard" if system in (None, "windows") else system

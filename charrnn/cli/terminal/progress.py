@@ -151,7 +151,7 @@ class LiveBar:
     """A bar for the share of a run that is done, with a text; drawn on a terminal that can."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
+        self.console = console
         self._drawn = time.monotonic()
         self._bar = None
         if console.is_animated and console.err.window >= NARROWEST:
@@ -178,19 +178,21 @@ class LiveBar:
         """Draw the bar beside the words for this number of columns."""
         self._drawn = time.monotonic()
         if self._bar is not None:
-            width = self._console.err.window - 1
+            width = self.console.err.window - 1
             self._bar.ncols = width
             self._bar.n = share
             self._bar.set_description_str(words(width), refresh=False)
             self._bar.refresh()
 
 
-class Progress:
-    """The view of a training run, to which each event of the run is shown."""
+class Progress(LiveBar):
+    """The view of a training run: a bar, and a row for each check-up."""
 
     def __init__(self, run: Checkpoint, symbols: int, console: Console, samples: int) -> None:
-        self.run, self.symbols, self.console, self.samples = run, symbols, console, samples
-        self.pace, self.bar = Pace(), LiveBar(console)
+        super().__init__(console)
+        self.run, self.symbols, self.samples = run, symbols, samples
+        self.pace = Pace()
+        self.pace.share = self._share()
         mixture = "both" if run.config.counts else "together" if run.config.members > 1 else ""
         is_held_out, best = bool(run.corpus.held_out_characters), lowest_so_far(run.states)
         self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best, mixture)
@@ -202,14 +204,6 @@ class Progress:
         self._skipped: Checkup | None = None  # the last row, if it was not shown
         self._without_sample: Checkup | None = None  # the last row, if it had no sample
 
-    def __enter__(self) -> Progress:
-        self.pace.share = self._share()
-        self.bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.__exit__(*error)
-
     def show(self, event: Event) -> None:
         match event:
             case Step():
@@ -217,13 +211,13 @@ class Progress:
                 self._weight += (1 - self._weight) / MEMORY
                 share = 1 / (MEMORY * self._weight)
                 self._loss += share * (event.nats_per_character - self._loss)
-                if self.bar.is_due:
-                    self._draw()
+                if self.is_due:
+                    self._refresh()
             case Checkup():
                 self._skipped = event
                 is_due = time.monotonic() >= self._next_row
                 is_best = event.is_best and event.score is not None
-                if is_due or is_best or not self.bar.is_drawn:
+                if is_due or is_best or not self.is_drawn:
                     self._show_row(with_sample=is_due)
             case Done():
                 self.finish()
@@ -234,7 +228,7 @@ class Progress:
         return self.run.longest.step > self._steps_before
 
     def finish(self) -> None:
-        """Show what was skipped: the run has ended."""
+        """Show the last row and its samples, if they were skipped."""
         self._update_pace()
         if self._skipped is not None:
             self._show_row(with_sample=True)
@@ -249,10 +243,10 @@ class Progress:
         self.pace.update(self._characters, self._share())
         self._characters = 0
 
-    def _draw(self) -> None:
+    def _refresh(self) -> None:
         self._update_pace()
-        self.bar.draw(self.pace.share, self._words)
-        if not self.bar.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
+        self.draw(self.pace.share, self._words)
+        if not self.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
             self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
 
     def _words(self, width: int) -> str:

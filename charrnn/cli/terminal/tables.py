@@ -84,7 +84,7 @@ def pieces_in_words(learned: float, scored: float, text: str) -> str:
     """Return which shares of a large corpus and of a text were used; nothing for all of both."""
     if learned >= 1 and scored >= 1:
         return ""
-    shares = f"counted on {learned:.1%} of what is learned from, scored on {scored:.1%} of {text}"
+    shares = f"counted on {learned:.1%} of the training text, scored on {scored:.1%} of {text}"
     return f"{shares}: evenly spaced pieces"
 
 
@@ -137,16 +137,12 @@ class Fact(NamedTuple):
 class Report(list[Fact]):
     """The facts that a command reports, in the order of the JSON keys."""
 
-    def json(self) -> dict[str, object]:
-        """Return the values by key."""
-        return {fact.key: fact.value for fact in self if fact.key}
-
     def show(
         self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
     ) -> None:
         """Write the facts to stdout: one JSON object, or a list with these lines below it."""
         if as_json:
-            console.json(schema, self.json())
+            console.json(schema, {fact.key: fact.value for fact in self if fact.key})
             return
         shown = ((fact.label, fact.text) for fact in self if fact.text)
         console.out.write_lines(entries(shown, console.out))

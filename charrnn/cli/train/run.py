@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -98,7 +99,7 @@ def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
         Console().error(fault.what, fault.hint)
     with suppress(CharrnnError, OSError):
         streams.finish()
-    launcher.wait_until_read()
+    time.sleep(launcher.READING)
     ranks.abort(fault.status or FAILURE)
 
 
