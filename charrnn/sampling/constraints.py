@@ -1,7 +1,7 @@
 """Samples that meet conditions: not in the corpus, not drawn before, not too short or too long.
 
-A rejected sample is drawn again as another attempt, with other random numbers. Whether it is
-rejected depends on the corpus and on samples with lower numbers, never on later ones.
+A rejected sample is drawn again as another attempt, with other random numbers. Its rejection
+depends on the corpus and on samples with lower numbers, never on later ones.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ class Wishes:
     longest: int | None = None
 
     def whole(self, sample: Sample) -> str:
-        """Return the text of a sample with its prime."""
         return self.prime + sample.text
 
     def rejects(self, sample: Sample) -> bool:
-        """Return whether the sample has to be drawn again."""
         text = self.whole(sample)
         if self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
             return True
@@ -86,7 +84,6 @@ def growing_groups(numbers: range, most: int) -> Iterator[range]:
 
 
 def doubling(at: int, stop: int) -> Iterator[range]:
-    """Yield the numbers from ``at`` to ``stop``: one, two, four .. at a time."""
     size = 1
     while at < stop:
         yield range(at, min(at + size, stop))

@@ -1,7 +1,7 @@
 """Texts to score: files cut into examples as they stream by, or the held-out part of a corpus.
 
-A model file does not contain its corpus. It records where the corpus was, its fingerprint, and the
-seed of the split, so the same examples can be held out again.
+A model file records where its corpus was, the fingerprint, and the seed of the split, so the same
+examples can be held out again.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     from charrnn.cluster.jobs import TextPiece
 
     for codes in whole_pieces(text.codes):
-        of, lines = text.places.take(int(np.count_nonzero(codes == END_CODE)))
+        of, lines = text.origins.take("workers", int(np.count_nonzero(codes == END_CODE)))
         begins, ends = int(lines[0]), int(lines[-1])
         if not files:
             name = f"examples {begins:,} to {ends:,} of the held-out text"

@@ -12,15 +12,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.model import Model
 from charrnn.scoring import texts
-from charrnn.scoring.pieces import (
-    Extent,
-    NumberedOrigins,
-    Origins,
-    SharedOrigins,
-    extent_of,
-    pieces_within,
-    span_of,
-)
+from charrnn.scoring.pieces import Extent, Origins, extent_of, pieces_within, span_of
 from charrnn.vocabulary import Codes
 
 
@@ -34,24 +26,22 @@ class Text:
     size: int | None = None  # about the number of bytes, if that is known
     may_be_empty: bool = False
     extent: Extent | None = None  # of the whole text, with --part
-    origins: Origins = field(default_factory=Origins)  # of the examples, for rows
-    places: Origins = field(default_factory=Origins)  # of the examples, for workers
+    origins: Origins = field(default_factory=Origins)  # of the examples
 
 
 def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text:
     """Return the named text or the held-out text of the corpus; with --part, a part of it."""
-    new = Origins if options.sources else NumberedOrigins
-    origins, places = new(), new()
-    used = [origins] if options.shows_examples else []
-    used += [places] if options.has_workers else []
-    noted = SharedOrigins(*used)
-    text = replace(whole_text(options, model, corpus, noted), origins=origins, places=places)
+    readers = ["rows"] if options.shows_examples else []
+    readers += ["workers"] if options.has_workers else []
+    origins = Origins(*readers)
+    text = replace(whole_text(options, model, corpus, origins), origins=origins)
     part = options.part
     if part is None:
         return text
-    extent = extent_of(whole_text(options, model, corpus, SharedOrigins()).codes)
+    extent = extent_of(whole_text(options, model, corpus, Origins()).codes)
     before, codes = pieces_within(text.codes, span_of(part, extent.pieces))
-    noted.take(before)  # the examples before the part
+    for reader in readers:
+        origins.take(reader, before)  # the examples before the part
     named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
     return replace(
         text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cache
 from typing import Final
 
 from charrnn.cli.console import Output
 from charrnn.scoring import heat_map
+from charrnn.scoring.score import BITS
 from charrnn.text import Visible, joined, visible
 
 # The ink and the ground of each band. The lowest has the colours of the terminal itself.
@@ -43,7 +45,7 @@ class Painter:
 
     def paint(self, text: str, nats: float) -> Visible:
         """The text, made visible, in the colour of that surprisal."""
-        return self.paint_band(text, heat_map.band_of(nats))
+        return self.paint_band(text, bisect_right(heat_map.BOUNDS, nats * BITS))
 
     def paint_band(self, text: str, band: int) -> Visible:
         """The same, where the band is known; a newline stays plain, so no colour runs on."""
