@@ -1,9 +1,8 @@
 """The counted text, its windows as sorted integers, and its packed form in a model file.
 
-A sequence is the whole text, or evenly spaced pieces of a long one: ids of symbols, with END after
-each example and a break where a piece begins within an example. A window has the symbols from some
-place on, up to the next END or break; it may begin with END. In sorted windows, the n-grams of
-every order are runs.
+A sequence is the whole text, or evenly spaced pieces of a long one. It has END after each example
+and a break where a piece begins within an example. A window has the symbols from some place on, up
+to the next END or break; it may begin with END. In sorted windows, n-grams of any order are runs.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ def break_of(symbols: int) -> int:
 
 def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Ids]:
     """Return the text itself, or about ``most`` symbols of it in pieces with breaks between them.
-
-    The pieces are views of the ids, and whole examples if they contain any.
+    Pieces are views of the ids, and whole examples if they contain any.
     """
     if ids.size <= most:
         return [ids]

@@ -2,14 +2,9 @@
 
     P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
 
-w is a symbol, h the context, h' is h without its first symbol; below the unigrams lies 1 / K.
-kept(h) and freed(h) are the sums over w. An n-gram counted c times
-
-    keeps c, frees 1         by Witten-Bell
-    keeps c - D, frees D     by modified Kneser-Ney: D is D1, D2 or D3 as c is 1, 2 or more
-
-For Kneser-Ney, c is how often the n-gram occurs only in the highest order. In the lower orders it
-is the number of different symbols seen before the n-gram, or occurrences if that begins with END.
+h' is the context h without its first symbol; below the unigrams lies 1 / K. An n-gram counted c
+times keeps c and frees 1 by Witten-Bell. By modified Kneser-Ney it keeps c - D and frees D, with a
+D for c = 1, 2 and more. There c counts occurrences in the highest order, varieties in the others.
 """
 
 from __future__ import annotations
@@ -65,8 +60,8 @@ def varieties(trie: Trie, order: int) -> Numbers:
 
 
 def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> tuple[Floats, Floats]:
-    """Return the shares of a context's total that its n-grams keep, (n,) of the n-grams of this
-    order, and that it leaves, (m,) of the nodes of the order below: 1 if nothing followed.
+    """Return the share of its context's total that each n-gram keeps, (n,), and the share that each
+    context leaves, (m,): 1 if nothing followed it.
     """
     parents = trie.keys[trie.nodes_of(order)] // trie.symbols - trie.starts[order - 1]
     contexts = trie.starts[order] - trie.starts[order - 1]

@@ -37,9 +37,7 @@ class Tally:
         self.of_counts = np.zeros(5, np.int64)  # n[j]
 
     def add(self, counts: Numbers, contexts: Integers, grams: Integers) -> None:
-        """Add distinct n-grams: c of each, and the numbers of its context and itself in the scored
-        text, or NONE.
-        """
+        """Add distinct n-grams: c, and the numbers of context and n-gram in the text, or NONE."""
         self.of_counts += np.bincount(np.minimum(counts, 5), minlength=6)[:5]
         needed = np.flatnonzero(contexts != NONE)
         here, c = contexts[needed], counts[needed]

@@ -42,10 +42,8 @@ class Trie:
 
     def children(self, nodes: Nodes, ids: NDArray[Any], order: int | None = None) -> Nodes:
         """Return the children of these nodes by these symbols, or NONE; all may have one order."""
-        low, high = 0, len(self.keys)
-        if order is not None:
-            low, high = self.starts[order] - 1, self.starts[order + 1] - 1
-        children = _find(self.keys[low:high], nodes * self.symbols + ids, low + 1)
+        own = slice(0, len(self.keys)) if order is None else self.nodes_of(order)
+        children = _find(self.keys[own], nodes * self.symbols + ids, own.start + 1)
         children[nodes < 0] = NONE
         return children
 

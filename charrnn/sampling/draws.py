@@ -118,10 +118,8 @@ def keys_of_texts(texts: Sequence[str]) -> Words:
 
 
 def uniform(streams: Words, first: int, steps: int) -> NDArray[np.float64]:
-    """Return the numbers of these steps, in [0, 1): (steps, S).
-
-    They are multiples of 2^-52. With one more bit, the largest times a sum could round up to that
-    sum, which would draw a symbol beyond the last.
+    """Return the numbers of these steps, in [0, 1): (steps, S), multiples of 2^-52. With one more
+    bit, the largest times a sum could round up to that sum: a symbol beyond the last.
     """
     at = np.arange(first + 1, first + 1 + steps, dtype=np.uint64)[:, None]
     words = _mix(streams + at * GAMMA)

@@ -90,10 +90,8 @@ class LengthChoice:
         return state, total
 
     def begin(self, chances: Array64) -> tuple[State, NDArray[np.intp], Tau, Array64]:
-        """Draw a length by each of these chances, (n,); texts of one length share a lane.
-
-        Return the states (B, H), with the last symbol of the prime still to be read, the lane of
-        each text, the characters to come in each lane, and the surprisal of each length, (n,).
+        """Draw lengths by these chances, (n,). Return the states before the prime's last symbol,
+        (B, H), the lane of each text, the characters to come in each lane, and the lengths' nats.
         """
         tau, lane = np.unique(self.draw(chances), return_inverse=True)
         state, prime_nats = self.read_prime(tau)

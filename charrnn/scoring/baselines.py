@@ -1,6 +1,6 @@
 """Baselines for a loss: models that only count, and compressors.
 
-A compressor needs 8 (size of corpus and text together - size of the corpus alone) bits for a text.
+A compressor needs for a text the size of corpus and text together, less that of the corpus alone.
 xz looks back over everything, bzip2 over 900 kB at most. The size of bzip2 varies by some dozens of
 bytes, so short texts get no figure. Examples end in newlines, so compressors predict the ends too.
 """
@@ -22,7 +22,7 @@ from charrnn.counts.baselines import Baseline, baselines
 from charrnn.network.threads import Threads
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.texts import codes_of_ids
-from charrnn.vocabulary import UNKNOWN, Codes, Ids
+from charrnn.vocabulary import UNKNOWN, Codes, Ids, codes_of
 
 NATS_IN_A_BYTE: Final = 8 * math.log(2)
 FARTHEST: Final = 1 << 26  # bytes that xz looks back; it takes twelve times that in memory
@@ -84,7 +84,8 @@ def comparisons(corpus: Corpus, text: TextCollector) -> Iterator[Baseline]:
     yield from counting_baselines(corpus, ids)
     codes = np.concatenate(text.codes)
     newlines = 2 if corpus.examples_are == "paragraphs" else 1
-    known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], corpus.vocabulary)])
+    characters = codes_of(corpus.vocabulary.characters)
+    known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], characters)])
     contents = file_content(known, newlines), file_content(codes, newlines)
     for name, nats in compressed_nats(*contents):
         yield Baseline(name, nats / len(codes), "none", len(known), len(codes))

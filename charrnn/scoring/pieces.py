@@ -94,10 +94,7 @@ class SummedBlock(ScoredBlock):
 def score_blocks(
     scorer: Scorer, blocks: Iterable[Codes], symbols: int = AT_ONCE, *, whole: bool = False
 ) -> Iterator[ScoredBlock]:
-    """Score a text from its beginning, in blocks of about this many symbols.
-
-    With ``whole``, or if the scorer needs it, blocks end where an example ends.
-    """
+    """Score a text from its beginning, in blocks of about this size, or of ``whole`` examples."""
     scorer.begin()
     joined = _joined(blocks, symbols)
     for codes in whole_examples(joined) if whole or scorer.needs_whole_examples else joined:

@@ -89,14 +89,13 @@ class Predictor:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary that all of them share."""
+
         return self.networks[0].vocabulary
 
     @property
     def single_network(self) -> LanguageModel | None:
         """The network, if one network and no counts are in use."""
-        only_one = len(self.used_networks) == 1 and not self.uses_counts
-        return self.used_networks[0] if only_one else None
+        return self.networks[0] if len(self.used_networks) == 1 and not self.uses_counts else None
 
     @property
     def used_networks(self) -> tuple[LanguageModel, ...]:
@@ -111,7 +110,7 @@ class Predictor:
         return self.counts is not None and self.use != "network"
 
     def stepper(self, lanes: int, workers: int = 1) -> Stepper | MixedStepper:
-        """Return the predictor with buffers for this number of lanes."""
+
         if self.single_network is not None:
             return Stepper(self.single_network.parameters, lanes, workers)
         return MixedStepper(self, lanes, workers)

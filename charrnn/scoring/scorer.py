@@ -5,10 +5,9 @@
     chunk 1                     ~~~~~~~|------------------|         ~ read to warm up: not counted
 
 The state is zero where an example begins, so cuts move there if one is near. Other chunks warm up
-on the symbols before them, since recurrent networks forget. A chunk whose warm-up state differs
-from the state in which the chunk before it ends is read again from that state. If chunks still
-differ after some passes, one lane reads the rest. So the result is that of reading symbol after
-symbol, to the last bit if states are on a grid.
+on the symbols before them. A chunk whose warm-up state differs from the end of the chunk before it
+is read again, or after some passes all that is left in one lane. So the result is that of reading
+symbol after symbol, to the last bit if states are on a grid.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ CHECKUP_WARM_UP: Final = 128
 FEW: Final = (4, 16)  # lanes, if there are not enough chunks for all
 PANEL: Final = 32  # columns of a blocked product that is still fast
 WORTHWHILE: Final = 1 << 20  # multiply-adds a step and thread; steps without a gradient are short
-SEAM: Final = 1e-5  # largest difference of two states where chunks meet, if there is no grid
+SEAM: Final = 1e-5  # largest difference of two states where chunks meet, without a grid
 PASSES: Final = 3  # that mend chunks before the rest is read in one lane
 RUINED: Final = 1e15  # nats, if parameters have grown out of bounds
 MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
@@ -124,9 +123,8 @@ def _snap_to(begins: Places, bounds: Places) -> Places:
 
 
 def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
-    """Yield the steps read before each window, the window, and the places (T, B) of its targets.
-
-    The place is -1 if a target does not count.
+    """Yield the steps read before each window, the window, and the places (T, B) of its targets:
+    -1 if a target does not count.
     """
     ids = passage.ids
     index = np.arange(len(ids)) + passage.index if carry else read_before(ids, passage.index)
@@ -342,10 +340,8 @@ def likelier_lengths(p: Parameters, tau: Integers) -> Integers:
 
 
 class NetworkScorer:
-    """A scorer of one network.
-
-    The score does not depend on blocks, threads or processes, to the last bit. With ``fast`` it has
-    the precision of training instead, in half the time.
+    """A scorer of one network, exact to the last bit whatever the blocks, threads and processes.
+    With ``fast`` it has the precision of training instead, in half the time.
     """
 
     def __init__(
