@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from charrnn.cli import launcher
+from charrnn.cli import signals
 
-launcher.keep()  # before anything else is imported
+signals.keep()  # before anything else is imported
 
 import sys  # noqa: E402
 
-from charrnn.cli import signals  # noqa: E402
 from charrnn.cli.console import show_version  # noqa: E402
-from charrnn.cli.errors import told  # noqa: E402
+from charrnn.cli.errors import report_errors  # noqa: E402
 
 
 def run() -> None:
-    """Do what the command line says, and leave with the exit status."""
+    """Run the command line and exit with its status."""
     try:
-        with told():
+        with report_errors():
             if sys.argv[1:2] == ["--version"]:
                 show_version()
             else:
-                from charrnn.cli.app import main  # Typer takes longer than an empty Python
+                from charrnn.cli.app import main  # Typer is slow to import
 
                 main(sys.argv[1:])
     finally:
-        signals.leave_to_the_system()
+        signals.restore_defaults()
 
 
 if __name__ == "__main__":

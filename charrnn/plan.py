@@ -118,7 +118,7 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
 
     if config.cell == "output":
         usual = replace(usual, layers=1)  # only the top layer has outputs to feed back
-    longest = longest_example(corpus)
+    longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
             f"bptt 0 means the longest example, which has {longest:,} symbols; at most"
@@ -190,12 +190,6 @@ def usual_epochs(usual: Preset, symbols: int) -> int:
     if usual.symbols == math.inf:
         return 1
     return min(MOST_EPOCHS, max(1, round(usual.passes * math.sqrt(usual.symbols / symbols))))
-
-
-def longest_example(corpus: Corpus) -> int:
-    """Return the number of symbols of the longest example, with its END."""
-    starts = corpus.train.starts
-    return int(np.max(starts[1:] - starts[:-1]))
 
 
 BASE = 45 << 20  # bytes of Python and the packages

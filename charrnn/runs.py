@@ -93,7 +93,7 @@ class Run(Iterator[Event]):
     def model(self) -> Model:
         """A copy of the model with the lowest held-out loss so far."""
         with self._between_steps:
-            return Model(checkpoint.trained(self.checkpoint))
+            return Model(checkpoint.copy_best(self.checkpoint))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the run into a model file for ``load`` and ``resume``; replace an older one."""
@@ -236,7 +236,8 @@ def same_encoding(one: str, other: str) -> bool:
 def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus) -> None:
     """Raise ResumeError unless this is the corpus that the run learned from."""
     now, then = corpus.fingerprint, run.corpus.fingerprint
-    if not corpus.is_that_of(then, run.corpus.digest):
+    had = run.corpus.digest  # files of the first format lack one
+    if now != then and not (had and corpus.digest == had):
         names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
         raise ResumeError(
             f"{names or 'the given text'} is not the corpus of {path}"
@@ -277,7 +278,7 @@ def fit(
     run = train(texts, config, holdout=holdout, start_from=start_from)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
-    return Model(checkpoint.trained(run.checkpoint), run.checkpoint)
+    return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import settings
 
 from charrnn import plan
-from charrnn.cli.options import prepare
+from charrnn.cli.launcher import set_threads
 
-prepare()  # before anything imports numpy
+set_threads()  # before anything imports numpy
 settings.register_profile("usual", deadline=None, max_examples=40)
 settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")

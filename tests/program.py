@@ -14,8 +14,7 @@ from unittest import mock
 
 import pytest
 
-from charrnn.cli import app
-from charrnn.cli import errors as error_messages
+from charrnn.cli import app, errors
 from tests import child as children
 from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 
@@ -115,7 +114,7 @@ def in_this_process(
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         end = stack.enter_context(pytest.raises(SystemExit))
-        stack.enter_context(error_messages.told())
+        stack.enter_context(errors.report_errors())
         app.main([os.fsdecode(arg) for arg in args])
     assert isinstance(end.value.code, int)
     return children.result(end.value.code, contents(out), contents(err))

@@ -46,7 +46,7 @@ def test_nothing_is_replaced_without_force(trained: Program) -> None:
     trained.write("other.npy", "something else")
     trained.refuses(
         *("embed", "names.txt", "-o", "other.npy"),
-        what="other.npy is there already",
+        what="other.npy already exists",
         hint="Name another file with --output, or add --force to replace it.",
     )
     assert trained.run("embed", "names.txt", "-o", "other.npy", "--force", "-q").err == ""
@@ -82,7 +82,7 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
         (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
         (["--encoding", "latin-1"], "--encoding needs TEXT", "as in training"),
         (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
-        (["-o", "-"], "--output names a file, and - is none", "JSON goes to standard output."),
+        (["-o", "-"], "--output: '-' is not the name of a file", "--help"),
         (["--force"], "--force needs --output FILE.npy", "Add --output FILE.npy."),
         (["no.txt"], "no.txt does not exist", "Check the name"),
         (["-o", "no/x.npy"], "no/x.npy cannot be written: there is no folder", "--output"),
@@ -102,6 +102,6 @@ def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program)
     assert well_trained.run("embed", "--held-out", child=True, stdin=names).out == held_out
     empty = well_trained.run("embed", child=True, stdin=b"")
     assert empty.out == held_out
-    empty.says("standard input is empty: what was held out in training is read")
+    empty.says("standard input is empty: reading the held-out text of the training")
     what, hint = "--held-out and names.txt exclude each other", "Leave one of them out."
     well_trained.refuses("embed", "names.txt", "--held-out", what=what, hint=hint, status=2)

@@ -19,7 +19,7 @@ SEEN_FIRST = "going to shout hey\ncharrnn: warning: this is [red]loud[/red]\n"
             "memory",
             1,
             "charrnn: error: not enough memory: 8 GB\n"
-            "Ask for less: a smaller network, a smaller batch, a shorter horizon.\n",
+            "Try a smaller network, a smaller batch or shorter windows.\n",
         ),
         ("gone", 1, "charrnn: error: nowhere: No such file or directory\n"),
         ("disk", 1, "charrnn: error: No space left on device\n"),

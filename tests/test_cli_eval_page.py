@@ -16,7 +16,7 @@ from tests.evaluating import scored, write
 from tests.program import Program
 
 OLD = BEGINNING + GENERATOR + "old"
-NOT_OURS = "novel.txt is there already, and is nothing that charrnn has written"
+NOT_OURS = "novel.txt already exists, and charrnn has not written it"
 
 HINT = "Name another file with --html, or replace it with --force."
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from charrnn.cli.eval import run
-from charrnn.cli.eval.text import Text
+from charrnn.cli.eval.run import Text
 from charrnn.corpus.segmentation import stream_of
 from charrnn.runs import load
 from charrnn.scoring.pieces import score_blocks
@@ -45,7 +45,7 @@ def test_a_file_at_standard_input_is_read(well_trained: Program) -> None:
         assert (ran.json["text"], ran.json["characters"]) == ("standard input", 4)
         again = well_trained.run("eval", "--json", stdin=file, child=True)  # it is at its end
     assert again.json["text"] == HELD_OUT
-    assert "standard input is empty: what was held out in training is read" in again.err
+    assert "standard input is empty: reading the held-out text of the training" in again.err
 
 
 @posix

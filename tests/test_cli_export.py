@@ -84,7 +84,7 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
     [
         (2, ["x.gguf"], "no kind of file ends in .gguf", "Use one of .html, .mjs, "),
         (2, ["names"], "names has no suffix", "Use one of .html, .mjs, "),
-        (2, ["-"], "FILE names a file, and - is none", "Name one: names.html"),
+        (2, ["-"], "FILE: '-' is not the name of a file", "--help"),
         (2, ["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
         (2, ["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),
         (2, ["x.html", "--prefix", "a"], "--prefix is not for html", "Leave it out."),
@@ -97,13 +97,13 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
         (
             2,
             ["model.npz", "--to", "html", "--force"],
-            "it would write over model.npz",
+            "FILE would write over model.npz",
             "Name a file of its own.",
         ),
         (
             2,
             ["names.txt", "--to", "html", "--force"],
-            "it would write over names.txt",
+            "FILE would write over names.txt",
             "Name a file of its own.",
         ),
         (1, ["nowhere/names.html"], "there is no folder", "Name another"),
@@ -135,10 +135,10 @@ def test_what_a_kind_cannot_hold_is_said_of_that_kind(program: Program, suffix: 
 def test_nothing_is_replaced_but_by_force(trained: Program) -> None:
     Path("names.html").write_text("a page of somebody else")
     hint = "Name another file, or add --force to replace it."
-    trained.refuses("export", "names.html", what="names.html is there already", hint=hint)
+    trained.refuses("export", "names.html", what="names.html already exists", hint=hint)
     trained.run("export", "names.html", "--force").says()
     assert Path("names.html").read_bytes().startswith(b"<!doctype html>")
-    trained.refuses("export", "names.html", what="names.html is there already", hint=hint)
+    trained.refuses("export", "names.html", what="names.html already exists", hint=hint)
 
 
 def test_a_folder_that_nobody_may_write_to_is_known_before_the_work(trained: Program) -> None:
@@ -206,7 +206,7 @@ def test_every_kind_is_written_without_a_corpus_whole_and_over_nothing(
     name = f"names{KINDS[kind].suffix}"
     trained.run("export", name).says()
     content = Path(name).read_bytes()
-    trained.refuses("export", name, what=f"{name} is there already", hint="--force")
+    trained.refuses("export", name, what=f"{name} already exists", hint="--force")
     trained.run("export", name, "--force").says()
     assert Path(name).read_bytes() == content
     path = str(Path.cwd()).encode()

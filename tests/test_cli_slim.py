@@ -63,18 +63,15 @@ def test_it_says_what_it_wrote(well_trained: Program) -> None:
 
 def test_where_there_are_no_counts_to_leave_out_it_says_so(well_trained: Program) -> None:
     ran = well_trained.run("slim", "slim.npz", "--without-counts")
-    ran.says("model.npz has no counts that could be left out")
+    ran.says("model.npz has no counts to leave out")
 
 
 def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
     Path("novel.txt").write_text("It was a dark and stormy night.")
-    for name in ("novel.txt", "model.npz"):
-        well_trained.refuses(
-            *("slim", name),
-            what=f"{name} is there already",
-            hint="Name another file; it is read from the one that -m names. Or replace it with"
-            " --force.",
-        )
+    hint = "Name another file, or add --force to replace it."
+    well_trained.refuses("slim", "novel.txt", what="novel.txt already exists", hint=hint)
+    what, hint = "OUT would write over model.npz", "Name a file of its own."
+    well_trained.refuses("slim", "model.npz", what=what, hint=hint, status=2)
     assert well_trained.run("slim", "novel.txt", "--force").status == 0
     assert well_trained.run("info", "-m", "novel.txt").status == 0
 
@@ -85,7 +82,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert ran.status == 1
     assert ran.err.startswith("charrnn: error: slim.npz is slim")
     resume = well_trained.run("info", "-m", "slim.npz", "--json").json["resume"]
-    assert resume == {"is_possible": False, "why": "the file is slim and holds no training state"}
+    assert resume == {"is_possible": False, "why": "the file is slim, and holds no run"}
 
 
 @pytest.mark.parametrize(
@@ -93,10 +90,10 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     [
         (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "Name another file."),
         (1, "folder --force", "folder cannot be written: ", "Name another file."),
-        (2, "-", "OUT names a file, and - is none", "Name one: names.npz"),
-        (2, "model.npz --force", "it would write over model.npz", "Name a file of its own."),
-        (2, "names.txt --force", "it would write over names.txt", "Name a file of its own."),
-        (2, "link --force", "it would write over link", "Name a file of its own."),
+        (2, "-", "OUT: '-' is not the name of a file", "--help"),
+        (2, "model.npz --force", "OUT would write over model.npz", "Name a file of its own."),
+        (2, "names.txt --force", "OUT would write over names.txt", "Name a file of its own."),
+        (2, "link --force", "OUT would write over link", "Name a file of its own."),
         (1, "slim.npz -m no.npz", "there is no model no.npz", "or name another with -m."),
     ],
 )

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from charrnn.cli import options
+from charrnn.cli import launcher
 from tests.child import PYTHON
 from tests.program import Program
 
@@ -45,8 +45,8 @@ def test_what_is_not_needed_is_not_imported(shout: Program, line: str, unwanted:
 def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in options.BLAS:
+    for name in launcher.BLAS:
         monkeypatch.setenv(name, "8")
-    assert options.prepare(3) == 3
-    assert {os.environ[name] for name in options.BLAS} == {"1"}
-    assert options.prepare(None) == min(options.cores(), options.ENOUGH)
+    assert launcher.set_threads(3) == 3
+    assert {os.environ[name] for name in launcher.BLAS} == {"1"}
+    assert launcher.set_threads(None) == min(launcher.cores(), launcher.ENOUGH)

@@ -48,7 +48,7 @@ def test_a_stdout_that_takes_nothing_is_told(shout: Program, line: str, unbuffer
 def test_a_file_never_takes_the_place_of_a_closed_stream(shout: Program, tmp_path: Path) -> None:
     line = f"""
 import sys
-from charrnn.cli import streams
+from charrnn.cli import console as streams
 streams.prepare()
 with open({str(tmp_path / "model")!r}, "w") as model:
     print(model.fileno())

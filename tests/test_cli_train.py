@@ -29,7 +29,7 @@ def test_examples_are_what_they_are_said_to_be(
 
 def test_auto_says_what_it_found(program: Program) -> None:
     assert (
-        "a line each, for no blank line parts them"
+        "each line is one example (no blank lines found; see --examples)"
         in program.run("train", "names.txt", "--dry-run").out
     )
 
@@ -135,7 +135,7 @@ def test_sizes_that_are_not_given_fit_the_corpus_and_are_told(program: Program) 
         assert f"--{name} {chosen[name]}" in ran.err.replace("\n           ", " ")
     corpus = ran.json["corpus"]
     assert chosen["batch"] * chosen["bptt"] <= corpus["characters"] + corpus["examples"]
-    assert f"--batch 4096 to {chosen['batch']}: the corpus fills no more" in ran.err
+    assert f"--batch 4096 reduced to {chosen['batch']}: the corpus is too small for more" in ran.err
 
 
 @pytest.mark.parametrize("option", ["--dropout", "--dropconnect", "--blank"])

@@ -82,14 +82,14 @@ def test_info_says_that_the_file_holds_its_corpus(counting: Program) -> None:
     assert "the file contains all of the training text" in counting.run("info").out
     assert counting.run("info", "--json").json["holds_corpus"] is True
     counting.train("names.txt", "-m", "plain.npz")
-    assert "holds the text" not in counting.run("info", "-m", "plain.npz").out
+    assert "training text" not in counting.run("info", "-m", "plain.npz").out
     help_text = " ".join(counting.run("train", "--help").out.replace("│", " ").split())
-    assert "Who has the file has that text" in help_text
+    assert "Anyone who gets the model file can read the training text" in help_text
 
 
 def test_a_slim_file_counts_unless_it_is_told_not_to(counting: Program) -> None:
     ran = counting.run("slim", "slim.npz")
-    assert "slim.npz holds the text that it learned from (--without-counts)" in ran.err
+    assert "slim.npz contains the training text; --without-counts leaves it out" in ran.err
     assert (
         scored(counting, "names.txt", "-m", "slim.npz")["nats"]
         == (scored(counting, "names.txt")["nats"])
@@ -298,7 +298,7 @@ def test_python_says_what_a_model_of_several_is(program: Program) -> None:
     model = charrnn.load("model.npz")
     assert repr(model).startswith("<charrnn.Model: 2 of 1 x ")
     assert ", and counts, " in repr(model)
-    assert "it holds the text that it learned from" in model._repr_html_()
+    assert "the model holds its training text" in model._repr_html_()
 
 
 def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None:
@@ -314,4 +314,4 @@ def test_what_is_drawn_is_drawn_by_those_who_are_asked(program: Program) -> None
 def test_who_looks_at_one_of_several_networks_is_told(program: Program) -> None:
     program.train("names.txt", "--members", "2").says()
     for command in ("embed", "reach"):
-        program.run(command, "names.txt").says("the first of several networks is looked at")
+        program.run(command, "names.txt").says("only the first is used")

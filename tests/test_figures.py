@@ -80,10 +80,10 @@ def test_a_new_figure_is_made_where_there_is_none(model: Model) -> None:
 def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
     with pytest.raises(CharrnnError, match="slim has no learning curve") as refused:
         charrnn.plot({"slim": model.slim()})
-    assert refused.value.hint == "A slim model has no history: take the one that it was made of."
+    assert refused.value.hint == "A slim model has no history: use the model it was made from."
     with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
-    with pytest.raises(SettingError, match="there is no model to plot"):
+    with pytest.raises(SettingError, match="no model was given to plot"):
         charrnn.plot({})
 
 
@@ -114,7 +114,7 @@ def test_info_draws_the_curves_of_models_beside_each_other(
     plain = well_trained.run("info").out
     line = ("info", "--plot", f"curve.{kind}", "--beside", "_b$.npz")
     ran = well_trained.run(*line)
-    assert (ran.status, ran.out, ran.err) == (0, plain, f"curve.{kind} has the figure\n")
+    assert (ran.status, ran.out, ran.err) == (0, plain, f"figure saved to curve.{kind}\n")
     figure = (well_trained / f"curve.{kind}").read_bytes()
     assert well_trained.run(*line, "--force").status == 0
     assert (well_trained / f"curve.{kind}").read_bytes() == figure
@@ -159,7 +159,7 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
     line = ("sample", "-n", "20", "--seed", "1")
     ran = well_trained.run(*line, "--plot", "a.svg")
     assert ran.out == well_trained.run(*line).out
-    assert ran.err.endswith("a.svg has the figure\n")
+    assert ran.err.endswith("figure saved to a.svg\n")
     text = words((well_trained / "a.svg").read_bytes())
     assert {"corpus", "samples", "characters", "share of the texts"} <= set(text)
     Path("names.txt").unlink()
@@ -173,15 +173,15 @@ def test_sample_draws_its_lengths_beside_those_of_the_corpus(well_trained: Progr
 @pytest.mark.parametrize(
     ("line", "what", "status"),
     [
-        (["info", "--plot", "curve.txt"], "--plot cannot be curve.txt", 2),
-        (["info", "--plot", "-"], "--plot cannot be -", 2),
+        (["info", "--plot", "curve.txt"], "--plot: 'curve.txt' is not a file name", 2),
+        (["info", "--plot", "-"], "--plot: '-' is not a file name", 2),
         (["info", "--beside", "b.npz"], "--beside needs --plot FILE", 2),
         (["info", "--force"], "--force needs --plot FILE", 2),
         (["sample", "--force"], "--force needs --plot FILE", 2),
-        (["sample", "--plot", "names.svg"], "names.svg is there already", 1),
+        (["sample", "--plot", "names.svg"], "names.svg already exists", 1),
         (["reach", "--force"], "--force needs --plot FILE", 2),
-        (["info", "--plot", "names.svg"], "names.svg is there already", 1),
-        (["reach", "--plot", "names.svg"], "names.svg is there already", 1),
+        (["info", "--plot", "names.svg"], "names.svg already exists", 1),
+        (["reach", "--plot", "names.svg"], "names.svg already exists", 1),
         (["info", "--plot", "nowhere/a.svg"], "nowhere/a.svg cannot be written", 1),
         (["info", "--plot", "a.svg", "--beside", "none.npz"], "there is no model none.npz", 1),
         (

@@ -20,7 +20,7 @@ from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
 from charrnn.training.checkup import Checkup, lowest_so_far
 from charrnn.training.loop import Done, Event, Stopwatch
-from charrnn.training.members import all_ended, share_done, start_all, train_all
+from charrnn.training.members import find_common_ending, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program
 
@@ -89,7 +89,7 @@ def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
         program.run(*line, *more, "--force", "-q").says()
         run = checkpoint.load(Path("model.npz"))
-        assert all_ended(run.states, run.config) == "patience"
+        assert find_common_ending(run.states, run.config) == "patience"
         if run.states[0].step < run.longest.step:
             assert_told_of(program, run.longest)
             program.run("slim", "model.npz.slim").says()
@@ -161,7 +161,7 @@ def test_minutes_are_those_of_a_clock_on_the_wall(
     wall = states[0].step * 0.6 / 60 * members / min(members, workers)
     assert wall == pytest.approx(1.2, rel=0.02)
     assert rounds * 0.6 * states[0].step / 60 == pytest.approx(wall, rel=0.01)
-    assert all_ended(states, config) == "minutes"
+    assert find_common_ending(states, config) == "minutes"
     assert share_done(states, config, len(corpus.train.ids)) == 1
 
 

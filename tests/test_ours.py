@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.files import may_be_replaced
+from charrnn.cli.files import check_may_be_replaced
+from charrnn.errors import CharrnnError
 from tests.program import Program
 from tests.runs import BRIEF
 
@@ -27,26 +28,29 @@ def test_a_file_is_known_by_its_beginning(
     path = tmp_path / "file"
     if content is not None:
         path.write_text(content)
-    assert may_be_replaced(path, is_ours, force=False) is expected
-    assert may_be_replaced(path, is_ours, force=True)
+    if expected:
+        check_may_be_replaced(path, is_ours, "-m")
+        return
+    with pytest.raises(CharrnnError, match="charrnn has not written it"):
+        check_may_be_replaced(path, is_ours, "-m")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
 def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
-    assert may_be_replaced(tmp_path / "pipe", is_ours, force=False)
-    assert may_be_replaced(tmp_path, is_ours, force=False)  # who writes there will see
+    check_may_be_replaced(tmp_path / "pipe", is_ours, "-m")
+    check_may_be_replaced(tmp_path, is_ours, "-m")  # who writes there will see
 
 
 def test_training_replaces_no_novel(program: Program) -> None:
     program.write("novel.txt", NOVEL)
     program.refuses(
         *("train", "names.txt", *BRIEF, "-m", "novel.txt"),
-        what="novel.txt is there already, and is nothing that charrnn has written",
+        what="novel.txt already exists, and charrnn has not written it",
         hint="Name another file with -m, or replace it with --force.",
     )
     program.refuses(
         *("train", "names.txt", *BRIEF, "--metrics", "novel.txt", "-q"),
-        what="novel.txt holds something else than the metrics of a run",
+        what="novel.txt holds lines that are not metrics of charrnn",
         hint="Name another file with --metrics.",
     )

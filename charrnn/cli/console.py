@@ -1,20 +1,9 @@
-"""All that is written: the result to stdout, the conversation about it to stderr.
+"""All output: results on stdout, everything else on stderr; and the exit statuses.
 
-A result goes to a file or a pipe as it is. On its way to a terminal its control characters are made
-visible: only what is Visible, or Raw on purpose, can be written, and mypy holds that. Nothing here
-takes ``[b]`` or ``:smile:`` for more than the letters they are.
-
-Standard input, output and error made fit for use, whatever the caller left of them.
-
-stdout carries the result: UTF-8 with plain newlines in every locale, and a write that fails is
-an error. stderr carries the conversation: what cannot be said there is left out, and work goes on.
-
-How the program ends.
-
-0    done                          2    wrong usage, or a value out of range
-1    a known failure               130  Ctrl-C       143  SIGTERM       129  SIGHUP
-3    something is above --above
-141  the reader of stdout left (128 + SIGPIPE, as cat and grep end)"""
+A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible:
+only text of the types Visible and Raw can be written, which mypy checks. stdout is UTF-8 with plain
+newlines in every locale, and a failed write is an error. On stderr a failed write is ignored.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +14,7 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, cast
 
@@ -36,32 +25,36 @@ from charrnn.text import Raw, Visible, encodable, visible, visible_json, visible
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+# Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
+FAILURE = 1  # known, such as a missing file
+USAGE = 2  # wrong options, or a value out of range
+ABOVE = 3  # something is above --above
+INTERRUPTED = 130  # Ctrl-C
+READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
-NARROW, WIDE = 20, 100  # columns that a text is set to at least, and at most
-WIDEST = 1000  # columns of a terminal that are used, however many there are said to be
-IN_A_FILE = 80  # which must not depend on the size of somebody's window
-DOTS_AND_BLOCKS = "⣿█"
+NARROW, WIDE = 20, 100  # the least and the most columns of a text
+IN_A_FILE = 80  # columns
 
 
 class Output:
-    """stdout or stderr, and what can be shown there."""
+    """stdout or stderr, and its abilities."""
 
     def __init__(self, stream: Callable[[], TextIO]) -> None:
         self._stream = stream
 
     @property
     def stream(self) -> TextIO:
-        """The stream, which may be another one by and by."""
+        """Return the stream, which may be replaced while the program runs."""
         return self._stream()
 
     def write(self, *texts: Visible | Raw) -> None:
-        """Write it at once: text appears as it is drawn, and a reader who left is noticed."""
+        """Write and flush, so that text appears as it is drawn and a closed pipe is noticed."""
         self.stream.write(encodable("".join(texts)))
         self.stream.flush()
 
     def write_lines(self, lines: Iterable[Visible]) -> None:
-        """Write these lines."""
+        """Write each line with a newline."""
         self.write(*(Visible(line + "\n") for line in lines))
 
     @property
@@ -70,49 +63,49 @@ class Output:
 
     @property
     def takes_colour(self) -> bool:
-        """Whether colour belongs there: a terminal that has some, of a user who wants it."""
+        """Return True on a terminal with colours, unless NO_COLOR is set."""
         if not self.is_terminal or os.environ.get("NO_COLOR") or _is_dumb():
             return False
         return os.name != "nt" or "WT_SESSION" in os.environ or "ANSICON" in os.environ
 
     def paint(self, text: Visible, style: str) -> Visible:
-        """The text in a style, where colours are taken."""
+        """Return the text in a style; unchanged where colours are off."""
         return Visible(f"\x1b[{style}m{text}\x1b[0m") if self.takes_colour else text
 
     @property
     def window(self) -> int:
-        """The columns of the terminal; those of a file are always the same."""
-        if not self.is_terminal:
-            return IN_A_FILE
-        asked = columns = 0
-        with suppress(ValueError):
-            asked = int(os.environ.get("COLUMNS", ""))
-        with suppress(ValueError, OSError):
-            columns = os.get_terminal_size(self.stream.fileno()).columns
-        size = asked if asked > 0 else columns  # of which some pseudo-terminals have none
-        return min(size, WIDEST) if size > 0 else IN_A_FILE
+        """Return the columns of the terminal; 80 for a file."""
+        size = 0
+        if self.is_terminal:
+            with suppress(ValueError):
+                size = int(os.environ.get("COLUMNS", ""))
+            if size <= 0:
+                with suppress(ValueError, OSError):
+                    size = os.get_terminal_size(self.stream.fileno()).columns  # 0: it is not known
+        return min(size, 1000) if size > 0 else IN_A_FILE  # more columns would be a mistake
 
     @property
     def width(self) -> int:
-        """The columns to set a text in: no line is too long to read."""
+        """Return the columns to wrap text at."""
         return max(NARROW, min(self.window - 1, WIDE))
 
     @property
     def is_plain(self) -> bool:
-        """Whether pictures are to be made of ASCII: by the encoding, the locale, TERM."""
+        """Return True if pictures must be ASCII, by the encoding, the locale or TERM."""
         locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
         if locale in ("C", "POSIX") or os.environ.get("TERM", "") in ("dumb", "unknown", "linux"):
             return True
-        return self.fitting(Visible(DOTS_AND_BLOCKS)) != DOTS_AND_BLOCKS
+        dots_and_blocks = Visible("⣿█")
+        return self.fitting(dots_and_blocks) != dots_and_blocks
 
     def fitting(self, text: Visible) -> Visible:
-        """The text with a ? for each character that the stream's encoding has not."""
+        """Return the text with a ? for each character that the encoding of the stream lacks."""
         encoding = getattr(self.stream, "encoding", None) or "utf-8"
         return Visible(text.encode(encoding, "replace").decode(encoding))
 
 
 class Console:
-    """Where a command writes; with --quiet, nothing but results and errors."""
+    """The output of a command; with --quiet, only results and errors."""
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
@@ -120,64 +113,65 @@ class Console:
         self.err = Output(lambda: sys.stderr)
 
     def result(self, text: str) -> None:
-        """Write text to stdout as it is, but visibly if that is a terminal."""
+        """Write text to stdout; control characters are made visible on a terminal."""
         self.out.write(visible(text) if self.out.is_terminal else Raw(text))
 
     def json(self, name: str, fields: Mapping[str, object]) -> None:
-        """Write an object on a line of stdout, led by its schema; NaN and infinity are null."""
+        """Write an object with its schema as one line; NaN and infinity become null."""
         import json
 
-        whole = {"schema": f"charrnn.{name}/1", **fields}
-        line = json.dumps(_finite(whole), ensure_ascii=False, allow_nan=False)
+        record = _finite({"schema": f"charrnn.{name}/1", **fields})
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False)
         self.out.write_lines([visible_json(line)])
 
     def note(self, text: str) -> None:
-        """Say something on stderr, on a line of its own."""
+        """Write a line to stderr."""
         self.say(visible_line(text))
 
     def warn(self, text: str) -> None:
-        """Say that something may not be as it was meant."""
-        self.say(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
+        """Write a warning to stderr."""
+        if not self.quiet:
+            self.alarm(text)
 
     def alarm(self, text: str) -> None:
-        """Warn of what matters even to whoever wants to be left in peace."""
+        """Write a warning to stderr, with --quiet too."""
         _write_above_bar(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
 
     def error(self, what: str, hint: str = "") -> None:
-        """Say what is wrong and what to do about it, whoever wants to be left in peace."""
+        """Write an error and a hint to stderr, with --quiet too."""
         _write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
         if hint:
             _write_above_bar(visible_line(hint))
 
     def say(self, *lines: Visible) -> None:
-        """Write lines to stderr, above the progress bar if there is one."""
+        """Write lines to stderr, above a progress bar."""
         if not self.quiet:
             for line in lines:
                 _write_above_bar(line)
 
     def note_if_waiting(self, sources: Iterable[str]) -> None:
-        """Say so where a text is to be typed, lest it look as if nothing happened."""
+        """Tell that the program waits, if it reads from a terminal."""
         if "-" in sources and sys.stdin.isatty():
             end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
             self.note(f"waiting for text from the keyboard; {end} ends it")
 
     @property
     def is_animated(self) -> bool:
-        """Whether a progress bar may be drawn: that takes a terminal which moves its cursor."""
+        """Return True if a progress bar can be drawn."""
         return not self.quiet and self.err.is_terminal and not _is_dumb()
 
     def bar(self, **how: Any) -> tqdm[NoReturn]:
-        """A progress bar that leaves nothing behind; how is what tqdm takes."""
+        """Return a progress bar that disappears when closed; ``how`` goes to tqdm."""
         from tqdm import tqdm
 
-        tqdm.monitor_interval = 0  # no thread that looks after bars
+        tqdm.monitor_interval = 0  # starts no thread
         blocks = " =" if self.err.is_plain else " ▏▎▍▌▋▊▉█"
         ncols = self.err.window - 1
         return tqdm(file=self.err.stream, leave=False, ascii=blocks, ncols=ncols, **how)
 
 
 def show_version() -> None:
-    """Write the name and the version to stdout."""
+    """Write "charrnn" and the version to stdout."""
     Console().result(f"charrnn {__version__}\n")
 
 
@@ -185,7 +179,7 @@ def _write_above_bar(line: Visible) -> None:
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
-        tqdm.write(line + "\n", file=sys.stderr, end="")  # at once: others write there as well
+        tqdm.write(line + "\n", file=sys.stderr, end="")
     else:
         sys.stderr.write(line + "\n")
     sys.stderr.flush()
@@ -193,7 +187,7 @@ def _write_above_bar(line: Visible) -> None:
 
 def _finite(value: object) -> object:
     if isinstance(value, float):
-        return value if abs(value) < float("inf") else None  # NaN is less than nothing
+        return value if abs(value) < float("inf") else None  # not for NaN
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -206,37 +200,19 @@ def _is_dumb() -> bool:
     return term in ("dumb", "unknown") or (not term and os.name != "nt")
 
 
-class Forgiving:
-    """A stream that is never a reason to stop: what it cannot take is dropped."""
+class Guarded:
+    """A stream that writes within a context for errors."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, guard: Callable[[], AbstractContextManager[None]]) -> None:
+        self._stream, self._guard = stream, guard
 
     def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
+        with self._guard():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class Reporting:
-    """A stream whose failures are known errors; that a reader left is BrokenPipeError."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        with _known():
-            return self._stream.write(text)
-
-    def flush(self) -> None:
-        with _known():
+        with self._guard():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -244,49 +220,47 @@ class Reporting:
 
 
 @contextmanager
-def _known() -> Iterator[None]:
+def _reported() -> Iterator[None]:
+    """Raise CharrnnError for a failed write, or BrokenPipeError if the reader has left."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        if os.name == "nt" and error.errno == errno.EINVAL:  # what Windows says of a closed pipe
+        if os.name == "nt" and error.errno == errno.EINVAL:  # a closed pipe on Windows
             raise BrokenPipeError from None
         raise CharrnnError(
             f"cannot write to standard output: {error.strerror}",
-            "Make room, or send the output elsewhere.",
+            "Free some room, or redirect the output.",
         ) from error
 
 
 def prepare() -> None:
-    """Put streams that behave in place of the three, once."""
+    """Replace the three standard streams by streams that behave alike everywhere; once."""
     for number in range(3):
         try:
             os.fstat(number)
-        except OSError:  # closed: the next file opened would take its place, and our messages
+        except OSError:  # closed: the next file would get its number, and our messages
             os.open(os.devnull, os.O_RDWR)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if not isinstance(sys.stderr, Forgiving):
-        sys.stderr = cast(TextIO, Forgiving(sys.stderr))
+    if not isinstance(sys.stderr, Guarded):
+        sys.stderr = cast(TextIO, Guarded(sys.stderr, lambda: suppress(OSError, ValueError)))
     if sys.stdout is None:
-        raise CharrnnError("standard output is closed", "Send it to a file, or to /dev/null.")
+        raise CharrnnError("standard output is closed", "Redirect it to a file or to /dev/null.")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    if not isinstance(sys.stdout, Reporting):
-        sys.stdout = cast(TextIO, Reporting(sys.stdout))
-
-
-SOON = 1.0  # seconds until we say what we wait for
+    if not isinstance(sys.stdout, Guarded):
+        sys.stdout = cast(TextIO, Guarded(sys.stdout, _reported))
 
 
 def has_text(console: Console) -> bool:
-    """Whether it is a pipe or a file with something in it.
+    """Return True if standard input is a pipe or a file that is not empty.
 
-    A terminal has nothing, nor has /dev/null, which a job of cron is given. What a pipe holds does
-    not depend on when it comes, so there we wait for the first byte or the end.
+    A terminal has no text, nor has /dev/null, which cron gives to its jobs. For a pipe, wait for
+    the first byte or the end: the answer must not depend on timing.
     """
     try:
         file = sys.stdin.fileno()
@@ -295,40 +269,33 @@ def has_text(console: Console) -> bool:
             return False
         if os.name != "nt":
             os.set_blocking(file, True)
-            if not select.select([file], [], [], SOON)[0]:
+            if not select.select([file], [], [], 1.0)[0]:  # seconds
                 console.note("waiting for text from standard input")
         stream = sys.stdin.buffer
         if isinstance(stream, BufferedReader) and stream.peek(1):
             return True
     except (AttributeError, OSError, ValueError):  # closed, not for reading, or a stand-in
         return False
-    console.note("standard input is empty: what was held out in training is read")
+    console.note("standard input is empty: reading the held-out text of the training")
     return False
 
 
 def finish() -> None:
-    """Hand over what stdout still holds back: a full disk often shows only here."""
+    """Flush stdout: a full disk often shows only here."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def abandon_stdout() -> None:
-    """Let go of a stdout that takes no more, or Python would try it once again at the very end."""
+    """Detach a broken stdout: Python would try to flush it once more at exit."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
 
 
-FAILURE = 1
-USAGE = 2
-ABOVE = 3
-INTERRUPTED = 130
-READER_LEFT = 141
-
-
 class Fault(NamedTuple):
-    """How the program ends: a status, and what to say; nothing is said of an empty one."""
+    """How the program ends: a status, and a message unless it is empty."""
 
     status: int
     what: str = ""

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import (
-    OUTPUT,
-    TEXT_OR_HELD_OUT,
-    TextOptions,
-    excludes,
-    flag,
-    needs,
-)
-from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.fields import File, setting
+from charrnn.cli.files import OutputFile, codes_for, note_if_several
+from charrnn.cli.options import OUTPUT, NewFile, TextOptions, excludes, flag, needs
+from charrnn.errors import CorpusError
+from charrnn.settings.fields import setting
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
-    from charrnn.analysis.embedding import Embedded, Vectors
-    from charrnn.cli.files import OutputFile
+    from charrnn.analysis.embedding import Vectors
 
 HELP = """
 Convert each text to a vector.
@@ -53,11 +44,11 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 class Options(TextOptions):
     """The options of ``charrnn embed``."""
 
-    RULES = (*TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
+    RULES = (*options.TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 
     model: Path = options.model()
     output: Path | None = setting(
-        File("FILE.npy"),
+        NewFile("FILE.npy"),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         panel=OUTPUT,
         names=("-o", "--output"),
@@ -66,24 +57,10 @@ class Options(TextOptions):
     as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
     quiet: bool = options.quiet()
 
-    def check(self) -> None:
-        """Raise SettingError if the array has no file to go to."""
-        if self.output == Path("-"):
-            raise SettingError(
-                "--output names a file, and - is none",
-                "Without it, JSON goes to standard output.",
-            )
-
-    @property
-    def model_as_a_source(self) -> str:
-        """Return the path of the model as a source: never the name of a corpus."""
-        return os.path.join(os.curdir, self.model)
-
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the vectors to stdout, or into the file of --output."""
     from charrnn.analysis.embedding import embed
-    from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load
 
@@ -91,33 +68,23 @@ def run(options: Options, _threads: int, console: Console) -> None:
     file = None
     if options.output is not None:
         file = OutputFile(options.output, "--output", force=options.force)
-        learned_from = (name for name in model.corpus.files if name != "-")
-        file.check(options.model_as_a_source, *options.sources, *learned_from)
+        file.check(options.model, *options.sources, corpus=model.corpus.files)
     console.note_if_waiting(options.sources)
     note_if_several(model, console)
-    codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
-    batches = embed(model.language_model, codes)
+    vectors: list[Vectors] = []
     rows = 0
-    if file is None:
-        rows = write_lines(batches, console)
-    else:
-        vectors = [batch.vectors for batch in batches]
-        rows = sum(map(len, vectors))
+    for batch in embed(model.language_model, codes_for(model, options)):
+        rows += len(batch.texts)
+        if file is not None:
+            vectors.append(batch.vectors)
+            continue
+        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
+            console.json("embed", {"text": encodable(text), "vector": vector})
     if not rows:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     if file is not None:
         write_array(file, vectors, rows)
         console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
-
-
-def write_lines(batches: Iterator[Embedded], console: Console) -> int:
-    """Write a JSON object for each example; return their number."""
-    rows = 0
-    for batch in batches:
-        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
-            console.json("embed", {"text": encodable(text), "vector": vector})
-        rows += len(batch.texts)
-    return rows
 
 
 def write_array(file: OutputFile, vectors: list[Vectors], rows: int) -> None:

@@ -1,12 +1,8 @@
-"""One red line and an exit status for everything that can go wrong and is not a bug.
+"""Errors as the command line shows them: one red line, what to do, and an exit status.
 
-A bug keeps its traceback. CHARRNN_DEBUG=1 shows one for the rest too.
-
-What a user of the command line reads of an error: options and commands, where Python has names.
-
-The library says "workers cannot be 0" and "name another file"; here that becomes "--threads cannot
-be 0" and "name another file with -m". An error is known by its class and its key, a value that is
-out of its range by the name of its setting."""
+A bug keeps its traceback; CHARRNN_DEBUG=1 shows the traceback of every error. Where the library
+names a setting, such as ``workers``, the command line shows the option, ``--threads``.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +21,9 @@ from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import ExportOptions, FillConfig, SampleConfig
 from charrnn.text import Visible
 
-OTHER_OPTIONS = {  # that hints name, and no configuration has
-    "model": "-m",
-    "start_from": "--from",
-    "valid": "--valid",
-    "use": "--use",
-    "dynamic": "--dynamic",
-}
+# Names in hints that no configuration has
+OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part")}
+OTHER_OPTIONS |= {"model": "-m", "start_from": "--from"}
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions)
 
 
@@ -65,8 +57,8 @@ def typed(name: str, value: object) -> str:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Run the program in here; SystemExit comes out, whatever happens, unless it is a bug."""
+def report_errors() -> Iterator[None]:
+    """Run the program inside; show an error that is not a bug, and raise SystemExit in any case."""
     try:
         streams.prepare()
         with signals.ending():
@@ -74,7 +66,7 @@ def told() -> Iterator[None]:
             streams.finish()
         fault = Fault(0)
     except BaseException as error:
-        explained = explain(_behind(error))
+        explained = explain(_lost_output(error) or error)
         if explained is None:
             raise
         fault = explained
@@ -84,7 +76,7 @@ def told() -> Iterator[None]:
             traceback.print_exception(error)
     console = Console()
     if fault.status:
-        launcher.let_others_speak()
+        launcher.wait_for_first_rank()
     if fault.what:
         console.error(fault.what, fault.hint)
     elif fault.status == INTERRUPTED and console.err.is_terminal:
@@ -95,11 +87,10 @@ def told() -> Iterator[None]:
 
 
 def explain(error: BaseException) -> Fault | None:
-    """What a user is told of it; None for a bug."""
+    """Return the status and the message for an error; None for a bug."""
     match error:
         case CharrnnError():
             status = USAGE if isinstance(error, SettingError) else FAILURE
-
             return Fault(status, *in_words_of_the_command_line(error))
         case SystemExit():
             return Fault(error.code if isinstance(error.code, int) else bool(error.code))
@@ -110,17 +101,14 @@ def explain(error: BaseException) -> Fault | None:
         case BrokenPipeError():
             return Fault(READER_LEFT)
         case FileNotFoundError(filename=None):  # only the current folder has no name
-            return Fault(FAILURE, "the current folder is gone", "Go to one that is there.")
+            return Fault(FAILURE, "the current folder is gone", "Change to a folder that exists.")
         case OSError():
             where = f"{error.filename}: " if error.filename is not None else ""
             return Fault(FAILURE, f"{where}{error.strerror or error}")
         case MemoryError():
-            detail = f": {error}" if str(error) else ""
-            return Fault(
-                FAILURE,
-                f"not enough memory{detail}",
-                "Ask for less: a smaller network, a smaller batch, a shorter horizon.",
-            )
+            what = f"not enough memory: {error}" if str(error) else "not enough memory"
+            hint = "Try a smaller network, a smaller batch or shorter windows."
+            return Fault(FAILURE, what, hint)
     if "typer" in sys.modules:
         from charrnn.cli import app
 
@@ -128,8 +116,8 @@ def explain(error: BaseException) -> Fault | None:
     return None
 
 
-def _behind(error: BaseException) -> BaseException:
-    """The error itself, or that stdout took no more, where all seemed well."""
+def _lost_output(error: BaseException) -> BaseException | None:
+    """Return the error of writing what stdout still holds, unless another error explains it."""
     try:
         streams.finish()
     except (BrokenPipeError, CharrnnError) as lost:
@@ -137,4 +125,4 @@ def _behind(error: BaseException) -> BaseException:
         explained = explain(error)
         if explained is not None and explained.status == 0:
             return lost
-    return error
+    return None

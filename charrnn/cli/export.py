@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, Source, flag, group
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
 from charrnn.errors import SettingError
 from charrnn.export import KINDS, export, kind_of
-from charrnn.settings.fields import File, OneOf, setting
+from charrnn.settings.fields import OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
-
-if TYPE_CHECKING:
-    from charrnn.model import Model
 
 HELP = """
 Export a model to HTML, JavaScript, C, PyTorch or ONNX.
@@ -62,7 +59,7 @@ class Options(CommandOptions):
     """The options of ``charrnn export``."""
 
     out: Path = setting(
-        File(),
+        NewFile(),
         f"The file to write. The suffix selects the format:"
         f" {', '.join(kind.suffix for kind in KINDS.values())}.",
         panel=FILE,
@@ -100,8 +97,6 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         """Raise SettingError where an option is not for this kind of file."""
-        if str(self.out) == "-":
-            raise SettingError("FILE names a file, and - is none", "Name one: names.html")
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
@@ -110,17 +105,18 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the file and report its size."""
-    from charrnn.cli.files import OutputFile
     from charrnn.cli.terminal.report import Fact, Report
+    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load
+    from charrnn.scoring.texts import codes_in
 
-    file = OutputFile(options.out, "", force=options.force)
+    file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
-    learned_from = (name for name in model.corpus.files if name != "-")
-    model_as_a_source = os.path.join(os.curdir, options.model)  # never the name of a corpus
-    file.check(model_as_a_source, *options.novel, *learned_from)
+    file.check(options.model, *options.novel, corpus=model.corpus.files)
     console.note_if_waiting(options.novel)
-    about = replace(options.export_options, novel=known_texts(options, model))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))
+    about = replace(options.export_options, novel=novel)
     content = export(model.trained, options.kind, about)
     size = len(content)
     if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
@@ -137,12 +133,3 @@ def run(options: Options, _threads: int, console: Console) -> None:
     report.show("export", console, as_json=options.as_json)
     if options.kind in NEXT_STEP and not options.as_json:
         console.note(NEXT_STEP[options.kind].format(name=options.out.name))
-
-
-def known_texts(options: Options, model: Model) -> tuple[str, ...]:
-    """Return the texts that an exported page must not repeat (--novel)."""
-    from charrnn.corpus.segmentation import texts_in, whole_examples
-    from charrnn.scoring.texts import codes_in
-
-    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
-    return tuple(text for block in whole_examples(codes) for text in texts_in(block))

@@ -1,23 +1,22 @@
-"""A file that a command writes beside stdout: whole or not at all, and over nothing by chance.
+"""The files that a command writes, apart from stdout, and the texts that it reads.
 
-What this program wrote is known by how it begins; all else is replaced with --force alone.
-
-A figure that a command draws into a file: what it is, and where it may be written.
-
-The texts that a command reads: files, standard input, or what a model had held out."""
+An output file is written whole or not at all. It never takes the place of an input, and it replaces
+a file that charrnn has not written only with --force.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace as with_changes
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
-from charrnn.cli.options import would_replace
+from charrnn.cli.options import TextOptions
+from charrnn.corpus.files import path_of
 from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.model_file.saving import check_writable, replace
 
@@ -27,139 +26,131 @@ if TYPE_CHECKING:
     from charrnn.model import Model
     from charrnn.vocabulary import Codes
 
-
-HEAD = 1 << 16  # bytes from the beginning: more than a head has, with the names of many files
-
-
-def may_be_replaced(path: Path, is_ours: Callable[[bytes], bool], *, force: bool) -> bool:
-    """Whether nobody loses anything: no file is there, an empty one, or one of ours by its head."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # what writes there will say what is wrong
-        return True
-    if force or not stat.S_ISREG(mode):
-        return True
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-    except OSError:
-        return False
-    return not head or is_ours(head)
+Recognise = Callable[[bytes], bool]  # tells from its first bytes whether charrnn wrote a file
 
 
-def check_may_be_replaced(
-    path: Path, is_ours: Callable[[bytes], bool], *, force: bool, option: str
+def check_not_an_input(
+    output: Path, option: str, *inputs: Path | str, corpus: Iterable[str] = ()
 ) -> None:
-    """Raise CharrnnError where somebody would lose a file."""
-    if not may_be_replaced(path, is_ours, force=force):
+    """Raise SettingError if the output would take the place of an input.
+
+    A str is a text as it is typed; a Path is a file, also if a corpus of the package has its name.
+    """
+    for source in (*inputs, *(name for name in corpus if name != "-")):
+        name = os.path.join(os.curdir, source) if isinstance(source, Path) else source
+        if would_replace(output, name):
+            raise SettingError(f"{option} would write over {output}", "Name a file of its own.")
+
+
+def would_replace(path: Path, source: str) -> bool:
+    """Return True if the source is the file at this path, or will be once the path exists."""
+    file = 0 if source == "-" else path_of(source)  # standard input may be redirected from a file
+    try:
+        return os.path.samefile(file, path) and os.path.isfile(path)  # not a terminal or pipe
+    except OSError:  # one of them does not exist
+        with suppress(OSError):  # the current folder may be gone, too
+            return source != "-" and os.path.realpath(source) == os.path.realpath(path)
+        return False
+    except ValueError:  # a name with "\0", from the model file of a stranger
+        return False
+
+
+def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
+    """Raise CharrnnError if a file is there that charrnn has not written."""
+    with suppress(OSError):  # the attempt to write will tell what is wrong
+        if not stat.S_ISREG(path.stat().st_mode):
+            return
+        with suppress(OSError), path.open("rb") as file:
+            head = file.read(1 << 16)  # bytes that are enough to recognise a file
+            if not head or is_ours(head):
+                return
         raise CharrnnError(
-            f"{path} is there already, and is nothing that charrnn has written",
+            f"{path} already exists, and charrnn has not written it",
             f"Name another file with {option}, or replace it with --force.",
         )
 
 
 class OutputFile:
-    """A path, and the option that named it, if it was one."""
+    """A file that a command writes; ``option`` is how the user names it.
 
-    def __init__(self, path: Path, option: str, *, force: bool) -> None:
-        self.path, self._option, self._force = path, option, force
-        self._another = f"Name another file with {option}" if option else "Name another file"
+    Without --force a file that is there is kept, unless ``is_ours`` recognises it.
+    """
 
-    def check(self, *sources: str) -> None:
-        """Find out before the work, not after it, whether the file can be written, and raise
-        SettingError where it would take the place of one of these.
-        """
-        if any(would_replace(self.path, source) for source in sources):
-            raise SettingError(
-                f"{self._option or 'it'} would write over {self.path}", "Name a file of its own."
-            )
-        if os.path.lexists(self.path) and not self._force:
-            raise SaveError(
-                f"{self.path} is there already",
-                f"{self._another}, or add --force to replace it.",
-            )
-        with self._refused():
+    def __init__(
+        self, path: Path, option: str, *, force: bool, is_ours: Recognise | None = None
+    ) -> None:
+        self.path, self._option, self._force, self._is_ours = path, option, force, is_ours
+        self._another = "Name another file"
+        if option.startswith("-"):
+            self._another += f" with {option}"
+
+    def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
+        """Raise an error, before the work, if the file may not or cannot be written."""
+        check_not_an_input(self.path, self._option, *inputs, corpus=corpus)
+        if not self._force and self._is_ours is not None:
+            check_may_be_replaced(self.path, self._is_ours, self._option)
+        elif not self._force and os.path.lexists(self.path):
+            hint = f"{self._another}, or add --force to replace it."
+            raise SaveError(f"{self.path} already exists", hint)
+        with self._save_errors():
             check_writable(self.path, 0)
 
     def write(self, size: int, pieces: Iterable[bytes | memoryview]) -> None:
-        """Write so many bytes under another name, and rename it when it is complete."""
-        with self._refused():
+        """Write about ``size`` bytes under another name, then rename the complete file."""
+        with self._save_errors():
             replace(self.path, size, pieces)
 
     @contextmanager
-    def _refused(self) -> Iterator[None]:
+    def _save_errors(self) -> Iterator[None]:
         try:
             yield
         except SaveError as error:
-            cause = error.__cause__
-            reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else error.what
-            raise SaveError(
-                f"{self.path} cannot be written: {reason}",
-                f"{self._another}.",
-            ) from error
+            reason = getattr(error.__cause__, "strerror", None) or error.what
+            what = f"{self.path} cannot be written: {reason}"
+            raise SaveError(what, f"{self._another}.") from error
 
 
-SUFFIXES: Final = (".svg", ".png", ".pdf")
-
-
-class FigureFile:
-    """A path that --plot has named."""
+class FigureFile(OutputFile):
+    """The file of --plot."""
 
     def __init__(self, path: Path, *, force: bool) -> None:
-        if path.suffix.lower() not in SUFFIXES:
-            raise SettingError(
-                f"--plot cannot be {path}", f"It ends in {', '.join(SUFFIXES[:-1])} or .pdf."
-            )
-        self._path = path
-        self._file = OutputFile(path, "--plot", force=force)
+        super().__init__(path, "--plot", force=force)
 
-    def check(self, *sources: str) -> None:
-        """Find out before the work whether it can be drawn, and written; not over these."""
-        self._file.check(*sources)
+    def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
+        super().check(*inputs, corpus=corpus)
 
         from charrnn.display import figures
 
         with figures.matplotlib_needed():
-            import matplotlib.figure  # noqa: F401  # which takes a while, and may not be there
+            import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
 
-    def write(self, draw: Callable[[Axes], Any], console: Console) -> None:
-        """Draw it, and say where it is."""
+    def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
+        """Write the figure and tell where it is."""
         from charrnn.display import figures
 
-        content = figures.render(self._path.suffix[1:].lower(), draw)
-        self._file.write(len(content), [content])
-        console.note(f"{self._path} has the figure")
+        content = figures.render(self.path.suffix[1:].lower(), draw)
+        self.write(len(content), [content])
+        console.note(f"figure saved to {self.path}")
 
 
 def names_of(models: Sequence[Path]) -> list[str]:
-    """What to call models in a legend: by their files, with folders where that is not enough."""
+    """Return names for a legend: the file names, or the paths where file names are the same."""
     stems = [path.stem for path in models]
-    return [
-        stem if stems.count(stem) == 1 else str(path)
-        for stem, path in zip(stems, models, strict=True)
-    ]
+    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in models]
 
 
-class Reads(NamedTuple):
-    """What is to be read, and how."""
-
-    sources: Sequence[str]  # none: what was held out
-    examples: str | None  # None, and what reading does not have: as in training
-    reading: Mapping[str, Any]
-
-
-def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
-    """The code points of these texts, END_CODE after each example."""
+def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
+    """Return the code points of the texts, END_CODE after each example."""
     from charrnn.scoring import texts
 
     record = model.corpus
-    if not reads.sources:
+    if not options.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
-    kind: Any = reads.examples or record.config.examples
-    return texts.codes_in(reads.sources, kind, with_changes(model.reading, **reads.reading))
+    kind: Any = options.examples or record.config.examples
+    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
 
 
 def note_if_several(model: Model, console: Console) -> None:
-    """Say which network is looked at, where only one of them is."""
+    """Tell that only the first network of several is used."""
     if len(model.trained.networks) > 1:
-        console.note("the first of several networks is looked at")
+        console.note("the model has several networks: only the first is used")

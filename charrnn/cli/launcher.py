@@ -1,107 +1,95 @@
-"""What mpiexec tells the processes that it starts: in the environment, before MPI is loaded.
+"""Ranks of mpiexec and threads of BLAS, which the program must know before it imports numpy.
 
-Signals that come before the program is ready for them: kept until it is, and obeyed then.
-
-While Python imports, a handler that raises would do harm: some modules take any exception for a
-missing part, and some leave theirs half made. So the very first thing is a handler that takes
-notes, and `signals.ending` looks at these once there is somebody to tell the end."""
+mpiexec tells each process its rank in the environment, before MPI is loaded. BLAS always gets one
+thread: with another number it adds in another order, and the last bits differ. Threads of our own
+share the lanes of a batch and add their results in a fixed order.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from types import FrameType
 
 from charrnn.errors import SettingError
 
 RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-RANK_HERE = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")  # of this machine
-READING = 0.3  # seconds
-GIVING_WAY = 2.0  # seconds, in which the first of a machine gets as far as the others
+LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+READING = 0.3  # seconds in which mpiexec reads what was written
 
 
 def processes() -> int:
-    """How many were started at once; 1 where mpiexec has started none, or does not say."""
-    return _first(SIZE) or 1 if _first(RANK) is not None else 1
+    """Return the number of processes that mpiexec started; 1 without mpiexec."""
+    return _number_in(SIZE) or 1 if _number_in(RANK) is not None else 1
 
 
 def check_alone() -> None:
-    """Raise SettingError where others were started beside this one, who would all do the same."""
-    if _first(RANK) is not None and _first(SIZE) != 1:
+    """Raise SettingError if mpiexec started several processes that would do the same work."""
+    if _number_in(RANK) is not None and _number_in(SIZE) != 1:
         raise SettingError(
             "mpiexec has started several processes, and each would write the same model",
-            "Add --mpi, so that they learn as one, or start one without mpiexec.",
+            "Add --mpi to train together, or start one process without mpiexec.",
         )
 
 
-def let_others_speak() -> None:
-    """Before an error is told: give way to the first on this machine, who may have found the same,
-    and then ends all.
-    """
-    number = _first(RANK_HERE)
-    if _is_before_mpi() and (_first(RANK) if number is None else number):
-        time.sleep(GIVING_WAY)
+def wait_for_first_rank() -> None:
+    """Give rank 0 of this machine time to report an error that all ranks have."""
+    local = _number_in(LOCAL_RANK)
+    if _is_before_mpi() and (_number_in(RANK) if local is None else local):
+        time.sleep(2.0)  # until rank 0 gets as far as this rank
 
 
 def end_all(status: int) -> None:
-    """After an error was told: let no other wait for this process, which has not come to MPI.
+    """End the other ranks after an error, before MPI is loaded: they would wait for this one.
 
-    The mpiexec of MPICH looks at nobody's status, but does as it is told; others do look.
+    The mpiexec of MPICH ignores the exit status of a process, but obeys this command.
     """
-    file = _first(("PMI_FD",))
+    file = _number_in(("PMI_FD",))
     if file is not None and _is_before_mpi():
-        let_it_be_read()
+        wait_until_read()
         with suppress(OSError):
             os.write(file, f"cmd=abort exitcode={status}\n".encode())
 
 
-def let_it_be_read() -> None:
-    """mpiexec throws away what was said if it has not come to read it when it ends all."""
+def wait_until_read() -> None:
+    """Wait until mpiexec has read our messages: it drops the rest when it ends all ranks."""
     time.sleep(READING)
 
 
 def _is_before_mpi() -> bool:
-    is_one = _first(RANK) is not None and sys.argv[1:2] == ["train"]
-    return is_one and "mpi4py.MPI" not in sys.modules
+    is_rank = _number_in(RANK) is not None and sys.argv[1:2] == ["train"]
+    return is_rank and "mpi4py.MPI" not in sys.modules
 
 
-def _first(names: Iterable[str]) -> int | None:
-    """The first of these variables that holds a number."""
+def _number_in(names: Iterable[str]) -> int | None:
+    """Return the number in the first of these environment variables that holds one."""
     values = (os.environ.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), None)
 
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows has no SIGHUP, others no SIGBREAK
-ALL = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-_arrived: list[int] = []
-_is_ready = False
+BLAS = (
+    "OPENBLAS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+ENOUGH = 4  # threads: more of them mostly wait for Python's lock
 
 
-def keep() -> None:
-    """From here on take a note of each."""
-    for number in ours():
-        signal.signal(number, _note)
+def set_threads(threads: int | None = None) -> int:
+    """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
+    for name in BLAS:
+        os.environ[name] = "1"
+    return threads or min(cores(), ENOUGH)
 
 
-def ours() -> list[int]:
-    """Those that the parent had not ignored."""
-    return [number for number in ALL if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-
-
-def first() -> int | None:
-    """The first that came, now that it can be obeyed."""
-    global _is_ready
-    _is_ready = True
-    return _arrived.pop(0) if _arrived else None
-
-
-def _note(number: int, _frame: FrameType | None) -> None:
-    if _is_ready:  # and over by now: nothing is left that would look
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    _arrived.append(number)
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

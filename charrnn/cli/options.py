@@ -1,36 +1,14 @@
-"""Options made from settings: the fields of a dataclass become the options of a command.
+"""Options made from settings, the options that commands share, and rules between options.
 
     @dataclass(frozen=True, kw_only=True)
-    class Options:
+    class Options(CommandOptions):
+        RULES = (excludes("per_example", "per_char"), needs("sort", "per_example", "top"))
         model: Path = model()                          # -m, --model
         learning: dict[str, Any] = group(TrainConfig)  # --hidden, --layers, ...
 
-    def train(options: Options) -> None: ...
-
-What was not typed is left out, so that the default of the dataclass stands. A field made by
-``group`` stands for all settings of a configuration, such as TrainConfig; it holds those that were
-typed, by name: TrainConfig(**options.learning).
-
-Whether a text comes in at standard input, where none was named.
-
-``--workers N`` or ``--scheduler ADDRESS|FILE``: the work of a command, shared out.
-
-processes: int | None = options.workers()
-scheduler: str | None = options.scheduler()
-
-with cluster_for(options.processes, options.scheduler, console) as cluster: ...
-
-What the shell is told when somebody presses Tab.
-
-Typer writes the scripts. Its own for zsh defines a function when it is called for the first time,
-and leaves it at that: the first Tab completes nothing. Ours answers as well.
-
-Threads: ours, never the matrix library's.
-
-BLAS gets one thread, always: with another number of them it adds up in another order, and the last
-bits differ. The lanes of a batch are shared out to threads of our own instead, which also take
-the elementwise work along, and whose sums are added in a fixed order. NumPy reads these variables
-when it is imported, which then takes half as long."""
+A field that is not typed keeps the default of the dataclass. A field made by ``group`` holds the
+settings typed, by name: TrainConfig(**options.learning).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from charrnn.cli.console import Console, has_text
-from charrnn.corpus.files import NAMES, path_of
+from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
@@ -74,26 +52,52 @@ def with_piped_text(options: Any, console: Console) -> Any:
 
 
 def tried(incomplete: str) -> list[str]:
-    """The settings that a sweep can try."""
+    """Return the settings that complete a word of --try."""
     from charrnn.settings.using import words_to_try
 
     return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
 
 
 def corpora(incomplete: str) -> list[str]:
-    """The corpora that come with the program, and files; the shell knows files alone better."""
+    """Return the corpora and files that complete a word; nothing if the shell can do it alone."""
     names = [name for name in NAMES if name.startswith(incomplete)]
     files = sorted(glob.glob(glob.escape(incomplete) + "*"))
     return [*names, *(file for file in files if file not in names)] if names else []
 
 
-OUTPUT, WORKERS = "Output", "Many workers"  # panels of help
+OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
 
 
 @dataclass(frozen=True)
 class Source(Text):
-    """The name of a text: a file, a corpus that comes with the program, or "-"."""
+    """The name of a text: a file, a corpus of the package, or "-"."""
+
+
+@dataclass(frozen=True)
+class NewFile(File):
+    """The name of a file to write, which "-" is not."""
+
+    allowed: str = "the name of a file"
+
+    def read(self, typed: Any) -> Path:
+        if str(typed) == "-":
+            raise ValueError("not a file")
+        return super().read(typed)
+
+
+@dataclass(frozen=True)
+class FigureName(NewFile):
+    """The name of a file for --plot, whose suffix tells the kind of picture."""
+
+    metavar: str = "FILE"
+    allowed: str = "a file name that ends in .svg, .png or .pdf"
+
+    def read(self, typed: Any) -> Path:
+        path = super().read(typed)
+        if path.suffix.lower() not in (".svg", ".png", ".pdf"):
+            raise ValueError("no such picture")
+        return path
 
 
 @dataclass(frozen=True)
@@ -104,14 +108,14 @@ class Trying(Text):
 
 
 class CommandOptions:
-    """The options of a command: a base of dataclasses with a field for each."""
+    """The base of the options of each command, a dataclass with a field for each option."""
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
     quiet: bool
 
     @property
     def wanted_threads(self) -> int | None:
-        """Return what --threads says; 1 for a command without that option."""
+        """Return the value of --threads; 1 for a command without that option."""
         threads: int | None = getattr(self, "workers", 1)
         return threads
 
@@ -120,11 +124,11 @@ class CommandOptions:
 
 
 class Option(NamedTuple):
-    """A setting that is typed, and where its value goes."""
+    """A setting as an option, and the field that its value goes to."""
 
     name: str
     setting: Setting
-    group: str  # the field whose value it becomes a part of, if there is one
+    group: str  # the field that holds the value in a dict; "" for a field of its own
 
 
 def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
@@ -141,24 +145,24 @@ def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
 
 
 def group(config: type, *only: str, **changes: Any) -> Any:
-    """A field for all settings of a configuration, or some; with changes to what help says."""
+    """Return a field for the settings of a configuration, or for some, with changes to the help."""
     return field(default_factory=dict, metadata={"group": (config, only, changes)})
 
 
 def like(config: type, name: str, **changes: Any) -> Any:
-    """A field that is one setting of a configuration, None where it was not typed."""
+    """Return a field for one setting of a configuration; None if it is not typed."""
     one = replace(settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": one})
 
 
 def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
-    """An argument that takes the names of texts: files, or "-" for standard input."""
+    """Return the argument that names texts."""
     default = MISSING if is_required else ()
     return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
 
 def model() -> Any:
-    """The option for the model file."""
+    """Return the option for the model file."""
     return setting(
         File(),
         "The model file.",
@@ -170,17 +174,17 @@ def model() -> Any:
 
 
 def use(panel: str) -> Any:
-    """The option for who is asked, where a model keeps counts."""
+    """Return the option that selects the network, the counts or both."""
     return setting(
         OneOf(("network", "counts", "both")),
-        "Whom to ask: the network, counts of what it learned from, or both of them, mixed.",
+        "Use the network, the n-gram counts of the training text, or a mixture of both.",
         panel=panel,
-        default_in_words="both where the model has counts (train --counts), else the network",
+        default_in_words="both if the model has counts (train --counts), else network",
     )
 
 
-def models(about: str = "The model file; several are set side by side.") -> Any:
-    """The same, where there may be several."""
+def models(about: str = "The model file. Repeatable, to compare models.") -> Any:
+    """Return the option for one model file or more."""
     return setting(
         File(),
         about,
@@ -194,55 +198,55 @@ def models(about: str = "The model file; several are set side by side.") -> Any:
 
 
 def plot(about: str) -> Any:
-    """The option for a figure."""
-    more = "Its suffix is .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
-    return setting(File("FILE"), f"{about} {more}", panel=OUTPUT, names=("--plot",))
+    """Return the option for a figure."""
+    more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
+    return setting(FigureName(), f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
 def as_json() -> Any:
-    """The option for JSON."""
-    return flag("Write JSON, for programs.", names=("--json",))
+    """Return the option for JSON."""
+    return flag("Write JSON.", names=("--json",))
 
 
 def quiet() -> Any:
-    """The option for silence."""
-    return flag("Say only errors.", names=("-q", "--quiet"))
+    """Return the option for quiet output."""
+    return flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
 
 def threads() -> Any:
-    """The option for threads, where no configuration has it."""
+    """Return the option for threads."""
     return like(TrainConfig, "workers")
 
 
-def workers(else_: str = "this one alone") -> Any:
-    """The option for workers on this machine; and who works without it."""
+def workers(default_in_words: str = "none: this process alone") -> Any:
+    """Return the option for workers on this machine."""
     return setting(
         Whole(1, 1 << 12),
-        "Share the work out to so many processes on this machine. Needs Dask:"
+        "Distribute the work to N processes on this machine. The result is the same. Needs Dask:"
         " pip install 'charrnn[cluster]'.",
         panel=WORKERS,
         names=("--workers",),
-        default_in_words=else_,
+        default_in_words=default_in_words,
     )
 
 
 def scheduler() -> Any:
-    """The option for workers anywhere."""
+    """Return the option for a Dask scheduler."""
     return setting(
         Text("ADDRESS|FILE"),
-        "Share it out to the workers of a scheduler of Dask: its address, such as"
-        " tcp://HOST:8786, or the file that it wrote.",
+        "Distribute the work to the workers of a Dask scheduler: its address, such as"
+        " tcp://HOST:8786, or its scheduler file.",
         panel=WORKERS,
     )
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
-    """An option that takes no value."""
+    """Return an option without a value."""
     return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
 class Rule(NamedTuple):
-    """A relation between options. Options are named by their fields, or by a field and a value."""
+    """A relation between options, named by field, by group, or by value: "sort=input"."""
 
     kind: Literal["excludes", "allows only", "needs"]
     name: str  # "" for a rule that always applies
@@ -250,7 +254,7 @@ class Rule(NamedTuple):
     hint: str
 
     def check(self, typed: Mapping[str, str], names: Mapping[str, str]) -> None:
-        """Raise SettingError if the options typed break the rule; names has all of them."""
+        """Raise SettingError if the rule is broken. Both maps lead from fields to options."""
         if self.name and self.name not in typed:
             return
         if self.kind == "needs":
@@ -354,19 +358,6 @@ def check(options: CommandOptions) -> None:
     options.check()
 
 
-def would_replace(path: Path, source: str) -> bool:
-    """Whether the source leads to this file, or would as soon as something is written there."""
-    file = 0 if source == "-" else path_of(source)  # standard input may well be a file
-    try:
-        return os.path.samefile(file, path) and os.path.isfile(path)  # a terminal loses nothing
-    except OSError:  # one of them is not there
-        with suppress(OSError):  # nor is the folder that we are in
-            return source != "-" and os.path.realpath(source) == os.path.realpath(path)
-        return False
-    except ValueError:  # the model of a stranger says that it learned from "\0"
-        return False
-
-
 def _options_of(kind: type) -> Iterator[Option]:
     for one in fields(kind):
         if "group" in one.metadata:
@@ -379,7 +370,7 @@ def _options_of(kind: type) -> Iterator[Option]:
 
 
 def _made(kind: type, options: list[Option], typed: dict[str, Any]) -> Any:
-    """The options, from what was typed."""
+    """Return the options from the values that Typer has parsed."""
     values: dict[str, Any] = {}
     for one in options:
         value = typed.get(one.name)
@@ -395,13 +386,13 @@ def _made(kind: type, options: list[Option], typed: dict[str, Any]) -> Any:
 
 
 def _in_the_environment(setting: Setting) -> list[Any]:
-    """The one value of a variable where there may be several: Typer would take it word by word."""
+    """Return the value of an environment variable, whole: Typer would split it into words."""
     value = os.environ.get(setting.variable) if setting.variable else None
     return [setting.values.read(value)] if value else []
 
 
 def _parameter(option: Option) -> Parameter:
-    """What Typer is to make of it."""
+    """Return the parameter of a function that Typer makes the option from."""
     setting = option.setting
     names = setting.options(option.name)
     is_flag = isinstance(setting.values, Flag)
@@ -430,10 +421,9 @@ def _parameter(option: Option) -> Parameter:
 
 
 def _parser(values: Values) -> Callable[[Any], Any]:
-    """From what was typed to one of these values; what else it is, is told in our words.
+    """Return a parser that raises BadParameter for a value that is not allowed.
 
-    Typer has limits of its own; they let ``inf`` through, and what they say differs from version
-    to version.
+    Typer's own limits let ``inf`` through, and their messages change from version to version.
     """
 
     def parse(typed: Any) -> Any:
@@ -445,7 +435,7 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
-    """What to say of a value that is not allowed."""
+    """Return the message for a value that is not allowed."""
     shown = repr(typed)
     shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
     return f"{shown} is not {allowed}"
@@ -466,7 +456,7 @@ def _completion(values: Values) -> Any:
 
 
 def _expanded(names: list[str] | None) -> list[str] | None:
-    """The files for a pattern on Windows, whose shells leave that to the program."""
+    """Return the files that match patterns, on Windows, whose shells expand none."""
     if names is None or os.name != "nt":
         return names
     return [file for name in names for file in sorted(glob.glob(name)) or [name]]
@@ -476,7 +466,7 @@ def _expanded(names: list[str] | None) -> list[str] | None:
 def cluster_for(
     processes: int | None, scheduler: str | None, console: Console
 ) -> Iterator[Cluster | None]:
-    """The cluster that was asked for, if one was."""
+    """Yield the cluster of --workers or --scheduler; None without these options."""
     if processes is None and scheduler is None:
         yield None
         return
@@ -491,34 +481,9 @@ def cluster_for(
         yield cluster
 
 
-BLAS = (
-    "OPENBLAS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
-ENOUGH = 4  # beyond that they mostly wait for each other, at Python's lock
-
-
-def prepare(threads: int | None = None) -> int:
-    """How many threads to work with. To be called before anything imports numpy."""
-    for name in BLAS:
-        os.environ[name] = "1"
-    return threads or min(cores(), ENOUGH)
-
-
 def note_if_refused(console: Console) -> None:
-    """Say so where the system had no threads for us."""
+    """Tell if the operating system did not start more threads."""
     from charrnn.network.threads import Threads
 
     if Threads.were_refused:
-        console.note("the system starts no more threads: one does all the work, as well as several")
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        console.note("could not start more threads; using one (same result, slower)")

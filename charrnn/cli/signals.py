@@ -1,17 +1,9 @@
-"""Ctrl-C, SIGTERM and SIGHUP: asked once to stop, at a good place; asked twice, at once.
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop after the current step, the second stops.
 
-    with signals.watched(console) as stop:
-        for event in train(...):
-            ...
-            if stop.requested:
-                break
-    if stop.requested:
-        raise SystemExit(stop.status)
-
-What the parent process had ignored (nohup, a shell's ``&``) stays ignored. Outside of watched()
-each of them ends the program at once, by an exception, so that files are left as they should be.
-At once is as soon as an exception comes through and does no harm: a module that is being imported
-may take it for a fault of its own, and where Python cleans up it would be lost.
+Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored. Outside of watched()
+a signal raises Stopped, so that files are closed and removed on the way out. The exception is
+delayed where it would be lost or do harm: while a module is imported, inside ``__del__``, and
+between the creation of a file and the code that removes it.
 """
 
 from __future__ import annotations
@@ -22,27 +14,26 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from charrnn.cli import launcher
-from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError
 
-STDERR = 2
-SOON = 0.01  # seconds after which a stop that would have been lost is tried again
-# Files of Python in which exceptions are lost: imports, and what is called when something goes.
-SWALLOWING = {
-    *("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"),
-    *("weakref.py", "_weakrefset.py"),
-}
-# Where a file comes to be, and there is nobody yet who would take it away.
-IN_ONE_GO = {("lock.py", "locked"), ("replacement.py", "_temporary")}
-_MAY_REPEAT = getattr(signal, "SIGHUP", None)
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
 
-Handler = Callable[[int, FrameType | None], None]
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows lacks SIGHUP, others SIGBREAK
+SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
+IMPORTS = {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
+FINALIZERS = {"weakref.py", "_weakrefset.py"}
+# Functions of model_file/saving.py that create a file which only their caller removes.
+CREATORS = {"locked", "_temporary"}
+HANGUP = getattr(signal, "SIGHUP", None)
+_early: list[int] = []
+_is_ready = False
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal ends the program here and now."""
+    """A signal that ends the program at once."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -50,86 +41,114 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Whether a signal has asked for an end, and the exit status that goes with it."""
+    """Whether a signal has asked for a stop, and the exit status for it."""
 
     def __init__(self) -> None:
         self.requested = False
         self.status = 0
 
 
+def keep() -> None:
+    """Remember signals from now on, until ending() obeys them.
+
+    While Python imports, a handler must not raise: some modules take any exception for a missing
+    package, others would be left half imported.
+    """
+    for number in heeded():
+        signal.signal(number, _remember)
+
+
+def _remember(number: int, _frame: FrameType | None) -> None:
+    if _is_ready:  # the program has ended by now, and nothing would look
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    _early.append(number)
+
+
+def heeded() -> list[int]:
+    """Return the signals that the parent process does not ignore; none outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+
+
 @contextmanager
 def watched(console: Console) -> Iterator[Stop]:
-    """A Stop that the first signal sets, saying so; the second one raises Stopped."""
+    """Yield a Stop that the first signal sets; the second signal raises Stopped."""
     stop = Stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.requested:
-            if number != _MAY_REPEAT:  # a closing terminal tends to send it twice
+            if number != HANGUP:  # a closing terminal tends to send it twice
                 _stop(number, frame)
             return
         stop.requested = True
         stop.status = 128 + number
         if not console.quiet:
+            name = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
+            line = f"charrnn: {name}finishing this step, then saving; Ctrl-C stops at once\n"
             # Not through sys.stderr: the signal may have come while it was being written to.
-            with suppress(OSError):
-                os.write(STDERR, _announcement(number))
+            with suppress(OSError):  # below the bar and the ^C
+                os.write(2, (("\n" if os.isatty(2) else "") + line).encode())
 
     with _handled(handle):
         yield stop
 
 
 @contextmanager
-def unheard_after_hanging_up(stop: Stop) -> Iterator[None]:
-    """What cannot be written in here is no error if it was a terminal going away that said stop."""
+def errors_ignored_after_hangup(stop: Stop) -> Iterator[None]:
+    """Ignore errors of writing if SIGHUP has ended the run: the terminal is gone."""
     try:
         yield
     except CharrnnError:
-        if _MAY_REPEAT is None or stop.status != 128 + _MAY_REPEAT:
+        if HANGUP is None or stop.status != 128 + HANGUP:
             raise
 
 
 @contextmanager
 def ending() -> Iterator[None]:
-    """Each signal raises Stopped, so that SIGTERM cleans up as well as Ctrl-C does."""
-
+    """Let each signal raise Stopped, also one that came before this."""
     with _handled(_stop):
-        early = launcher.first()
-        if early is not None:
-            raise Stopped(early)
+        global _is_ready
+        _is_ready = True
+        if _early:
+            raise Stopped(_early.pop(0))
         yield
 
 
-def leave_to_the_system() -> None:
-    """No more handlers: from here to the end, Ctrl-C just ends, without a last traceback."""
-    for number in _ours():
+def restore_defaults() -> None:
+    """Remove all handlers: from here to the end, Ctrl-C ends the process without a traceback."""
+    for number in heeded():
         signal.signal(number, signal.SIG_DFL)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Raise Stopped, as soon as that comes through."""
+    """Raise Stopped, or try again soon if the exception would be lost."""
     if hasattr(signal, "setitimer") and _would_be_lost(frame):
         signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
-        signal.setitimer(signal.ITIMER_REAL, SOON)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds
     else:
         raise Stopped(number)
 
 
 def _would_be_lost(frame: FrameType | None) -> bool:
-    """Whether an exception in this frame may never reach us, or would leave a file behind."""
-    here = frame
+    """Return True if an exception in this frame could be swallowed, or leave a file behind."""
+    if frame is not None and os.path.basename(frame.f_code.co_filename) == "contextlib.py":
+        return True  # while a `with` is entered or left
     while frame is not None:
-        name, function = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
-        if name in SWALLOWING or (name, function) in IN_ONE_GO or function == "__del__":
+        path, function = frame.f_code.co_filename, frame.f_code.co_name
+        name = os.path.basename(path)
+        if path in IMPORTS or name in FINALIZERS or function == "__del__":
             return True
-        if name == "contextlib.py" and frame is here:  # on the way into a `with`, or out of it
+        if name == "saving.py" and function in CREATORS:
             return True
         frame = frame.f_back
     return False
 
 
 @contextmanager
-def _handled(handler: Handler) -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in _ours()}
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in heeded()}
     try:
         for number in before:
             signal.signal(number, handler)
@@ -139,17 +158,3 @@ def _handled(handler: Handler) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, old in before.items():
             signal.signal(number, old)
-
-
-def _ours() -> list[int]:
-    if threading.current_thread() is not threading.main_thread():
-        return []  # Python leaves signals to the main thread
-    return [
-        number for number in launcher.ALL if signal.getsignal(number) not in (signal.SIG_IGN, None)
-    ]
-
-
-def _announcement(number: int) -> bytes:
-    who = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
-    line = f"charrnn: {who}finishing this step, then saving; Ctrl-C stops at once\n"
-    return (("\n" if os.isatty(STDERR) else "") + line).encode()  # below the bar and the ^C

@@ -1,36 +1,34 @@
-"""``charrnn slim``: a model file to give away."""
+"""``charrnn slim``: a small model file, to give away."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, CommandOptions, flag
-from charrnn.errors import ModelExistsError, SettingError
-from charrnn.settings.fields import File, setting
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag
+from charrnn.settings.fields import setting
 
 HELP = """
 Write a model without what only training needs.
 
-It draws and scores the same, and cannot be gone on with: the state of the run and the loss at
-each check-up are left out. Only eval --dynamic differs a little: it begins without what
-training knew of gradients. Of the corpus it names files, and no folders. It has about a quarter
-of the size.
+The small file draws and scores the same texts and has about a quarter of the size. It lacks the
+training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
+differs a little, since it starts without the optimiser state. Folders of the corpus are removed.
 
-A model of train --counts needs the text that it learned from to draw and score the same, and
-who is given the file has that text; --without-counts leaves it out.
+A model of train --counts needs its training text to draw and score the same. Anyone who gets the
+file can read that text; --without-counts leaves it out.
 """
 EXAMPLES = """
-# a small file of the model in model.npz, to send to a friend
+# write a small file of model.npz, to send to a friend
 charrnn slim names.npz
 
-# the same of a model of train --counts, without the text that it learned from
+# leave out the training text of a model of train --counts
 charrnn slim names.npz --without-counts
 
-# which draws as the large one does
+# draw the same texts from it
 charrnn sample -m names.npz -n 10
 """
 
@@ -39,55 +37,39 @@ charrnn sample -m names.npz -n 10
 class Options(CommandOptions):
     """The options of charrnn slim."""
 
-    out: Path = setting(File(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",))
+    out: Path = setting(
+        NewFile(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",)
+    )
     model: Path = options.model()
     without_counts: bool = flag(
-        "Leave out the text that a model of train --counts counts; the network is all that is left."
+        "Leave out the training text of a model of train --counts; only the network remains."
     )
-    force: bool = flag("Replace a file that is there.")
+    force: bool = flag("Replace an existing file.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
 
-    def check(self) -> None:
-        """Raise CharrnnError where OUT is no file, or is there."""
-        if str(self.out) == "-":
-            raise SettingError("OUT names a file, and - is none", "Name one: names.npz")
-        if self.out.exists() and not self.force:
-            raise ModelExistsError(
-                f"{self.out} is there already",
-                "Name another file; it is read from the one that -m names. Or replace it with"
-                " --force.",
-            )
-
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the small file."""
-    from charrnn.cli.files import OutputFile
+    """Write the small file, and report it and its size on stdout."""
+    from charrnn.cli.terminal.report import Fact, Report
     from charrnn.runs import load
 
     model = load(options.model)
-    model_as_a_source = os.path.join(os.curdir, options.model)  # no corpus of that name is meant
-    learned_from = (name for name in model.corpus.files if name != "-")
-    OutputFile(options.out, "", force=options.force).check(model_as_a_source, *learned_from)
+    file = OutputFile(options.out, "OUT", force=options.force)
+    file.check(options.model, corpus=model.corpus.files)
     before = options.model.stat().st_size
     slim = model.slim(without_counts=options.without_counts)
     slim.save(options.out)
     if slim.trained.counted is not None:
-        console.note(f"{options.out} holds the text that it learned from (--without-counts)")
+        console.note(f"{options.out} contains the training text; --without-counts leaves it out")
     if options.without_counts and model.trained.counted is None:
-        console.note(f"{options.model} has no counts that could be left out")
-    show(options, before, console)
-
-
-def show(options: Options, before: int, console: Console) -> None:
-    """Say what was written, and how large it is, on stdout."""
+        console.note(f"{options.model} has no counts to leave out")
     size = options.out.stat().st_size
-    if options.as_json:
-        sizes = {"bytes": size, "bytes_before": before}
-        console.json("slim", {"model": str(options.out), "from": str(options.model), **sizes})
-        return
-    from charrnn.cli.terminal.tables import entries
-
     words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
-    lines = entries([("model", str(options.out)), ("size", words)], console.out)
-    console.out.write_lines(lines)
+    facts = [
+        Fact("model", str(options.out), "model", str(options.out)),
+        Fact("from", str(options.model)),
+        Fact("bytes", size, "size", words),
+        Fact("bytes_before", before),
+    ]
+    Report(facts).show("slim", console, as_json=options.as_json)

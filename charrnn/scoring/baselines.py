@@ -72,9 +72,6 @@ class TextCollector:
             self.codes.append(block.codes[: self._left])
             self._left -= len(self.codes[-1])
 
-    def finish(self) -> None:
-        """Do nothing: the text needs no last step."""
-
 
 def comparisons(corpus: Corpus, text: TextCollector) -> Iterator[Baseline]:
     """Yield uniform, unigram, markov-1 to markov-6, xz and bzip2 on this text, one by one."""

@@ -64,7 +64,7 @@ def train(
 ) -> Iterator[Event]:
     """Train until the run is over, changing the state in place; all ranks take the same steps."""
     learner = Learner(state, corpus, config, ranks)
-    while (why := ended(state, config)) is None or is_due(state, config):
+    while (why := find_ending(state, config)) is None or is_due(state, config):
         yield learner.check_up() if is_due(state, config) else learner.take_step()
     yield Done(why)
 
@@ -205,10 +205,10 @@ def is_due(state: TrainState, config: Fitted) -> bool:
     """Return True if a check-up comes next, also in a run that was stopped right before one."""
     if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
         return False
-    return state.step % config.check_every == 0 or ended(state, config) is not None
+    return state.step % config.check_every == 0 or find_ending(state, config) is not None
 
 
-def ended(state: TrainState, config: Fitted) -> Ending | None:
+def find_ending(state: TrainState, config: Fitted) -> Ending | None:
     """Return the reason why the run is over; None if it goes on."""
     best_step = None if state.best is None else state.best.step
     return ending(config, state.epoch, state.minutes, best_step, state.history)

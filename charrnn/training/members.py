@@ -20,7 +20,7 @@ from charrnn.network.threads import Threads
 from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.checkup import Checkup, JointCheckups
-from charrnn.training.loop import Done, Event, Step, Stopwatch, ended, progress, train
+from charrnn.training.loop import Done, Event, Step, Stopwatch, find_ending, progress, train
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import TrainState, start
 from charrnn.vocabulary import Ids
@@ -106,9 +106,9 @@ def mean_step(steps: Sequence[Step]) -> Step:
     )
 
 
-def all_ended(states: Sequence[TrainState], config: Fitted) -> Ending | None:
+def find_common_ending(states: Sequence[TrainState], config: Fitted) -> Ending | None:
     """Return the reason why the run is over; None if it goes on."""
-    why = [ended(state, of_member(config, i)) for i, state in enumerate(states)]
+    why = [find_ending(state, of_member(config, i)) for i, state in enumerate(states)]
     return last_ending(why, [state.step for state in states])
 
 

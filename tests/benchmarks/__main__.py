@@ -15,7 +15,7 @@ import argparse
 import os
 from importlib import import_module
 
-from charrnn.cli.options import prepare
+from charrnn.cli.launcher import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")
@@ -50,7 +50,7 @@ def main() -> None:
         "ranks": [options.gigabits or [10.0, 1.0], options.latency],
         **{name: [options.corpus] for name in WITH_CORPORA},
     }
-    prepare()  # before numpy is imported: one BLAS thread, as in the program
+    set_threads()  # before numpy is imported: one BLAS thread, as in the program
     print(f"{os.cpu_count()} cores")
     for name in options.sections or SECTIONS:
         print(f"\n## {name}\n", flush=True)

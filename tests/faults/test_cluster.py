@@ -37,7 +37,15 @@ from charrnn.cluster import opening, pool  # noqa: E402
 from charrnn.cluster.local import ONE_THREAD, local_cluster  # noqa: E402
 from charrnn.cluster.opening import open_cluster  # noqa: E402
 
+PATIENT = 60.0  # seconds; on a busy machine even a scheduler that is there answers late
+TIMEOUT = opening.TIMEOUT
 DRAW = ("sample", "-n", "60", "--seed", "3", "--json")
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process wait long for an answer of the scheduler."""
+    monkeypatch.setattr(opening, "TIMEOUT", PATIENT)
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +267,7 @@ def test_c11_what_is_no_scheduler_is_refused_soon(
     two.until_there_are(1)
     worker = worker_address(two)
     refuses_address(trained, worker, "is a Worker of Dask, not a scheduler", "dask scheduler")
-    assert opening.TIMEOUT < 5
+    assert TIMEOUT < 5
     monkeypatch.setattr(opening, "TIMEOUT", 0.5)
     with listening(None) as address:
         refuses_address(trained, address, "no scheduler of Dask answers", "can be reached")

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from charrnn.model_file import checkpoint
+from charrnn.cli import signals as handlers
+from charrnn.model_file import checkpoint, saving
 from tests.child import PYTHON, Child
 from tests.faults.long_run import is_tidy
 from tests.faults.test_signals import ENDLESS, STATUS
@@ -20,7 +21,7 @@ TELLING = [
     *PYTHON,
     *("-W", "ignore::ResourceWarning"),
     "-c",
-    "import os; from charrnn.cli import launcher as early_signals; early_signals.keep();"
+    "import os; from charrnn.cli import signals; signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
 ]
 
@@ -124,10 +125,15 @@ def test_37_nor_on_the_way_into_what_would_tidy_up(program: Program) -> None:
     assert (ended.out, ended.err) == ("143 1\n", "")
 
 
+def test_37_functions_that_create_a_file_are_known_by_name() -> None:
+    for name in handlers.CREATORS:
+        assert callable(getattr(saving, name))
+
+
 def test_37_what_came_before_there_was_somebody_to_tell_is_obeyed_then(program: Program) -> None:
     code = (
         "import os, signal\n"
-        "from charrnn.cli import launcher as early_signals; early_signals.keep()\n"
+        "from charrnn.cli import signals; signals.keep()\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
         "import runpy; runpy.run_module('charrnn', run_name='__main__', alter_sys=True)\n"
     )

@@ -60,7 +60,7 @@ def test_22_a_stdout_that_takes_nothing_is_said(trained: Program, line: tuple[st
     before = (trained / "model.npz").read_bytes()
     with open("/dev/full", "wb") as nowhere, trained.going(*line, stdout=nowhere) as child:
         ended = child.end()
-    is_refusal(ended, TAKES_NOTHING, "Make room, or send the output elsewhere.")
+    is_refusal(ended, TAKES_NOTHING, "Free some room, or redirect the output.")
     assert (trained / "model.npz").read_bytes() == before
 
 
@@ -91,7 +91,7 @@ def test_22_a_stdout_that_is_closed_is_said_before_anything_is_done(
     trained.refuses(
         *(command, *line),
         what="standard output is closed",
-        hint="Send it to a file, or to /dev/null.",
+        hint="Redirect it to a file or to /dev/null.",
         by=closed(1),
     )
 

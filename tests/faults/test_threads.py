@@ -12,7 +12,7 @@ from charrnn.network.threads import Threads
 from tests.child import PYTHON
 from tests.program import Program
 
-NOTE = "the system starts no more threads: one does all the work, as well as several\n"
+NOTE = "could not start more threads; using one (same result, slower)\n"
 LINE = ("train", "names.txt", "--hidden", "6", "--layers", "1", "--epochs", "2", "--threads", "4")
 # A system that gives so many threads, and none any more.
 STINGY = (

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 
 import numpy as np
 
 from charrnn.cli.console import ABOVE, CYAN, DIM, Console
+from charrnn.cli.eval.options import Options
 from charrnn.cli.terminal.colours import Painter
-from charrnn.cli.terminal.tables import Column, Table, count
-from charrnn.corpus.segmentation import END_CODE, text_of
-from charrnn.corpus.segmentation import NEWLINE as NEWLINE_CODE
+from charrnn.cli.terminal.tables import Column, Table, count, fitted
+from charrnn.corpus.files import name_of
+from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.scoring import heat_map as surprisal_bands
 from charrnn.scoring.pieces import Gatherer, Origins, ScoredBlock
 from charrnn.scoring.ranking import Batch, Ranking, Row
@@ -26,7 +27,6 @@ from charrnn.scoring.score import BITS
 from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
 
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
-TIMES = Column("times", 7, 3)
 PLACE = "where"
 PART = 9  # columns for the nats per character of the network, of the counts, ...
 LONGEST_PLACE = 24  # columns for a file and a line
@@ -34,35 +34,28 @@ DIGITS = 6  # columns for the number of a line
 TEXT = 8  # columns that are kept free for the text
 GAP = "  "
 ELLIPSIS = "..."
-BATCH = 10_000  # rows written combine
-CHARACTER_HEAD = Visible("character\tnats\trank")
+BATCH = 10_000  # rows in a write
 
 
 class ExampleRows:
     """Writes a row for each example to stdout."""
 
     def __init__(
-        self,
-        files: Sequence[str],
-        origins: Origins,
-        console: Console,
-        *,
-        sort: str,
-        top: int | None,
-        above: float | None,
-        as_json: bool,
-        parts: Sequence[str] = (),
+        self, options: Options, origins: Origins, parts: Sequence[str], console: Console
     ) -> None:
         """Each of ``parts``, the names of what the model mixes, gets a column."""
-        self._files = files
+        self._files = files = [name_of(source) for source in options.sources]
         self._origins = origins
-        self._above = above
-        self._as_json = as_json
+        self._above = options.above
+        self._as_json = options.as_json
         self._output = output = console.out
         self._is_terminal = output.is_terminal
         self._gatherer = Gatherer()
-        self._ranking = None if sort == "input" else Ranking(by_nats=sort == "nats", top=top)
-        columns = [*COLUMNS, *([] if self._ranking is None else [TIMES])]
+        self._ranking: Ranking | None = None
+        columns = list(COLUMNS)
+        if options.sort != "input":
+            self._ranking = Ranking(by_nats=options.sort == "nats", top=options.top)
+            columns.append(Column("times", 7, 3))
         columns += [Column(name, PART, 5) for name in parts]
         if len(files) > 1:
             width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, files)))
@@ -70,7 +63,7 @@ class ExampleRows:
         room = output.window - 1 - len(GAP)
         self._table = Table(columns, room - TEXT, output)
         self._room = max(len(ELLIPSIS), room - self._table.width)
-        if not as_json and self._is_terminal:  # in a pipe, every line is an example
+        if not options.as_json and self._is_terminal:  # in a pipe, every line is an example
             text = output.paint(Visible(GAP + "text"), CYAN)
             output.write_lines([joined([self._table.head(), text])])
 
@@ -100,7 +93,7 @@ class ExampleRows:
 
     def _line(self, row: Row) -> Visible | Raw:
         if self._as_json:
-            return example_json(row, self._files[row.file] if self._files else None)
+            return self._json_line(row)
         cells = self._table.row(self._cells(row))
         if not self._is_terminal:
             return Raw(f"{cells}{GAP}" + row.text.replace("\n", "\\n") + "\n")
@@ -118,34 +111,28 @@ class ExampleRows:
             **{name: f"{nats / (row.characters + 1):.3f}" for name, nats in row.parts.items()},
         }
         if len(self._files) > 1:
-            place = f"{visible_line(self._files[row.file])}:{row.line}"
-            if len(place) > LONGEST_PLACE:
-                place = f"..{place[2 - LONGEST_PLACE :]}"
-            cells[PLACE] = place
+            cells[PLACE] = fitted(f"{self._files[row.file]}:{row.line}", LONGEST_PLACE + 1)
         return cells
 
+    def _json_line(self, row: Row) -> Visible:
+        mean = row.nats_per_character
+        file = text_json(self._files[row.file]) if self._files else "null"
+        return Visible(
+            f'{{"schema": "charrnn.eval.example/1", "number": {row.line},'
+            f' "text": {text_json(row.text)}, "characters": {row.characters},'
+            f' "unknown": {row.unknown}, "nats": {row.nats!r}, "nats_per_character": {mean!r},'
+            f' "bits_per_character": {mean * BITS!r}, "file": {file},'
+            f' "times": {row.times}{parts_json(row.parts)}}}\n'
+        )
 
-def text_json(text: str | None) -> Visible:
-    """Return a text, or null, as JSON."""
-    encoded = "null" if text is None else json.dumps(encodable(text), ensure_ascii=False)
-    return visible_json(encoded)
+
+def text_json(text: str) -> Visible:
+    return visible_json(json.dumps(encodable(text), ensure_ascii=False))
 
 
 def parts_json(parts: Mapping[str, float]) -> str:
     """Return the end of a JSON line: the nats of each part of the model, if it has several."""
     return f', "parts": {json.dumps(parts)}' if parts else ""
-
-
-def example_json(row: Row, file: str | None) -> Visible:
-    """Return a JSON line; its number is the line of the file on which the example begins."""
-    mean = row.nats_per_character
-    return Visible(
-        f'{{"schema": "charrnn.eval.example/1", "number": {row.line},'
-        f' "text": {text_json(row.text)}, "characters": {row.characters},'
-        f' "unknown": {row.unknown}, "nats": {row.nats!r}, "nats_per_character": {mean!r},'
-        f' "bits_per_character": {mean * BITS!r}, "file": {text_json(file)},'
-        f' "times": {row.times}{parts_json(row.parts)}}}\n'
-    )
 
 
 class HeatMap:
@@ -156,7 +143,7 @@ class HeatMap:
         self._painter = Painter(console.out)
         end, newline = ("$", "$") if console.out.is_plain else ("■", "↵")
         gap = "\n" if examples_are == "lines" else "\n\n"
-        self._breaks = {int(END_CODE): (end, gap), int(NEWLINE_CODE): (newline, "\n")}
+        self._breaks = {int(END_CODE): (end, gap), int(NEWLINE): (newline, "\n")}
 
     def add(self, block: ScoredBlock) -> None:
         """Write a block."""
@@ -168,7 +155,7 @@ class HeatMap:
 
     def _painted(self, block: ScoredBlock) -> Iterator[Visible]:
         bands = surprisal_bands.bands_of_text(block.codes, block.nats)
-        breaks = (block.codes == NEWLINE_CODE) | (block.codes == END_CODE)
+        breaks = (block.codes == NEWLINE) | (block.codes == END_CODE)
         for start, stop in surprisal_bands.band_runs(bands, breaks):
             band = int(bands[start])
             if not breaks[start]:
@@ -189,24 +176,22 @@ class CharacterRows:
         self._output = console.out
         self._line = character_json if as_json else character_line
         if not as_json and console.out.is_terminal:
-            console.out.write_lines([CHARACTER_HEAD])
+            console.out.write_lines([Visible("character\tnats\trank")])
 
     def add(self, block: ScoredBlock) -> None:
         """Write a block."""
         assert block.ranks is not None
-        codes, nats, ranks = block.codes.tolist(), block.nats.tolist(), block.ranks.tolist()
-        names, parts = list(block.parts), [each.tolist() for each in block.parts.values()]
-        columns = zip(*parts, strict=True) if parts else [()] * len(codes)
-        by_name = (dict(zip(names, values, strict=True)) for values in columns)
-        self._output.write(joined(map(self._line, codes, nats, ranks, by_name)))
+        columns = [each.tolist() for each in (block.codes, block.nats, block.ranks)]
+        costs = zip(*(part.tolist() for part in block.parts.values()), strict=True)
+        parts = (dict(zip(block.parts, each, strict=True)) for each in costs)
+        self._output.write(joined(map(self._line, *columns, parts if block.parts else repeat({}))))
 
     def finish(self) -> None:
         """Do nothing: every row is written."""
 
 
 def character_json(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
-    """Return a JSON line; the character of an end is null."""
-    character = "null"
+    character = "null"  # the end of an example
     if code != END_CODE:
         character = visible_json(json.dumps(chr(code), ensure_ascii=False))
     return Visible(
@@ -216,7 +201,6 @@ def character_json(code: int, nats: float, rank: int, parts: Mapping[str, float]
 
 
 def character_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
-    """Return a row; invisible characters are escaped, and END stands for the end of an example."""
     character = "END" if code == END_CODE else visible_line(chr(code))
     more = "".join(f"\t{name} {cost:.3f}" for name, cost in parts.items())
     return Visible(f"{character}\t{nats:.3f}\t{rank}{more}\n")
@@ -237,9 +221,6 @@ class Alarm:
             rows = self._gatherer.add(block)
             nats = np.zeros(0) if rows is None else rows.nats_per_character
         self.count += int(np.count_nonzero(nats * BITS > self.bits))
-
-    def finish(self) -> None:
-        """Do nothing: ``ring`` comes after the summary."""
 
     def ring(self, console: Console) -> None:
         """Report the count; exit with status 3 if it is not 0."""

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from charrnn.analysis.drawn_texts import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import (
-    COLUMNS,
-    FIRST,
-    Column,
-    Table,
-    cells,
-    clock,
-    count,
-    counted,
-    entries,
-    figure,
-    fitted,
-    pieces_in_words,
-    shown,
-)
-from charrnn.corpus.corpus import Corpus
+from charrnn.cli.terminal.tables import COLUMNS, FIRST, Table, cells, count, entries, fitted
 from charrnn.counts.baselines import Baseline
-from charrnn.scoring.baselines import COMPRESSORS, TextCollector, comparisons
+from charrnn.scoring.baselines import COMPRESSORS
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Mean, Score
 from charrnn.text import Visible, visible_line
@@ -33,39 +19,27 @@ from charrnn.text import Visible, visible_line
 TOGETHER = "together"  # the name of the mean of several models
 
 
+@dataclass
 class Summary:
     """The sums over a text as one model predicts it."""
 
-    def __init__(
-        self, name: str, examples_are: str, model: str, rate: float | None, ends: str = "symbol"
-    ) -> None:
-        self.name = name
-        self.examples_are = examples_are
-        self.model = model
-        self.rate = rate  # of --dynamic
-        self.ends_apart = ends != "symbol"  # the cost of the ends is a row of its own
-        self.score = Score()
-        self.parts: dict[str, Score] = {}  # network, counts, both; empty for a network alone
-        self.baselines: list[Baseline] = []
-        self.trained_on = 0  # symbols of the corpus that baselines learned from
-        self.drawn: DrawnTexts | None = None
-        self._began = time.monotonic()
-        self.seconds = 0.0
+    name: str
+    examples_are: str
+    model: str
+    rate: float | None = None  # of --dynamic
+    ends_apart: bool = False  # the cost of the ends is a row of its own
+    score: Score = field(default_factory=Score)
+    parts: dict[str, Score] = field(default_factory=dict)  # network, counts, both; or empty
+    baselines: Sequence[Baseline] = ()
+    trained_on: int = 0  # symbols of the corpus that baselines learned from
+    drawn: DrawnTexts | None = None
+    seconds: float = 0.0
 
     def add(self, block: ScoredBlock) -> None:
         """Add a block of the text."""
         self.score += block.score()
         for name in block.parts:
             self.parts[name] = self.parts.get(name, Score()) + block.of_part(name).score()
-
-    def finish(self) -> None:
-        """Stop the clock."""
-        self.seconds = time.monotonic() - self._began
-
-    def compare(self, corpus: Corpus, collector: TextCollector) -> None:
-        """Score the same text with the baselines."""
-        self.baselines = list(comparisons(corpus, collector))
-        self.trained_on = len(corpus.train.ids)
 
     def shares(self, baseline: Baseline) -> tuple[float, float]:
         """Return the fractions of the corpus and of the text that a baseline has read."""
@@ -74,17 +48,12 @@ class Summary:
             baseline.held_out_symbols / max(1, self.score.overall.count),
         )
 
-    @property
-    def characters_per_second(self) -> float:
-        """Return the speed; each end counts as a character."""
-        return self.score.overall.count / max(self.seconds, 1e-9)
-
     def page_figures(self) -> Mapping[str, str]:
         """Return the figures for the head of the --html page."""
         overall = self.score.overall
         figures = {
             "bits per character": f"{overall.bits_per_character:.3f}",
-            "perplexity": shown(overall.perplexity),
+            "perplexity": tables.shown(overall.perplexity),
             "characters": f"{self.score.characters:,}",
             "examples": f"{self.score.ends:,}",
             "never seen in training": f"{self.score.unknown:,}",
@@ -117,12 +86,12 @@ class Summary:
 
     def baselines_json(self) -> dict[str, object]:
         """Return the losses of the baselines, and the fractions of both texts that they read."""
-        found: dict[str, object] = {}
+        losses: dict[str, object] = {}
         for baseline in self.baselines:
             learned, scored = self.shares(baseline)
             mean = Mean(baseline.nats_per_character, 1).per_character()
-            found[baseline.name] = {**mean, "part_learned": learned, "part_scored": scored}
-        return found
+            losses[baseline.name] = {**mean, "part_learned": learned, "part_scored": scored}
+        return losses
 
     def drawn_json(self) -> dict[str, object] | None:
         """Return the losses of a Markov model on drawn and on held-out texts, with --drawn."""
@@ -152,18 +121,19 @@ def show(
             console.note(f"{model}{summary.in_a_line()}")
         return
     report = report_on(summaries, more)
-    report.show("eval", console, as_json=as_json, below=tables(summaries, console.out))
+    report.show("eval", console, as_json=as_json, below=loss_tables(summaries, console.out))
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
     """Return the facts about the text and the models; ``more`` holds further values for JSON."""
     first, is_alone = summaries[0], len(summaries) == 1
-    score, rate, speed = first.score, first.rate, first.characters_per_second
+    score, rate = first.score, first.rate
+    speed = score.overall.count / max(first.seconds, 1e-9)  # each end counts as a character
     are = "" if first.examples_are == "auto" else first.examples_are
     size = f"{count(score.ends, 'example', are=are)}, {score.characters:,} characters"
     unseen = f"{count(score.unknown, 'character')} never seen in training"
     learning = "" if rate is None else f", learning at {rate:g} while it reads"
-    per_second = f", {counted(speed)} characters a second"
+    per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
         [
             Fact("text", first.name, "text", first.name),
@@ -175,12 +145,7 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
             Fact("drawn", first.drawn_json()),
             Fact("dynamic", rate),
             Fact("seconds", first.seconds),
-            Fact(
-                "characters_per_second",
-                speed,
-                "time",
-                f"{clock(first.seconds)}{per_second if is_alone else ''}",
-            ),
+            Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
             *(Fact(name, value) for name, value in more.items()),
         ]
     )
@@ -194,7 +159,7 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     return report
 
 
-def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
+def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """Yield the loss of each model in several forms, then all comparisons."""
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
@@ -222,7 +187,10 @@ def losses(
 
 def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """Yield a table with a row for each form of the loss and a group of columns for each model."""
-    columns = columns_for(len(summaries), output)
+    columns = Table(COLUMNS, output.width, output).columns[1:]
+    room = (output.width - FIRST) // len(summaries)
+    while len(columns) > 1 and sum(column.width for column in columns) > room:
+        columns.pop()
     width = sum(column.width for column in columns)
     numbered = [
         column._replace(name=f"{column.name} {number}")
@@ -246,19 +214,11 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
     if any(summary.ends_apart for summary in summaries):
         forms["end, per example"] = [cells(score.ending) for score in scores]
     if "bits" in heads.values():
-        forms["per byte"] = [{"bits": figure(score.bits_per_byte)} for score in scores]
+        forms["per byte"] = [{"bits": tables.figure(score.bits_per_byte)} for score in scores]
     for name, groups in forms.items():
         row = {f"{key} {i}": cell for i, group in enumerate(groups) for key, cell in group.items()}
         line = table.row({"": name, **row})
         yield output.paint(line, BOLD) if name == "per character" else line
-
-
-def columns_for(models: int, output: Output) -> Sequence[Column]:
-    """Return the columns that each model has room for, at least one."""
-    columns = Table(COLUMNS, output.width, output).columns[1:]
-    while len(columns) > 1 and FIRST + models * sum(one.width for one in columns) > output.width:
-        columns.pop()
-    return columns
 
 
 def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
@@ -269,7 +229,7 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     ranked = sorted(means.items(), key=lambda item: -item[1].nats_per_character)
     yield from losses("compared", ranked, models, output)
     shares = {one.name in COMPRESSORS: first.shares(one) for one in first.baselines}
-    notes = [("", pieces_in_words(*shares[False], "the text"))]
+    notes = [("", tables.pieces_in_words(*shares[False], "the text"))]
     learned, scored = shares.get(True, (1.0, 1.0))
     if learned < 1 or scored < 1:
         read = f"the last {learned:.1%} of the training text, the first {scored:.1%} of the text"

@@ -6,7 +6,7 @@ import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.files import FigureFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.sample.options import Options
-from charrnn.cli.sample.output import SampleWriter, style_for
+from charrnn.cli.sample.output import SampleWriter
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import path_of
 from charrnn.corpus.text_set import TextSet, hash_of
@@ -41,7 +41,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     """Draw and write the samples of each temperature."""
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     if file is not None:
-        file.check(*(os.path.join(os.curdir, path) for path in options.models), *options.files)
+        file.check(*options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
@@ -54,13 +54,14 @@ def run(options: Options, threads: int, console: Console) -> None:
 
     temperatures = options.temperatures or (SampleConfig.temperature,)
     counts_copies = not (console.quiet or options.novel) and is_at_hand(model)
-    copies = Copies(model) if counts_copies else None
-    tally = Tally(prime, copies, lengths=None if file is None else {})
+    tally = Tally(prime, [] if counts_copies else None, None if file is None else {})
     shown = ShownPrime("", 0.0)
     if prime and not options.hide_prime and (options.as_json or options.best):
         shown = ShownPrime(prime, nats_of(prime, predictor))
-    selection = selection_of(options, prime, shown, model, reading)
-    writer = writer_for(options, prime, model, console)
+    wishes = wishes_of(options, prime, model, reading)
+    seen = TextSet() if options.unique else None  # samples of all temperatures
+    newlines = "\n" in model.vocabulary.characters or "\n" in prime
+    writer = SampleWriter(options, prime, console, newlines=newlines)
     with cluster_for(options.processes, options.scheduler, console) as cluster:
         for temperature in temperatures:
             if len(temperatures) > 1:
@@ -68,20 +69,20 @@ def run(options: Options, threads: int, console: Console) -> None:
             tally.temperature = temperature
             drawing = replace(config, temperature=temperature)
             sampler = Sampler(predictor, drawing, prime, threads)
-            samples = None
+            written = tally.written
+            samples: Iterable[Sample | None] | None = None
             if cluster is not None:
-                samples = draw_by_workers(cluster, options, models, drawing, prime, selection)
-            elif selection is not None:
-                samples = selection.draw(sampler)
+                samples = draw_by_workers(cluster, options, models, drawing, prime, wishes)
+            elif wishes is not None:
+                samples = redraw(sampler, options.numbers, wishes.whole, wishes.rejects, seen)
             elif options.as_json:
                 samples = sampler.samples(options.numbers)
-            written = tally.written
             if samples is None:
                 writer.write(tally.of(sampler.fragments(options.numbers)))
             elif options.as_json:
-                write_json(samples, tally, shown, console)
+                write_json(best_of(samples, options, shown), tally, shown, console)
             else:
-                writer.write(tally.of(map(whole_piece, samples)))
+                writer.write(tally.of(best_of(samples, options, shown)))
             if tally.written - written < options.count:
                 tally.is_certain &= sampler.is_deterministic
     note_if_refused(console)
@@ -89,8 +90,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         many = f"{tally.limited:,} of {tally.written:,} samples"
         which = many if tally.written > 1 else "the sample"
         console.note(f"{which} reached --max-chars {config.max_characters} before the end")
-    if tally.copies is not None and tally.written:
-        tally.copies.note(console)
+    if tally.hashes:
+        note_copies(tally.hashes, model, console)
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_complete(tally, options, len(temperatures))
@@ -176,45 +177,16 @@ def nats_of(prime: str, predictor: Predictor) -> float:
     return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
 
 
-@dataclass
-class Selection:
-    """Selects samples by --novel, --unique, --shortest, --longest and --best."""
-
-    options: Options
-    wishes: Wishes
-    prime: ShownPrime
-    seen: TextSet = field(default_factory=TextSet)  # samples of all temperatures
-
-    def draw(self, sampler: Sampler) -> Iterator[Sample]:
-        """Yield the samples that fit."""
-        seen = self.seen if self.options.unique else None
-        wishes = self.wishes
-        return self.best(redraw(sampler, self.options.numbers, wishes.whole, wishes.rejects, seen))
-
-    def best(self, samples: Iterator[Sample | None]) -> Iterator[Sample]:
-        """Yield the samples that were found; with --best, only the likeliest of them."""
-        found = (sample for sample in samples if sample is not None)
-        if self.options.best:
-            return iter(nsmallest(self.options.count, found, key=self._nats_per_character))
-        return found
-
-    def _nats_per_character(self, sample: Sample) -> float:
-        nats = self.prime.nats + sum(sample.nats)
-        return nats / (len(self.prime.text) + len(sample.nats))
-
-
-def selection_of(
-    options: Options, prime: str, shown: ShownPrime, model: Model, reading: Reading
-) -> Selection | None:
-    """Return the selection of samples, or None if every sample fits."""
-    lengths = options.shortest is not None or options.longest is not None
-    if not (options.novel or options.unique or options.best or lengths):
+def wishes_of(options: Options, prime: str, model: Model, reading: Reading) -> Wishes | None:
+    """Return the conditions on samples, or None if every sample is shown as it is drawn."""
+    lengths = options.shortest, options.longest
+    if not (options.novel or options.unique or options.best or lengths != (None, None)):
         return None
     known = None
     if options.novel:
         codes = codes_in(options.novel, model.corpus.config.examples, reading)
         known = TextSet(codes, ignoring_case=options.ignore_case)
-    return Selection(options, Wishes(prime, known, options.shortest, options.longest), shown)
+    return Wishes(prime, known, *lengths)
 
 
 def draw_by_workers(
@@ -223,17 +195,28 @@ def draw_by_workers(
     models: Sequence[Model],
     config: SampleConfig,
     prime: str,
-    selection: Selection | None,
-) -> Iterator[Sample]:
+    wishes: Wishes | None,
+) -> Iterator[Sample | None]:
     """Yield the samples as workers draw them."""
     from charrnn.cluster.jobs import SamplingJob, drawn
 
     slim = tuple(model.slim() for model in models)
     seed = random_seed() if config.seed is None else config.seed
-    wishes = None if selection is None else selection.wishes
     job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, wishes)
-    samples = drawn(cluster, job, options.numbers)
-    return (one for one in samples if one) if selection is None else selection.best(samples)
+    return drawn(cluster, job, options.numbers)
+
+
+def best_of(
+    samples: Iterable[Sample | None], options: Options, prime: ShownPrime
+) -> Iterator[Sample]:
+    """Yield the samples that were found; with --best, only the likeliest of them."""
+
+    def nats_per_character(sample: Sample) -> float:
+        nats = prime.nats + sum(sample.nats)
+        return nats / (len(prime.text) + len(sample.nats))
+
+    found = (sample for sample in samples if sample is not None)
+    return iter(nsmallest(options.count, found, nats_per_character)) if options.best else found
 
 
 def training_texts(model: Model) -> Iterator[Codes]:
@@ -254,46 +237,23 @@ def is_at_hand(model: Model) -> bool:
     return False
 
 
-class Copies:
-    """Counts exact copies of training texts, once all samples are written."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._hashes: list[int] = []
-
-    def add(self, text: str) -> None:
-        """Add a sample, with its prime."""
-        self._hashes.append(hash_of(text))
-
-    def note(self, console: Console) -> None:
-        """Note the number of copies; of a single sample, only that it is one."""
-        with suppress(CharrnnError, OSError):
-            known = TextSet(training_texts(self._model))
-            copies, drawn = sum(map(known.has_hash, self._hashes)), len(self._hashes)
-            if drawn > 1:
-                console.note(f"exact copies of training texts: {copies:,} of {drawn:,} samples")
-            elif copies:
-                console.note("the sample is an exact copy of a training text")
-
-
 @dataclass
 class Tally:
     """Counts the samples that are written."""
 
     prime: str
-    copies: Copies | None
+    hashes: list[int] | None  # of samples, to find copies of training texts
     lengths: dict[float, list[int]] | None  # by temperature, for --plot
     temperature: float = 1.0
     written: int = 0
     limited: int = 0  # samples that reached --max-chars
     is_certain: bool = True  # samples that are missing cannot be found by chance
 
-    def of(self, pieces: Iterable[Fragment]) -> Iterator[Fragment]:
+    def of(self, pieces: Iterable[Fragment | Sample]) -> Iterator[Fragment | Sample]:
         """Yield these pieces, and count each sample that ends."""
         begun: list[str] = []
         for piece in pieces:
-            if self.copies is not None or self.lengths is not None:
-                begun.append(piece.text)
+            begun.append(piece.text)
             if piece.ended is not None:
                 self.add("".join(begun), piece.ended)
                 begun = []
@@ -305,19 +265,23 @@ class Tally:
         self.limited += ended == "limit"
         if self.lengths is not None:
             self.lengths.setdefault(self.temperature, []).append(len(self.prime + text))
-        if self.copies is not None:
-            self.copies.add(self.prime + text)
+        if self.hashes is not None:
+            self.hashes.append(hash_of(self.prime + text))
 
 
-def whole_piece(sample: Sample) -> Fragment:
-    """Return a sample as a single piece."""
-    return Fragment(sample.number, sample.text, sample.nats, sample.ended)
+def note_copies(hashes: Sequence[int], model: Model, console: Console) -> None:
+    """Note how many samples are exact copies of training texts."""
+    with suppress(CharrnnError, OSError):
+        copies = sum(map(TextSet(training_texts(model)).has_hash, hashes))
+        if len(hashes) > 1:
+            console.note(f"exact copies of training texts: {copies:,} of {len(hashes):,} samples")
+        elif copies:
+            console.note("the sample is an exact copy of a training text")
 
 
 def write_json(
     samples: Iterable[Sample], tally: Tally, prime: ShownPrime, console: Console
 ) -> None:
-    """Write a JSON line for each sample."""
     for sample in samples:
         tally.add(sample.text, sample.ended)
         text, nats = prime.text + sample.text, prime.nats + sum(sample.nats)
@@ -330,25 +294,6 @@ def write_json(
             "temperature": tally.temperature,
         }
         console.json("sample", fields)
-
-
-def writer_for(options: Options, prime: str, model: Model, console: Console) -> SampleWriter:
-    """Return the writer of samples as text."""
-    painter = None
-    if options.surprise and not options.as_json:
-        from charrnn.cli.terminal.colours import Painter
-
-        painter = Painter(console.out)
-        if painter.has_colours:
-            console.say(Painter(console.err).legend())
-    has_newlines = "\n" in model.vocabulary.characters or "\n" in prime
-    return SampleWriter(
-        console.out,
-        style_for(console.out, raw=options.raw, painter=painter),
-        before="" if options.hide_prime else prime,
-        after="\0" if options.null else "\n",
-        between="\n" if has_newlines and not options.null else "",
-    )
 
 
 def plot_lengths(
@@ -364,7 +309,7 @@ def plot_lengths(
         console.note(f"the figure has no lengths of the corpus: {error}")
     for temperature, each in drawn.items():
         lengths["samples" if len(drawn) == 1 else f"temperature {temperature:g}"] = each
-    file.write(partial(figures.plot_lengths, lengths), console)
+    file.draw(partial(figures.plot_lengths, lengths), console)
 
 
 def check_complete(tally: Tally, options: Options, temperatures: int) -> None:

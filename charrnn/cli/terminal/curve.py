@@ -9,8 +9,8 @@
          +--------------------------
          0               14,160 steps
 
-In dots of Braille, eight to a character, or in ASCII where a terminal has nothing finer. At step 0
-stands what a network begins with: it knows how frequent each character is, and nothing else.
+Drawn with Braille dots, eight in a cell, or in ASCII on a plain terminal. The value at step 0 is
+the loss of character frequencies, which a network starts with.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
-BEYOND = 100.0  # heights of the picture above it, or below
-MARGIN = 0.04  # of the height that stays free above and below
+BEYOND = 100.0  # heights: farther away, a point is moved closer
+MARGIN = 0.04  # of the height, free above and below
 
 Point = tuple[float, float]
 Paint = Callable[[Visible, str], Visible]
 
 
 class Line(NamedTuple):
-    """How one line is drawn."""
+    """The style of a line."""
 
     name: str
-    style: str  # of the terminal
-    mark: str  # where there are no dots
-    dash: int  # drawn dots before a gap as long as one; 0: no gaps
+    style: str
+    mark: str  # for ASCII
+    dash: int  # the dots of a dash and of a gap; 0: no gaps
 
 
 BASELINE = Line("baseline", YELLOW, "-", 2)
@@ -50,7 +50,7 @@ DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column]
 
 
 class Canvas:
-    """A grid of cells that lines are drawn on; the last one drawn gives a cell its colour."""
+    """A grid of cells for lines; the last line drawn gives a cell its colour."""
 
     def __init__(self, width: int, height: int, *, plain: bool) -> None:
         self.plain = plain
@@ -60,7 +60,7 @@ class Canvas:
         self._lines: dict[tuple[int, int], Line] = {}
 
     def draw(self, points: Sequence[Point], line: Line) -> None:
-        """A line through points, from 0 to 1 both ways, y downwards; beyond that it is not seen."""
+        """Draw a line through points in the unit square, y downwards; clip the rest."""
         places = [(x * (self.width - 1), y * (self.height - 1)) for x, y in points]
         for (x0, y0), (x1, y1) in zip(places, places[1:] or places, strict=False):
             steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
@@ -69,7 +69,7 @@ class Canvas:
                 self._dot(round(x0 + at * (x1 - x0)), round(y0 + at * (y1 - y0)), line)
 
     def lines(self, paint: Paint) -> Iterator[Visible]:
-        """What was drawn, top line first."""
+        """Yield the lines of the picture from the top."""
         for row in range(self.height // self.down):
             cells = [(row, column) for column in range(self.width // self.across)]
             yield Visible(joined(self._cell(cell, paint) for cell in cells).rstrip())
@@ -95,7 +95,7 @@ class Canvas:
 def learning_curve(
     history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
 ) -> list[Visible]:
-    """The picture that suits this output, below an empty line; nothing without a curve."""
+    """Return the picture for this output, after an empty line; nothing without a curve."""
     from charrnn.display.figures import best_of, first_row
 
     baselines = corpus.baselines
@@ -113,7 +113,7 @@ def picture(
     *,
     plain: bool,
 ) -> list[Visible]:
-    """The lines of the picture; none where there are not two check-ups to join."""
+    """Return the lines of the picture; none for fewer than two check-ups."""
     wide = width - LABEL - 2
     steps = [row["step"] for row in history]
     if len(history) < 2 or wide < 10:
@@ -144,29 +144,29 @@ def picture(
         " " * (LABEL + 1) + first + " " * max(1, wide - len(first) - len(last)) + last,
         *_legend(curves, baseline, wide, paint, plain=plain),
     ]
-    return [Visible(line) for line in lines]  # painted, or made of figures
+    return [Visible(line) for line in lines]
 
 
 def _range(
     curves: Mapping[Line, Sequence[float]], baseline: tuple[str, float] | None
 ) -> tuple[float, float]:
-    """The lowest and the highest loss to show. Training begins high up, which is left out."""
+    """Return the lowest and the highest loss to show, without the high start of training."""
     shown = list(curves.get(HELD_OUT, curves[TRAIN]))
     shown += [baseline[1]] if baseline is not None else []
     shown.append(curves[TRAIN][-1])
     low = min(shown)
     high = max(*shown, low + 0.01)
     free = MARGIN * (high - low)
-    return max(0.0, low - free), high + free  # no loss is below nothing
+    return max(0.0, low - free), high + free
 
 
 def _height(value: float, low: float, high: float) -> float:
-    """How far down a loss is: 0 at the top; not so far off that a line takes long to draw."""
+    """Return the position of a loss: 0 is the top, 1 the bottom; limited, to draw quickly."""
     return min(BEYOND, max(-BEYOND, (high - value) / (high - low)))
 
 
 def _thinned(points: list[Point], columns: int) -> list[Point]:
-    """At most a point a column: the mean of those that fall there."""
+    """Return at most one point for each column: the mean of its points."""
     if len(points) <= columns:
         return points
     piles: dict[int, list[Point]] = {}
@@ -179,7 +179,7 @@ def _thinned(points: list[Point], columns: int) -> list[Point]:
 
 
 def _labels(low: float, high: float, baseline: tuple[str, float] | None) -> dict[int, str]:
-    """What is written beside which line."""
+    """Return the labels by row."""
     labels = {0: f"{high:.2f}", HEIGHT - 1: f"{low:.2f}"}
     if baseline is not None:
         labels[round(_height(baseline[1], low, high) * (HEIGHT - 1))] = f"{baseline[1]:.2f}"
@@ -194,7 +194,7 @@ def _legend(
     *,
     plain: bool,
 ) -> list[str]:
-    """Which line is which."""
+    """Return the lines of the legend."""
     names = {line: line.name for line in (HELD_OUT, TRAIN) if line in curves}
     if baseline is not None:
         names[BASELINE] = visible_line(baseline[0])

@@ -1,30 +1,26 @@
-"""What is seen of a run: a bar that moves, and a row a check-up with a taste of what it writes.
+"""Progress of training on the terminal: a bar, and a row with a sample for each check-up.
 
        step   epoch     train  held-out      bits       gap
         708    6.00     2.231     2.311     3.334    +0.080  *  better than markov-2
               Tyranosaurus
     step 1,044   2.2 nats   74.9k/s   21 s left   7% |==        |
 
-Where nothing can move, in a file or on a dumb terminal, all rows are written, and a line now and
-then in between; a terminal leaves out rows that come too fast, but never the best one so far.
-Nothing here may slow the run down: the bar is drawn ten times a second, and a sample only where
-there is time for one.
+Losses are in nats per character, ``bits`` is the held-out loss in bits. The training loss in a row
+is measured like the held-out loss, on a part of the examples and without dropout. A star marks the
+best check-up so far, with the strongest baseline that it has just passed. A model of several
+networks, or with counts, has a column for the mixture.
 
-The table of check-ups, a row at a time, as wide as the window allows.
-
-       step   epoch     train  held-out      bits       gap
-        708    6.00     2.231     2.311     3.334    +0.080  *  better than markov-2
-
-In nats per character, and held-out bits. Beside a held-out loss, that of training is measured like
-it: on a part of the examples, with nothing hidden from the network. A star is the best check-up so
-far; beside it stands the strongest of the baselines that it is the first to be better than. Where
-the network is mixed with counts, or with others, what all of them make of it has a column."""
+A terminal skips rows that come too fast, but never the best so far. A log file gets all rows, and a
+line of progress now and then. Progress costs little time: the bar is drawn ten times a second, and
+samples are limited to a twentieth of the time.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Self
 
 from rich.cells import cell_len, set_cell_size
 
@@ -39,10 +35,15 @@ from charrnn.training.checkup import Checkup, lowest_so_far
 from charrnn.training.loop import Done, Event, Step, Stopwatch
 from charrnn.training.members import share_done
 
-MARK = 3
+MARK = 3  # columns of a star
 LONGEST = 60  # columns of a sample: a Chinese character takes two
-
-
+REFRESH = 0.1  # seconds between two drawings of a bar
+NARROWEST = 20  # columns of a terminal on which a bar is drawn
+FADING = 10.0  # seconds in which the weight of a measurement falls to a third
+ROW = 0.5  # seconds between two rows with a sample
+COSTLY = 20  # times the duration of a row pass until the next row
+HEARTBEAT = 60.0  # seconds without a line after which a log file gets one
+MEMORY = 50  # steps over which the loss is averaged
 COLUMNS = (
     Column("step", 10, 1),
     Column("epoch", 8, 4),
@@ -51,12 +52,12 @@ COLUMNS = (
     Column("bits", 8, 5),
     Column("gap", 8, 3),
 )
-TOGETHER = 8  # columns for what all that are mixed make of it
+MIXTURE = 8  # columns of the loss of a mixture
 WITHOUT_HELD_OUT = ("step", "epoch", "train")
 
 
 class CheckupRows:
-    """The rows of one run, of which not every one has to be shown."""
+    """The table of check-ups, made row by row."""
 
     def __init__(
         self,
@@ -64,68 +65,58 @@ class CheckupRows:
         baselines: Mapping[str, float],
         output: Output,
         best: float = math.inf,
-        together: str = "",
+        mixture: str = "",
     ) -> None:
-        """best is that of an earlier part of the run; a better one is never left out here. Where
-        several are mixed, ``together`` is the head of a column more.
-        """
+        """``best`` is the loss of an earlier part of the run; ``mixture`` names its column."""
         self.columns = [c for c in COLUMNS if is_held_out or c.name in WITHOUT_HELD_OUT]
-        if together and is_held_out:
-            self.columns.insert(4, Column(together, max(TOGETHER, len(together) + 2), 1))
-        self._together = together
+        if mixture and is_held_out:
+            self.columns.insert(4, Column(mixture, max(MIXTURE, len(mixture) + 2), 1))
+        self._mixture = mixture
         self.baselines = dict(baselines)
         self.output = output
         self._best = best
         self._has_head = False
 
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
-        """The row for a check-up; before the first, the heads of the columns."""
+        """Yield the row of a check-up, and the head of the table before the first row."""
         table = Table(self.columns, self.output.width - MARK, self.output)
-        cells = _cells(event, epoch)
+        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}"}
+        loss = math.inf
+        if event.score is None:
+            cells["train"] = f"{event.train_nats_per_character:.3f}"
+        else:
+            loss, train = event.score.nats_per_character, event.familiar_nats_per_character
+            cells |= {"train": f"{train:.3f}", "held-out": f"{loss:.3f}"}
+            cells |= {"bits": f"{bits(loss):.3f}", "gap": f"{loss - train:+.3f}"}
         if not math.isnan(event.together_nats_per_character):
-            cells[self._together] = f"{event.together_nats_per_character:.3f}"
+            cells[self._mixture] = f"{event.together_nats_per_character:.3f}"
         if not self._has_head:
             self._has_head = True
             yield table.head()
-        now = event.score.nats_per_character if event.score is not None else math.inf
-        if now >= self._best:
+        if loss >= self._best:
             yield table.row(cells)
             return
         row = table.row(cells, {"held-out": f"{BOLD};{GREEN}"})
-        yield joined([row, *self._remark(now, self.output.width - table.width)])
-        self._best = now
+        yield joined([row, *self._remark(loss, self.output.width - table.width)])
+        self._best = loss
 
     @property
     def indent(self) -> int:
-        """The columns to leave free before a text below the steps."""
+        """Return the columns before a sample below a row."""
         return min(self.columns[0].width, self.output.width // 4) + 2
 
-    def _remark(self, now: float, room: int) -> Iterator[Visible]:
-        """What is said of the best one so far."""
+    def _remark(self, loss: float, room: int) -> Iterator[Visible]:
+        """Yield the star of the best check-up, and the baseline that it has passed."""
         yield self.output.paint(Visible("  *"), f"{BOLD};{GREEN}")
-        passed = {name: nats for name, nats in self.baselines.items() if now < nats < self._best}
+        passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
         if passed:
             text = visible_line(f"  better than {min(passed, key=lambda name: passed[name])}")
             if len(text) + MARK <= room:
                 yield self.output.paint(text, YELLOW)
 
 
-def _cells(event: Checkup, epoch: float) -> dict[str, str]:
-    """What stands in each column."""
-    cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}"}
-    if event.score is None:
-        return cells | {"train": f"{event.train_nats_per_character:.3f}"}
-    held_out, train = event.score.nats_per_character, event.familiar_nats_per_character
-    return cells | {
-        "train": f"{train:.3f}",
-        "held-out": f"{held_out:.3f}",
-        "bits": f"{bits(held_out):.3f}",
-        "gap": f"{held_out - train:+.3f}",
-    }
-
-
 def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterator[Visible]:
-    """Some samples, each on a line that fits, made safe to show; one that goes on ends in dots."""
+    """Yield samples, each on one line; a long sample ends in dots."""
     longest = max(4, min(LONGEST, columns))
     config = SampleConfig(seed=seed, max_characters=longest + 1)
     for sample in Sampler(model, config).samples(range(count)):
@@ -134,17 +125,8 @@ def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterat
         yield text if fits else Visible(set_cell_size(text, longest - 3).rstrip() + "...")
 
 
-REFRESH = 0.1  # seconds between two pictures of the bar
-ROW = 0.5  # seconds between two rows with a sample
-HEARTBEAT = 60.0  # seconds of silence after which a log file gets a line
-COSTLY = 20  # times as long as a row took to make passes until the next
-NARROWEST = 20  # columns of a terminal on which a bar is drawn
-MEMORY = 50  # steps over which the loss is averaged
-FADING = 10.0  # seconds after which what was measured counts for a third
-
-
 class Pace:
-    """How a run goes, from one look at it to the next."""
+    """The speed of a run, measured from one update to the next."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -154,7 +136,7 @@ class Pace:
         self._clock = Stopwatch()
 
     def update(self, characters: int, share: float) -> None:
-        """So many characters more were learned from, and that much of the run is done."""
+        """Note the characters read since the last update, and the share of the run done so far."""
         gap = max(self._clock.lap(), 1e-9)
         self._rate = self._smooth(self._rate, characters / gap, gap)
         self._share_rate = self._smooth(self._share_rate, (share - self.share) / gap, gap)
@@ -163,36 +145,75 @@ class Pace:
         self.share = share
 
     def _smooth(self, old: float, new: float, gap: float) -> float:
-        # What is left of a mean over e^(-t/FADING), begun as a plain one.
+        # A mean whose weights fade with e^(-t/FADING); a plain mean at the beginning.
         weight = 1 - math.exp(-gap / FADING)
         weight = max(weight, gap / (self.seconds + gap))
         return new if math.isnan(old) else old + weight * (new - old)
 
     @property
     def characters_per_second(self) -> float:
-        """Of late."""
+        """Return the recent speed."""
         return 0.0 if math.isnan(self._rate) else self._rate
 
     @property
     def average(self) -> float:
-        """Characters per second from the beginning."""
+        """Return the characters per second since the beginning."""
         return self.characters / self.seconds if self.seconds else 0.0
 
     @property
     def seconds_left(self) -> float:
-        """How long it will take if it goes on so; infinite where nobody can tell."""
+        """Return the estimated seconds to the end; infinity if unknown."""
         return (1 - self.share) / self._share_rate if self._share_rate > 0 else math.inf
 
 
-def together_in_words(config: TrainConfig) -> str:
-    """What all that are mixed are called: network and counts, or several networks."""
+class LiveBar:
+    """A bar for the share of a run that is done, with a text; drawn on a terminal that can."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._drawn = time.monotonic()
+        self._bar = None
+        if console.is_animated and console.err.window >= NARROWEST:
+            bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
+            self._bar = console.bar(total=1.0, bar_format=bar_format)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Return True if there is a bar."""
+        return self._bar is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Return True if it is time to draw again."""
+        return time.monotonic() >= self._drawn + REFRESH
+
+    def draw(self, share: float, words: Callable[[int], str]) -> None:
+        """Draw the bar beside the words for this number of columns."""
+        self._drawn = time.monotonic()
+        if self._bar is not None:
+            width = self._console.err.window - 1
+            self._bar.ncols = width
+            self._bar.n = share
+            self._bar.set_description_str(words(width), refresh=False)
+            self._bar.refresh()
+
+
+def name_of_mixture(config: TrainConfig) -> str:
+    """Return the name of the mixture of network and counts, or of several networks; or nothing."""
     if config.counts:
         return "both"
     return "together" if config.members > 1 else ""
 
 
 class Progress:
-    """A view of the run; its events are handed in one by one."""
+    """The view of a training run, to which each event of the run is shown."""
 
     def __init__(self, run: Checkpoint, symbols: int, console: Console, samples: int) -> None:
         self.run = run
@@ -200,63 +221,63 @@ class Progress:
         self.console = console
         self.samples = samples
         self.pace = Pace()
-        best = lowest_so_far(run.states)
-        is_held_out = bool(run.corpus.held_out_characters)
+        self.bar = LiveBar(console)
         self.rows = CheckupRows(
-            is_held_out, run.corpus.baselines, console.err, best, together_in_words(run.config)
+            bool(run.corpus.held_out_characters),
+            run.corpus.baselines,
+            console.err,
+            lowest_so_far(run.states),
+            name_of_mixture(run.config),
         )
-        self._is_animated = console.is_animated and console.err.window >= NARROWEST
-        bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
-        self.bar = console.bar(total=1.0, bar_format=bar_format) if self._is_animated else None
         self._steps_before = run.longest.step
         self._characters = 0  # since the bar was drawn
         self._loss = 0.0
         self._weight = 0.0
-        self._drawn = self._spoken = time.monotonic()
+        self._spoken = time.monotonic()
         self._next_row = 0.0
-        self._waiting: Checkup | None = None  # a row that was not shown, to be shown at the end
-        self._untasted: Checkup | None = None  # a row that was shown without a sample, likewise
+        self._skipped: Checkup | None = None  # the last row, if it was not shown
+        self._without_sample: Checkup | None = None  # the last row, if it had no sample
 
     def __enter__(self) -> Progress:
         self.pace.share = self._share()
+        self.bar.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    def __exit__(self, *error: object) -> None:
+        self.bar.__exit__(*error)
 
     def show(self, event: Event) -> None:
-        """Draw what has changed."""
+        """Show an event."""
         match event:
             case Step():
                 self._characters += event.characters
                 self._weight += (1 - self._weight) / MEMORY
                 share = 1 / (MEMORY * self._weight)
                 self._loss += share * (event.nats_per_character - self._loss)
-                if time.monotonic() >= self._drawn + REFRESH:
+                if self.bar.is_due:
                     self._refresh()
             case Checkup():
-                self._waiting = event
+                self._skipped = event
                 is_due = time.monotonic() >= self._next_row
                 is_best = event.is_best and event.score is not None
-                if is_due or is_best or not self._is_animated:
-                    self._show_row(tasted=is_due)
+                if is_due or is_best or not self.bar.is_drawn:
+                    self._show_row(with_sample=is_due)
             case Done():
                 self.finish()
 
     @property
     def is_new(self) -> bool:
-        """Whether anything was learned."""
+        """Return True if the run has made a step."""
         return self.run.longest.step > self._steps_before
 
     def finish(self) -> None:
-        """The run has come to its end, whatever the reason."""
+        """Show what was skipped: the run has ended."""
         self._update_pace()
-        if self._waiting is not None:
-            self._show_row(tasted=True)
-        elif self._untasted is not None:
-            self._show_samples(self._untasted.step)
-            self._untasted = None
+        if self._skipped is not None:
+            self._show_row(with_sample=True)
+        elif self._without_sample is not None:
+            self._show_samples(self._without_sample.step)
+            self._without_sample = None
 
     def _share(self) -> float:
         return share_done(self.run.states, self.run.config, self.symbols)
@@ -266,19 +287,13 @@ class Progress:
         self._characters = 0
 
     def _refresh(self) -> None:
-        self._drawn = time.monotonic()
         self._update_pace()
-        if self.bar is not None:
-            width = self.console.err.window - 1
-            self.bar.ncols = width
-            self.bar.n = self.pace.share
-            self.bar.set_description_str(self._words(width), refresh=False)
-            self.bar.refresh()
-        elif self._drawn >= self._spoken + HEARTBEAT:
+        self.bar.draw(self.pace.share, self._words)
+        if not self.bar.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
             self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
 
     def _words(self, width: int) -> str:
-        """What stands beside the bar: as much as leaves room for it."""
+        """Return the text beside the bar, as long as the width allows."""
         left = clock(self.pace.seconds_left)
         pieces = {
             "step": f"step {self.run.longest.step:,}",
@@ -294,30 +309,26 @@ class Progress:
                 room -= len(pieces[name]) + 3
         return "   ".join(text for name, text in pieces.items() if name in kept)
 
-    def _show_row(self, *, tasted: bool) -> None:
-        """Show the row that waits, with or without a taste of what the network writes by now."""
-        event, self._waiting = self._waiting, None
+    def _show_row(self, *, with_sample: bool) -> None:
+        event, self._skipped = self._skipped, None
         if event is None or self.console.quiet:
             return
         began = time.monotonic()
-        epoch = self.run.longest.characters / self.symbols
-        self._say(*self.rows.lines(event, epoch))
-        self._untasted = None if tasted else event
-        if tasted:
+        self._say(*self.rows.lines(event, self.run.longest.characters / self.symbols))
+        self._without_sample = None if with_sample else event
+        if with_sample:
             self._show_samples(event.step)
             now = time.monotonic()
             self._next_row = now + max(ROW, COSTLY * (now - began))
 
     def _show_samples(self, step: int) -> None:
-        """What the network would write now; another seed each time, and the same each time."""
+        """Show samples of the latest parameters; the same in every run with the same seed."""
         if not self.samples:
             return
         err, indent = self.console.err, self.rows.indent
-        mixed = (self.run.config.seed + step) % (1 << 64)
-        room = err.width - indent
-        for text in preview(self.run.latest, self.samples, mixed, room):
-            shown = err.paint(err.fitting(text), DIM)
-            self._say(joined([Visible(" " * indent), shown]))
+        seed = (self.run.config.seed + step) % (1 << 64)
+        for text in preview(self.run.latest, self.samples, seed, err.width - indent):
+            self._say(joined([Visible(" " * indent), err.paint(err.fitting(text), DIM)]))
 
     def _say(self, *lines: Visible) -> None:
         self._spoken = time.monotonic()

@@ -1,14 +1,12 @@
-"""Tables that suit the window: entries of a name and a text, and rows of columns.
+"""Tables that fit the window: entries of a name and a text, and rows of columns.
 
     corpus     dinosaurs: 1,184 lines to learn from, 13,841
                characters, 54 symbols
     network    2 layers of 128 units
 
-Where the window is narrow, text is wrapped, and the columns of least weight are left out.
-
-Numbers in words: how long, how many, how much.
-
-The columns of a table of losses, and what stands in them."""
+A narrow window wraps text and leaves out the least important columns. The functions here also write
+durations, counts, sizes and losses as text.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ from charrnn.text import Visible, joined, visible_line
 if TYPE_CHECKING:
     from charrnn.scoring.score import Mean
 
-TOGETHER = "\u00a0"  # a space at which no line ends
+TOGETHER = "\u00a0"  # a space at which lines do not break
 
 
 def clock(seconds: float) -> str:
-    """A duration, at least a moment: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
+    """Return a duration as text: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
     if not math.isfinite(seconds):
         return "?"
     if seconds < 9.95:
@@ -41,7 +39,7 @@ def clock(seconds: float) -> str:
 
 
 def counted(number: float) -> str:
-    """A rate or a size, to three figures: 950, 58.2k, 1.25M."""
+    """Return a rate or a size to three digits: 950, 58.2k, 1.25M."""
     units = iter(("", "k", "M"))
     unit = next(units)
     while number >= 999.5 and unit != "M":
@@ -52,7 +50,7 @@ def counted(number: float) -> str:
 
 
 def bytes_in_words(number: float) -> str:
-    """An amount of memory."""
+    """Return an amount of memory as text."""
     if number < 1 << 20:
         return f"{math.ceil(number / (1 << 10)):,} KiB"
     if number < 1 << 30:
@@ -61,29 +59,29 @@ def bytes_in_words(number: float) -> str:
 
 
 def count(number: float, what: str, are: str = "") -> str:
-    """1 layer, 2,000 layers, 0.5 minutes; where examples are lines, 1 line, 2 lines."""
+    """Return a number with its noun: 1 layer, 2,000 layers; with ``are="lines"``, 2 lines."""
     word = are.removesuffix("s") if are not in ("", "mixed") else what
     shown = f"{number:g}" if isinstance(number, float) else f"{number:,}"
     return f"{shown} {word}{'' if number == 1 else 's'}"
 
 
 def epochs_in_words(done: int) -> str:
-    """How often the corpus was read to its end."""
+    """Return the number of complete epochs as text."""
     return count(done, "epoch") if done else "less than 1 epoch"
 
 
 def bits(nats: float) -> float:
-    """The same in bits."""
+    """Convert nats to bits."""
     return nats / math.log(2)
 
 
 def of_bits(nats: float) -> str:
-    """A loss in both units."""
+    """Return a loss in both units."""
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
 
 
 def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
-    """The loss of the best check-up in all units, and when it was; a mean for several networks."""
+    """Return the best held-out loss and its step as text; for several networks, their mean."""
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
     if networks > 1:
@@ -92,9 +90,7 @@ def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
 
 
 def pieces_in_words(learned: float, scored: float, text: str) -> str:
-    """Which part of a large corpus was counted and which of a text was scored; nothing where it was
-    all.
-    """
+    """Return which shares of a large corpus and of a text were used; nothing for all of both."""
     if learned >= 1 and scored >= 1:
         return ""
     return (
@@ -110,7 +106,7 @@ Entry = tuple[str, str]
 
 
 def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
-    """The lines for these entries. One without a name goes on with the one before."""
+    """Yield the lines of entries. An entry without a name continues the one before."""
     indent = indentation(output)
     for name, text in given:
         lead = Visible(" " * indent)
@@ -124,12 +120,12 @@ def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
 
 
 def indentation(output: Output) -> int:
-    """The columns before what is said; in a narrow window the name stands on a line above."""
+    """Return the columns before the texts; 2 in a narrow window, with each name on its own line."""
     return INDENT if output.width >= 3 * INDENT else 2
 
 
 def wrap(text: str, columns: int) -> list[Visible]:
-    """The text in lines of at most so many columns, of which a Chinese character takes two."""
+    """Break the text into lines of at most ``columns``; a Chinese character takes two columns."""
     from rich.cells import cell_len, chop_cells
 
     room, lines = max(8, columns), [""]
@@ -151,12 +147,12 @@ class Column(NamedTuple):
 
     name: str
     width: int
-    rank: int = 0  # the lower ones stay when the window is narrow, those of 0 in every window
+    rank: int = 0  # a narrow window leaves out the highest ranks, never rank 0
     is_left: bool = False
 
 
 class Table:
-    """Columns, as many of them as there is room for."""
+    """A table of the columns that fit."""
 
     def __init__(self, columns: Sequence[Column], room: int, output: Output) -> None:
         self._output = output
@@ -169,11 +165,11 @@ class Table:
         self.width = sum(column.width for column in self.columns)
 
     def head(self) -> Visible:
-        """The names of the columns."""
+        """Return the row of the column names."""
         return self._output.paint(self.row({one.name: one.name for one in self.columns}), CYAN)
 
     def row(self, cells: Mapping[str, str], styles: Mapping[str, str] = NOTHING) -> Visible:
-        """A row, each cell in its style; a cell that is not there is empty."""
+        """Return a row, each cell in its style; a missing cell stays empty."""
         shown = []
         for name, width, _, is_left in self.columns:
             cell = visible_line(cells.get(name, ""))
@@ -192,7 +188,7 @@ COLUMNS = (
 
 
 def cells(mean: Mean) -> dict[str, str]:
-    """What stands in a row of the table."""
+    """Return the cells of a mean loss."""
     return {
         "nats": figure(mean.nats_per_character),
         "bits": figure(mean.bits_per_character),
@@ -201,18 +197,18 @@ def cells(mean: Mean) -> dict[str, str]:
 
 
 def figure(number: float) -> str:
-    """A number, if there is one."""
+    """Return a number with three decimals; "-" for NaN."""
     return "-" if math.isnan(number) else f"{number:.3f}"
 
 
 def fitted(name: str, room: int = FIRST) -> str:
-    """The name, or the end of it."""
+    """Return the name, shortened at its beginning to fit."""
     name = visible_line(name)
     return name if len(name) < room else f"..{name[3 - room :]}"
 
 
 def shown(perplexity: float) -> str:
-    """A perplexity of any size, if there is one."""
+    """Return a perplexity as text; "-" for NaN."""
     if math.isnan(perplexity):
         return "-"
     return f"{perplexity:.2f}" if perplexity < 1e6 else f"{perplexity:.2e}"
