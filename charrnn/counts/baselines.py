@@ -1,23 +1,7 @@
 """Baselines by counting: uniform, unigram and n-gram models, which a network should beat.
 
-An n-gram is n symbols in a row; a model of order n predicts the last of them, w, from the n - 1
-before it, the context h. Near the start of an example h is shorter: it reaches back to the END
-before the example and no further. Let h' be h without its first symbol. Every n-gram keeps a part
-of its count and frees a part for the order below; below the unigrams lies 1 / K:
-
-    P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
-
-where kept(h) and freed(h) are sums of kept(hw) and freed(hw) over w, and an n-gram counted c times
-
-    keeps c, frees 1         by Witten-Bell
-    keeps c - D, frees D     by modified Kneser-Ney: D is D1, D2 or D3 as c is 1, 2 or more, and
-                             Dj = j - (j + 1) Y n[j+1] / n[j]   with   Y = n[1] / (n[1] + 2 n[2])
-                             if n[j] n-grams are counted j times
-
-For Witten-Bell, and for Kneser-Ney in the highest order, c is how often the n-gram occurs. In the
-lower orders of Kneser-Ney, which are used when a context is new, c is the number of different
-symbols seen before the n-gram. An n-gram that begins with the END before an
-example keeps its occurrences, since no symbol can stand before that END.
+A model of order n predicts a symbol from the n - 1 before it, or from those since the last END.
+The smoothing is that of ``smoothing``.
 """
 
 from __future__ import annotations
@@ -48,7 +32,6 @@ class Budget:
     pieces: int = PIECES
 
     def to_count(self, symbols: int) -> int:
-        """Return the training symbols for a vocabulary of this size: 10, 2.5 or 1.1 million."""
         return self.train // len(Layout(symbols, HIGHEST).sizes) ** 2
 
 

@@ -2,16 +2,8 @@
 
     P(w | h) = share(hw) + left(h) P(w | h')        h' is h without its first symbol
 
-from the longest context that was seen down to the unigrams, and 1 / K below them. The rows P(. | h)
-of short contexts are made beforehand, within a limit of memory; the few n-grams of longer contexts
-are added on demand. The operations are the same for one row and for thousands, so the
-numbers are too.
-
-GrowingCounts also count the symbols that they read, since the words of a text come again. The
-discounts stay those of the training text. The longest n-gram that ends in a symbol is counted once
-more; a shorter one only if the n-gram longer by one symbol is new.
-
-    P(w | h) = (c(hw) - D + freed(h) P(w | h')) / sum of c(h.)       D by c(hw): see baselines
+The rows P(. | h) of short contexts are made beforehand, within a limit of memory; the few n-grams
+of longer contexts are added on demand. One row and thousands take the same operations.
 """
 
 from __future__ import annotations
@@ -41,8 +33,8 @@ class Counts:
         self.symbols = symbols
         self.contexts = highest - 1  # symbols of the longest
         levels = [level(trie, n, c, kneser_ney(c)) for n, c in enumerate(counts_of(trie), 1)]
-        self.share: Floats = np.concatenate([np.zeros(1), *(each.kept for each in levels)])
-        self.left: Floats = np.concatenate([each.left for each in levels])
+        self.share: Floats = np.concatenate([np.zeros(1), *(kept for kept, _ in levels)])
+        self.left: Floats = np.concatenate([left for _, left in levels])
         # the children of context i are first[i] .. first[i + 1]
         children = np.bincount(trie.keys // symbols, minlength=len(self.left))
         self.first = np.ones(len(children) + 1, np.int32)
@@ -55,7 +47,6 @@ class Counts:
         self.rows = self._rows()
 
     def _rows(self) -> Floats:
-        """Return P(. | h) of all contexts up to some length, by node."""
         trie = self.trie
         rows: Floats = np.empty((trie.starts[self.ready + 1], self.symbols))
         rows[0] = 1 / self.symbols
@@ -107,10 +98,7 @@ class Counts:
         return contexts
 
     def contexts_of(self, ids: Ids, before: Nodes) -> tuple[Nodes, Nodes]:
-        """Return the contexts before each symbol, (S, contexts), and those after the last.
-
-        ``before`` (1, contexts) are those of the first symbol.
-        """
+        """Return the contexts before each symbol, (S, contexts), and those after the last."""
         contexts = np.full((len(ids) + 1, self.contexts), NONE, np.int64)
         contexts[:1] = before
         symbols = ids.astype(np.int64)
@@ -134,17 +122,19 @@ class CountsReader:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text: the next symbol is its first."""
         self._contexts = self._counts.after_end()
 
     def read(self, ids: Ids) -> Floats:
-        """Return P(. | all before) of each symbol, (S, K)."""
         contexts, self._contexts = self._counts.contexts_of(ids, self._contexts)
         return self._counts.probabilities(contexts)
 
 
 class GrowingCounts:
-    """Counts that read consecutive blocks and count them too."""
+    """Counts that read consecutive blocks and count them too, since the words of a text come again.
+
+    The discounts stay those of the training text. The longest n-gram that ends in a symbol is
+    counted once more; a shorter one only if the n-gram longer by one symbol is new.
+    """
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -167,7 +157,6 @@ class GrowingCounts:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text: the next symbol is its first."""
         self._times, self._kept, self._total, self._freed = (a.copy() for a in self._initial)
         self._size = len(self._times)  # nodes, with those that were added
         self._added: dict[tuple[int, int], int] = {}  # the child of a context by a symbol

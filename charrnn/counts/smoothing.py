@@ -1,6 +1,10 @@
 """Smoothing: the part of its count that an n-gram keeps, and the part freed for the order below.
 
-P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
+    P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
+
+h' is the context h without its first symbol; below the unigrams lies 1 / K. An n-gram counted c
+times keeps c and frees 1 by Witten-Bell. By modified Kneser-Ney it keeps c - D and frees D, with a
+D for c = 1, 2 and more. There c counts occurrences in the highest order, varieties in the others.
 """
 
 from __future__ import annotations
@@ -45,10 +49,7 @@ def kneser_ney_by(n: Sequence[int]) -> Rule:
 
 
 def varieties(trie: Trie, order: int) -> Numbers:
-    """Return how many different symbols came before each n-gram of an order.
-
-    An n-gram that begins with END has its occurrences instead.
-    """
+    """Return how many symbols came before each n-gram; occurrences if it begins with END."""
     own, longer = trie.nodes_of(order), trie.nodes_of(order + 1)
     parents, last = np.divmod(trie.keys[longer], trie.symbols)
     shorter = last + 1
@@ -58,15 +59,10 @@ def varieties(trie: Trie, order: int) -> Numbers:
     return np.where(counts > 0, counts, trie.occurrences[own]).astype(np.uint32)
 
 
-class Level(NamedTuple):
-    """The shares of a context's total that n-grams keep and that the context leaves."""
-
-    kept: Floats  # (n,) of each n-gram of the order
-    left: Floats  # (m,) of each context, the nodes of the order below; 1 if nothing followed it
-
-
-def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> Level:
-    """Return the shares of an order, by its counts."""
+def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> tuple[Floats, Floats]:
+    """Return the share of its context's total that each n-gram keeps, (n,), and the share that each
+    context leaves, (m,): 1 if nothing followed it.
+    """
     parents = trie.keys[trie.nodes_of(order)] // trie.symbols - trie.starts[order - 1]
     contexts = trie.starts[order] - trie.starts[order - 1]
     kind = np.minimum(counts, 3)
@@ -76,7 +72,7 @@ def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> Level:
     known = total > 0
     left = np.divide(freed, total, out=np.ones(contexts), where=known)
     np.divide(kept, total[parents], out=kept, where=known[parents])
-    return Level(kept, left)
+    return kept, left
 
 
 def probability(tally: Tally, rule: Rule, contexts: Integers, grams: Integers, p: Floats) -> Floats:

@@ -1,11 +1,5 @@
 """The counts of a long text that are needed to score another text, without a table of all n-grams.
 
-Scoring a text needs few of the n-grams that the training text has. Of each order it needs
-
-    c(hw)                     where hw stands in the text
-    the sum of c(hw) over w   where h does; and the number of w with c(hw) = 1, 2, and more
-    n[1] .. n[4]              the number of n-grams with that count, wherever they stand
-
 A trie would answer the same, but takes 2.5 times the memory on a million symbols and has no bound
 on longer texts. So the windows are sorted in shares, each with the windows that end in some pairs
 of symbols. They are read backwards, so windows that end alike are neighbours.
@@ -24,6 +18,7 @@ from charrnn.counts.ngrams import BLOCK, Ids, Layout, Windows, Words, is_counted
 from charrnn.counts.trie import NONE, Numbers
 from charrnn.vocabulary import END
 
+Word = NDArray[np.uint64]
 Integers = NDArray[np.signedinteger[Any]]
 
 SHARE = 1 << 18  # words of the windows in a share, about
@@ -42,9 +37,7 @@ class Tally:
         self.of_counts = np.zeros(5, np.int64)  # n[j]
 
     def add(self, counts: Numbers, contexts: Integers, grams: Integers) -> None:
-        """Add distinct n-grams: c of each, and the numbers of its context and itself in the scored
-        text, or NONE.
-        """
+        """Add distinct n-grams: c, and the numbers of context and n-gram in the text, or NONE."""
         self.of_counts += np.bincount(np.minimum(counts, 5), minlength=6)[:5]
         needed = np.flatnonzero(contexts != NONE)
         here, c = contexts[needed], counts[needed]
@@ -69,10 +62,7 @@ class OrderTallies:
 def tallies(
     learned: Sequence[Ids], text: Ids, symbols: int, highest: int
 ) -> Iterator[OrderTallies]:
-    """Yield the tallies of the unigrams, the pairs and so on, for the symbols of a text.
-
-    ``learned`` is the training text in parts.
-    """
+    """Yield the tallies of the unigrams, the pairs and so on, learned from the training text."""
     layout = Layout(symbols, max(2, highest))
     words = _all_windows(text, layout)
     grams = _TextWindows(layout, words)
@@ -98,10 +88,7 @@ def _all_windows(text: Ids, layout: Layout) -> Words:
 
 
 def _backwards(parts: Iterable[Ids], layout: Layout) -> Iterator[tuple[int, Ids]]:
-    """Yield a text in reversed blocks: the number of symbols, and these with a window before them.
-
-    END comes before the first symbol.
-    """
+    """Yield a text after an END in reversed blocks: their length, and each after its window."""
     before = np.append(layout.around()[1:], layout.around().dtype.type(END))
     for part in parts:
         for at in range(0, len(part), BLOCK):
@@ -141,7 +128,7 @@ class _TextWindows:
         self.windows = Windows(layout, [word[order] for word in words])
         self.place = np.empty(len(order), np.int32)  # of each window among the sorted
         self.place[order] = np.arange(len(order), dtype=np.int32)
-        self._words_there: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
+        self._words_there: list[tuple[Word, Word]] = []
         self._keys = self.windows.words[0]
         for word in self.windows.words[1:]:
             there = np.unique(self._keys), np.unique(word)
@@ -149,12 +136,7 @@ class _TextWindows:
             self._keys = self._join(self._keys, word, *there)
 
     @staticmethod
-    def _join(
-        key: NDArray[np.uint64],
-        word: NDArray[np.uint64],
-        keys: NDArray[np.uint64],
-        words: NDArray[np.uint64],
-    ) -> NDArray[np.uint64]:
+    def _join(key: Word, word: Word, keys: Word, words: Word) -> Word:
         """Return one key for a key and a word that sorts like the pair among the existing ones."""
         joined = keys.searchsorted(key).astype(np.uint64) * np.uint64(len(words) + 1)
         joined += words.searchsorted(word).astype(np.uint64)
@@ -174,7 +156,6 @@ class _TextWindows:
         return self.numbers(order)[at]
 
     def numbers(self, order: int) -> NDArray[np.int32]:
-        """Return the number of each window's n-gram, or NONE, with one more NONE at the end."""
         is_one, is_new = self.windows.grams(order)
         number = np.full(len(is_one) + 1, NONE, np.int32)
         np.cumsum(is_new, out=number[:-1])
@@ -203,7 +184,6 @@ class _OrderCounter:
         self._varieties.add(varieties, contexts, grams)
 
     def tallies(self) -> OrderTallies:
-        """Return the tallies of the order."""
         grams, contexts = self._grams, self._contexts
         return OrderTallies(
             contexts.numbers(self.order)[contexts.place],
@@ -263,13 +243,11 @@ def _shares(learned: Sequence[Ids], layout: Layout) -> Iterator[_Share]:
 
 
 def _share(layout: Layout, parts: list[Words]) -> _Share:
-    """Return the share of some windows."""
     windows = sorted_windows(layout, [np.concatenate(each) for each in zip(*parts, strict=True)])
     return _distinct(windows, np.ones(len(windows), np.uint32))
 
 
 def _merged(layout: Layout, parts: list[_Share]) -> _Share:
-    """Return several shares as one."""
     words = [np.concatenate(each) for each in zip(*(p.windows.words for p in parts), strict=True)]
     order = np.lexsort(words[::-1])
     times = np.concatenate([part.times for part in parts])
@@ -277,8 +255,7 @@ def _merged(layout: Layout, parts: list[_Share]) -> _Share:
 
 
 def _distinct(windows: Windows, times: Numbers) -> _Share:
-    """Merge equal windows."""
-    begins = np.flatnonzero(windows.are_new())
+    begins = np.flatnonzero(windows.are_new(windows.layout.highest))
     if len(begins):
         times = np.add.reduceat(times, begins, dtype=np.uint32)
     return _Share(Windows(windows.layout, [word[begins] for word in windows.words]), times)

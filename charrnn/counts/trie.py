@@ -1,14 +1,8 @@
 """A trie of the n-grams of a text; a node's parent is the n-gram without its last symbol.
 
-    0                     nothing: the empty context
-    1 .. K                all symbols, also those that do not occur
-    K + 1 ..              the pairs that occur, then the triples ..
-
-Nodes are numbered by order, and within an order by (parent, last symbol). So the children of a node
-are consecutive, and the position of ``key = parent K + symbol`` among all keys is the number of the
-child: one search finds it. A context is the node that spells it.
-
-The n-grams come from the windows of the text, which are sorted once.
+Node 0 is the empty context, 1 to K are all symbols, then come the pairs that occur, the triples ..
+Within an order, nodes are sorted by ``key = parent K + symbol``, so the children of a node are
+consecutive and one search finds a child. A context is the node that spells it.
 """
 
 from __future__ import annotations
@@ -40,7 +34,6 @@ class Trie:
 
     @property
     def highest(self) -> int:
-        """The highest order."""
         return len(self.starts) - 2
 
     def nodes_of(self, order: int) -> slice:
@@ -48,14 +41,9 @@ class Trie:
         return slice(self.starts[order] - 1, self.starts[order + 1] - 1)
 
     def children(self, nodes: Nodes, ids: NDArray[Any], order: int | None = None) -> Nodes:
-        """Return the children of these nodes by these symbols, or NONE.
-
-        ``order`` is the order of the children, if all have the same.
-        """
-        low, high = 0, len(self.keys)
-        if order is not None:
-            low, high = self.starts[order] - 1, self.starts[order + 1] - 1
-        children = _find(self.keys[low:high], nodes * self.symbols + ids, low + 1)
+        """Return the children of these nodes by these symbols, or NONE; all may have one order."""
+        own = slice(0, len(self.keys)) if order is None else self.nodes_of(order)
+        children = _find(self.keys[own], nodes * self.symbols + ids, own.start + 1)
         children[nodes < 0] = NONE
         return children
 
@@ -119,7 +107,6 @@ class _SortedText:
         self.windows = sorted_windows(layout, [word[: self.count] for word in words])
 
     def first(self) -> Numbers:
-        """Return the first symbol of each window."""
         number, shift = self.layout.last(1)
         symbols = np.empty(self.count, np.uint32)
         for block in self.windows.blocks():

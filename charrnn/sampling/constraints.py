@@ -1,7 +1,7 @@
 """Samples that meet conditions: not in the corpus, not drawn before, not too short or too long.
 
-A rejected sample is drawn again as another attempt, with other random numbers. Whether it is
-rejected depends on the corpus and on samples with lower numbers, never on later ones.
+A rejected sample is drawn again as another attempt, with other random numbers. Its rejection
+depends on the corpus and on samples with lower numbers, never on later ones.
 """
 
 from __future__ import annotations
@@ -28,17 +28,13 @@ class Wishes:
     longest: int | None = None
 
     def whole(self, sample: Sample) -> str:
-        """Return the text of a sample with its prime."""
         return self.prime + sample.text
 
     def rejects(self, sample: Sample) -> bool:
-        """Return whether the sample has to be drawn again."""
         text = self.whole(sample)
         if self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
             return True
-        if len(text) < (self.shortest or 0):
-            return True
-        return self.known is not None and text in self.known
+        return len(text) < (self.shortest or 0) or (self.known is not None and text in self.known)
 
 
 def redraw(
@@ -50,9 +46,8 @@ def redraw(
 ) -> Iterator[Sample | None]:
     """Yield the samples of these numbers, each drawn until it is accepted; None after ATTEMPTS.
 
-    ``whole`` returns the text of a sample with its prime. A sample in ``seen`` is rejected, and an
-    accepted one is added. Drawing stops after IN_VAIN samples in a row without success. A sampler
-    that is deterministic gets one attempt.
+    A sample whose ``whole`` text is in ``seen`` is rejected; that of an accepted one is added.
+    Drawing stops after IN_VAIN failures in a row. A deterministic sampler gets one attempt.
     """
     in_vain = 0
     most = 1 if sampler.is_deterministic else ATTEMPTS
@@ -79,14 +74,13 @@ def redraw(
 
 def growing_groups(numbers: range, most: int) -> Iterator[range]:
     """Yield the numbers in groups, few at first, so that a hopeless case ends soon."""
-    at, size = 0, IN_VAIN + 1  # one that is accepted, and IN_VAIN that are not
+    at, size = 0, IN_VAIN + 1  # one success and IN_VAIN failures
     while at < len(numbers):
         yield numbers[at : at + size]
         at, size = at + size, min(2 * size, most)
 
 
 def doubling(at: int, stop: int) -> Iterator[range]:
-    """Yield the numbers from ``at`` to ``stop``: one, two, four .. at a time."""
     size = 1
     while at < stop:
         yield range(at, min(at + size, stop))
@@ -96,10 +90,7 @@ def doubling(at: int, stop: int) -> Iterator[range]:
 def _attempts_of(
     sampler: Sampler, numbers: range, most: int, is_rejected: Callable[[Sample], bool]
 ) -> dict[int, list[Sample]]:
-    """Return the attempts of each sample up to one that is accepted, before the group is checked.
-
-    Repetitions within the group are found later, since they depend on the samples before.
-    """
+    """Return the attempts of each sample up to one that is accepted but may repeat another."""
     tried: dict[int, list[Sample]] = {number: [] for number in numbers}
     rejected = list(numbers)
     for attempt in range(most):

@@ -2,12 +2,8 @@
 
     P(y(1) .. y(n), END)  =  P(y(1)) P(y(2) | y(1)) ..  P(END | y(1) .. y(n))      (10.31)
 
-A sample has a number, and an attempt if it is drawn again. These, the seed and the step determine
-each draw. So samples can be drawn side by side in groups of any size, with the same result as if
-each were drawn alone.
-
-Samples with the same text so far share a lane: a thousand names begin as one, then as twenty-six.
-Empty lanes are dropped.
+The seed, the number of a sample, its attempt and the step determine each draw, so a group of any
+size draws the same. Samples with the same text so far share a lane; empty lanes are dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +23,14 @@ from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
 from charrnn.sampling.draws import Choice
+from charrnn.sampling.lengths import LengthChoice
 from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.settings.using import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids
 
-if TYPE_CHECKING:
-    from charrnn.sampling.lengths import LengthChoice
-
 Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
 Ending = Literal["end", "limit"]
-Scalar = TypeVar("Scalar", bound=np.generic)
+
 
 LANES: Final = 1024  # at most
 FEWEST: Final = 16  # lanes
@@ -89,9 +83,7 @@ class Sampler:
         self._symbols = symbols
         self._characters = ["", "", *vocabulary.characters]
         self._seed = random_seed() if config.seed is None else config.seed
-        self._known_nats = -math.log1p(
-            -vocabulary.novelty
-        )  # the surprisal of not being an unseen character
+        self._known_nats = -math.log1p(-vocabulary.novelty)  # of not being an unseen character
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
         predictor = as_predictor(model)
@@ -104,8 +96,6 @@ class Sampler:
         self._lengths: LengthChoice | None = None
         network = predictor.single_network
         if network is not None and network.architecture.head.lengths is not None:
-            from charrnn.sampling.lengths import LengthChoice  # for few models
-
             within = read[max(0, len(read) - REACH) :]
             self._lengths = LengthChoice(
                 network, self._stepper, within, self._read, config.temperature
@@ -116,7 +106,6 @@ class Sampler:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether all samples are the same."""
         takes_likeliest = self.config.temperature == 0 or self.config.top_k == 1
         return takes_likeliest and self._lengths is None
 
@@ -147,10 +136,7 @@ class Sampler:
                 yield Fragment(number, characters[symbol], nats, None)
 
     def fragments(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Fragment]:
-        """Yield several samples, drawn side by side, one after the other.
-
-        The first that has not ended comes as it is drawn; the others wait for their turn.
-        """
+        """Yield several samples one after the other; all are drawn while the first is yielded."""
         if len(numbers) == 1:
             yield from self.stream(numbers[0], attempt)
             return
@@ -236,21 +222,19 @@ class Sheet:
         self._yielded = 0  # symbols of that row
 
     def write(self, step: int, rows: Integers, symbols: Integers, nats: Array64) -> None:
-        """Append a symbol to these rows."""
         if step == self.ids.shape[1]:
-            self.ids, self.nats = _widen(self.ids), _widen(self.nats)
+            self.ids = np.concatenate([self.ids, np.empty_like(self.ids)], 1)
+            self.nats = np.concatenate([self.nats, np.empty_like(self.nats)], 1)
         self.ids[rows, step] = symbols
         self.nats[rows, step] = nats
         self.lengths[rows] = step + 1
 
     def take_new(self, growing: Integers) -> Iterator[Fragment]:
-        """Yield the new symbols of the first row that still grows, and of the rows before it.
-
-        ``growing`` are the rows that may still grow, in order.
-        """
+        """Yield the new symbols of the first row that still grows, and of the rows before it."""
         first = int(growing[0]) if len(growing) else len(self.numbers)
         while self._row < first:
-            yield self._fragment("end" if self._last() == END else "limit")
+            last = self.ids[self._row, self.lengths[self._row] - 1]
+            yield self._fragment("end" if last == END else "limit")
             self._row += 1
             self._yielded = 0
         if first < len(self.numbers):
@@ -262,14 +246,7 @@ class Sheet:
         text = "".join([self.characters[symbol] for symbol in self.ids[self._row, new].tolist()])
         return Fragment(self.numbers[self._row], text, self.nats[self._row, new].tolist(), ended)
 
-    def _last(self) -> int:
-        return int(self.ids[self._row, self.lengths[self._row] - 1])
-
 
 def random_seed() -> int:
     """Return a new random seed."""
     return int.from_bytes(os.urandom(8), "little")
-
-
-def _widen(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    return np.concatenate([array, np.empty_like(array)], 1)

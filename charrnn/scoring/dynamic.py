@@ -1,17 +1,8 @@
 """Dynamic evaluation: score a window, learn from it, and go on.
 
-Names and phrases of a text come back, and a network that learns while it reads picks them up. No
-symbol is scored after it was learned from. Each parameter moves against its gradient g, relative to
-the usual size of that gradient:
-
     v = v + g^2;    p += pull (p at first - p) - rate g / (sqrt(v / n) + e)     after window n
 
-So the rate is about how far a parameter moves in a window, whatever the size of the gradients. This
-is RMSprop that forgets nothing. Plain clipped gradient descent gains a sixth less on plays of
-Shakespeare (as Krause et al. found, 2018), and its best rate varies more. If the model file has
-Adam's second moments, they count as REMEMBERED windows. Parameters are pulled back to where they
-began, so the network forgets the text in the end. Both matter little at the best rate, and much at
-one that is too large. The parameters are a copy, and the model does not change.
+A parameter moves by about the rate in a window, whatever the size of its gradient g.
 """
 
 from __future__ import annotations
@@ -34,7 +25,7 @@ from charrnn.vocabulary import END, UNKNOWN, Ids
 STEPS: Final = 32  # symbols read before learning from them
 TINY: Final = 1e-6
 PULL: Final = 1e-3  # of the way back, at each window
-REMEMBERED: Final = 100  # windows
+REMEMBERED: Final = 100  # windows that Adam's second moments in a model file stand for
 LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 
 
@@ -42,12 +33,7 @@ class DynamicScorer:
     """A scorer of one network that learns from the text while it reads."""
 
     def __init__(
-        self,
-        model: LanguageModel,
-        rate: float,
-        ranking: bool = False,
-        *,
-        keep_logits: bool = False,
+        self, model: LanguageModel, rate: float, ranking: bool = False, *, keep_logits: bool = False
     ) -> None:
         """With ``keep_logits``, ``logits`` holds those of the last block."""
         check("rate", rate, DYNAMIC_RATE)
@@ -65,7 +51,6 @@ class DynamicScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text with the original parameters."""
         p = self.model.parameters.copy()
         self._first = self.model.parameters.flat
         self._p, self._gradient, self._squares = p, p.like(), p.like()
@@ -82,7 +67,6 @@ class DynamicScorer:
         self._since = 0
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-        """Return the surprisal and the rank of each symbol, given all that was read before."""
         nats = np.zeros(len(ids))
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         counts = np.array([read_before(ids, self._since), still_to_come(ids)])
@@ -115,7 +99,6 @@ class DynamicScorer:
         return nats, ranks
 
     def _window(self, steps: int) -> Window:
-        """Return the last steps of the line as a window."""
         line = self._line[-steps - 1 :, None].astype(np.intp)
         x = line[:-1]
         clock, left = self._counts[:, -steps:, None]

@@ -1,9 +1,5 @@
 """The surprisal of each symbol under several networks and counts, apart and mixed.
 
-    "network"   the network, or the mean of several
-    "counts"    the n-gram counts of the training text
-    "both"      the mixture
-
 Mixing needs the logits of every symbol, so a text is read in blocks that fit into memory. Scorers
 continue where they stopped, so the blocks do not change the score.
 """
@@ -70,14 +66,12 @@ class MixedScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text: the next symbol is its first."""
         for scorer in self._scorers:
             scorer.begin()
         if self._counts is not None:
             self._counts.begin()
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-        """Return the surprisal and the rank of each symbol, given all that was read before."""
         starts = range(0, len(ids), self._at_once)
         blocks = [self._read(ids[at : at + self._at_once]) for at in starts]
         self.parts = {

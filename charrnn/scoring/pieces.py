@@ -1,13 +1,8 @@
 """Texts scored as they stream by: block after block, example by example, or in pieces.
 
-A *block* is any stretch of code points with END_CODE after each example. A ScoredBlock adds what
-each symbol costs.
-
-A *piece* can be scored apart, by another process or at another time. It ends with the first example
-that makes it PIECE symbols long or longer. The state is zero where an example begins, so the sums
-over all pieces are the sums over the text.
-
-Origins tell in which file and on which line each example begins.
+A block is any stretch of code points with END_CODE after each example. A piece ends with the first
+example that makes it PIECE symbols long or longer, so it can be scored apart. The state is zero
+where an example begins, so the sums over all pieces are the sums over the text.
 """
 
 from __future__ import annotations
@@ -72,7 +67,6 @@ class ScoredBlock:
         return tally(self.ids, self.nats, self.codes)
 
     def of_part(self, name: str) -> ScoredBlock:
-        """Return the same block as one part of the model scores it."""
         return ScoredBlock(self.codes, self.ids, self.parts[name], None)
 
     def __getitem__(self, rows: slice) -> ScoredBlock:
@@ -100,10 +94,7 @@ class SummedBlock(ScoredBlock):
 def score_blocks(
     scorer: Scorer, blocks: Iterable[Codes], symbols: int = AT_ONCE, *, whole: bool = False
 ) -> Iterator[ScoredBlock]:
-    """Score a text from its beginning, in blocks of about this many symbols.
-
-    With ``whole``, or if the scorer needs it, blocks end where an example ends.
-    """
+    """Score a text from its beginning, in blocks of about this size, or of ``whole`` examples."""
     scorer.begin()
     joined = _joined(blocks, symbols)
     for codes in whole_examples(joined) if whole or scorer.needs_whole_examples else joined:
@@ -152,26 +143,20 @@ class Rows:
 
     @cached_property
     def characters(self) -> Numbers:
-        """The lengths, (n,), without END."""
         return np.diff(self.stops, prepend=-1) - 1
 
     @cached_property
     def nats_per_character(self) -> Floats:
-        """The means over characters and END, (n,)."""
         means: Floats = self.nats / (self.characters + 1)
         return means
 
     def text(self, i: int) -> str:
-        """Return the characters of the i-th example."""
         stop = int(self.stops[i])
         return self.text_of_all[stop - int(self.characters[i]) : stop]
 
 
 class Gatherer:
-    """Gathers whole examples from blocks that are cut anywhere.
-
-    Of an example without its END so far, only the text and the sums are kept.
-    """
+    """Whole examples of blocks that are cut anywhere; of a begun one, the text and the sums."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []  # of the example that has begun
@@ -184,14 +169,12 @@ class Gatherer:
         stop = int(ends[-1]) + 1 if len(ends) else 0
         rows = self._finish(block[:stop], ends) if stop else None
         if stop < len(block.ids):
-            self._begin(block[stop:])
+            rest = block[stop:]
+            self._texts.append(text_of(rest.codes))
+            for name, nats in {"": rest.nats, **rest.parts}.items():
+                self._units[name] = self._units.get(name, 0) + sum_of_units(nats)
+            self._unknown += int(np.count_nonzero(rest.ids == UNKNOWN))
         return rows
-
-    def _begin(self, block: ScoredBlock) -> None:
-        self._texts.append(text_of(block.codes))
-        for name, nats in {"": block.nats, **block.parts}.items():
-            self._units[name] = self._units.get(name, 0) + sum_of_units(nats)
-        self._unknown += int(np.count_nonzero(block.ids == UNKNOWN))
 
     def _finish(self, block: ScoredBlock, ends: NDArray[np.intp]) -> Rows:
         starts = np.concatenate([[0], ends[:-1] + 1])
@@ -259,61 +242,39 @@ def pieces_within(blocks: Iterable[Codes], span: range) -> tuple[int, Iterator[C
 
 
 class Origins:
-    """The file and line of each example: noted as files are cut, taken as examples complete."""
+    """The file and line of each example: noted as files are cut, taken by each reader in turn.
 
-    def __init__(self) -> None:
+    If no file was cut, the examples are numbered from 1.
+    """
+
+    def __init__(self, *readers: str) -> None:
         self._files = 0
-        self._noted: deque[tuple[int, Numbers]] = deque()  # a file, and lines of it
+        self._taken = dict.fromkeys(readers, 0)  # examples that come from no file
+        # a file and lines in it, for each reader
+        self._noted: dict[str, deque[tuple[int, Numbers]]] = {name: deque() for name in readers}
 
     def of_next_file(self) -> LineNumbers:
-        """Return the object that notes the lines of one more file."""
         number = self._files
         self._files += 1
-        return LineNumbers(lambda lines: self.note(number, lines))
 
-    def note(self, file: int, lines: Numbers) -> None:
-        """Note that examples begin on these lines of a file."""
-        self._noted.append((file, lines))
+        def note(lines: Numbers) -> None:
+            for noted in self._noted.values():
+                noted.append((number, lines))
 
-    def take(self, count: int) -> tuple[Numbers, Numbers]:
-        """Return the files, from 0, and the lines, from 1, of the next ``count`` examples."""
+        return LineNumbers(note)
+
+    def take(self, reader: str, count: int) -> tuple[Numbers, Numbers]:
+        """Return the files, from 0, and the lines, from 1, of the next examples of a reader."""
+        if not self._files:
+            first = self._taken[reader] + 1
+            self._taken[reader] += count
+            return np.zeros(count, np.int64), np.arange(first, first + count)
         files, lines, left = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], count
         while left:
-            file, noted = self._noted.popleft()
+            file, noted = self._noted[reader].popleft()
             if len(noted) > left:
-                self._noted.appendleft((file, noted[left:]))
+                self._noted[reader].appendleft((file, noted[left:]))
             lines.append(noted[:left])
             files.append(np.full(len(lines[-1]), file, np.int64))
             left -= len(lines[-1])
         return np.concatenate(files), np.concatenate(lines)
-
-
-class SharedOrigins(Origins):
-    """Origins that note everything for several others, which are taken at different times."""
-
-    def __init__(self, *others: Origins) -> None:
-        super().__init__()
-        self._others = others
-
-    def note(self, file: int, lines: Numbers) -> None:
-        for other in self._others:
-            other.note(file, lines)
-
-    def take(self, count: int) -> tuple[Numbers, Numbers]:
-        """Take these from all the others."""
-        for other in self._others:
-            other.take(count)
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-
-
-class NumberedOrigins(Origins):
-    """Numbers from 1 on, for examples that come from no file."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._taken = 0
-
-    def take(self, count: int) -> tuple[Numbers, Numbers]:
-        first = self._taken + 1
-        self._taken += count
-        return np.zeros(count, np.int64), np.arange(first, first + count)

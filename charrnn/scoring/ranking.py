@@ -1,8 +1,4 @@
-"""Examples in the order of their surprisal, with repeated examples merged.
-
-A full ranking keeps the text of every example and some forty bytes each; the top few keep only
-those.
-"""
+"""Examples in the order of their surprisal, with repeated examples merged."""
 
 from __future__ import annotations
 
@@ -33,7 +29,6 @@ class Row(NamedTuple):
 
     @property
     def nats_per_character(self) -> float:
-        """The mean over characters and END."""
         return self.nats / (self.characters + 1)
 
 
@@ -45,11 +40,6 @@ class Batch:
     files: Numbers
     lines: Numbers
     times: Numbers
-
-    @staticmethod
-    def new(rows: Rows, files: Numbers, lines: Numbers) -> Batch:
-        """Return a batch of examples that occur once each."""
-        return Batch(rows, files, lines, np.ones(len(rows), np.int64))
 
     @staticmethod
     def of(rows: Iterable[Row]) -> Batch:
@@ -70,18 +60,12 @@ class Batch:
         return len(self.rows)
 
     def row(self, i: int) -> Row:
-        """Return the i-th example."""
         rows = self.rows
-        return Row(
-            rows.text(i),
-            float(rows.nats[i]),
-            int(rows.characters[i]),
-            int(rows.unknown[i]),
-            int(self.files[i]),
-            int(self.lines[i]),
-            int(self.times[i]),
-            {name: float(nats[i]) for name, nats in rows.parts.items()},
-        )
+        numbers = rows.characters, rows.unknown, self.files, self.lines, self.times
+        characters, unknown, file, line, times = (int(each[i]) for each in numbers)
+        parts = {name: float(nats[i]) for name, nats in rows.parts.items()}
+        cost = float(rows.nats[i])
+        return Row(rows.text(i), cost, characters, unknown, file, line, times, parts)
 
     def above(self, bits: float) -> Batch:
         """Return the examples with more bits per character than that."""
@@ -99,7 +83,6 @@ class Ranking:
         self._size = 0
 
     def add(self, batch: Batch) -> None:
-        """Add some examples."""
         if not len(batch):
             return
         self._batches.append(batch)

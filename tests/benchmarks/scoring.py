@@ -22,6 +22,7 @@ from charrnn.training.checkup import part_of
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
+from tests.scoring import nats_of
 
 MEGABYTE = 1 << 20
 STEPS = 12  # of training in a round
@@ -62,7 +63,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
         for _ in islice(events, STEPS):
             pass
 
-    return {"training": learn, "scoring": lambda: scorer.nats(text)}, config.batch * config.bptt
+    return {"training": learn, "scoring": lambda: nats_of(scorer, text)}, config.batch * config.bptt
 
 
 def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float, float, float]:

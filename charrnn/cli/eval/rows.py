@@ -72,7 +72,8 @@ class ExampleRows:
         rows = self._gatherer.add(block)
         if rows is None:
             return
-        batch = Batch.new(rows, *self._origins.take(len(rows)))
+        files, lines = self._origins.take("rows", len(rows))
+        batch = Batch(rows, files, lines, np.ones(len(rows), np.int64))
         if self._above is not None:
             batch = batch.above(self._above)
         if self._ranking is None:

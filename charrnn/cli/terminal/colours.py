@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cache
 from typing import Final
 
 from charrnn.cli.console import Output
 from charrnn.scoring import heat_map
+from charrnn.scoring.score import BITS
 from charrnn.text import Visible, joined, visible
 
 # The colours of each band. The lowest keeps the colours of the terminal.
@@ -49,7 +51,7 @@ class Painter:
 
     def paint(self, text: str, nats: float) -> Visible:
         """Return the text, made visible, in the colour of a surprisal."""
-        return self.paint_band(text, heat_map.band_of(nats))
+        return self.paint_band(text, bisect_right(heat_map.BOUNDS, nats * BITS))
 
     def paint_band(self, text: str, band: int) -> Visible:
         """Return the text, made visible, in the colour of a band. Newlines stay plain."""
