@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from charrnn.counts.ngrams import PIECES, Ids, Layout, is_counted, parts_of, sequence_of
-from charrnn.counts.smoothing import WITTEN_BELL, Floats, kneser_ney_by, probability
-from charrnn.counts.tallies import tallies
+from charrnn.counts.smoothing import WITTEN_BELL, Floats, kneser_ney_by
+from charrnn.counts.tallies import probability, tallies
 from charrnn.system import give_back
 
 Smoothing = Literal["none", "kneser-ney", "witten-bell"]

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.tallies import Integers, Tally
-from charrnn.counts.trie import NONE, Numbers, Trie
+from charrnn.counts.trie import Numbers, Trie
 
 Floats = NDArray[np.float64]
 
@@ -73,18 +72,3 @@ def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> tuple[Floats, 
     left = np.divide(freed, total, out=np.ones(contexts), where=known)
     np.divide(kept, total[parents], out=kept, where=known[parents])
     return kept, left
-
-
-def probability(tally: Tally, rule: Rule, contexts: Integers, grams: Integers, p: Floats) -> Floats:
-    """Return P(w | h) from p = P(w | h'), for the numbers of h and of hw in the tally."""
-    freed = tally.kinds @ rule.freed[1:]
-    total = tally.total - tally.kinds @ rule.lost[1:] + freed
-    left = np.divide(freed, total, out=np.ones_like(freed), where=total > 0)
-    mixed = p.copy()
-    known = np.flatnonzero(contexts != NONE)
-    mixed[known] *= left[contexts[known]]
-    seen = np.flatnonzero(grams != NONE)
-    c = tally.counts[grams[seen]]
-    seen, c = seen[c > 0], c[c > 0]
-    mixed[seen] += (c - rule.lost[np.minimum(c, 3)]) / total[contexts[seen]]
-    return mixed

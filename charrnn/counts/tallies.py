@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.counts.ngrams import BLOCK, Ids, Layout, Windows, Words, is_counted, sorted_windows
+from charrnn.counts.smoothing import Floats, Rule
 from charrnn.counts.trie import NONE, Numbers
 from charrnn.vocabulary import END
 
@@ -271,3 +272,18 @@ def _share_of(text: Ids, symbols: int, count: int) -> NDArray[np.uint32]:
     pair *= np.uint32(count)
     pair >>= np.uint32(16)
     return pair
+
+
+def probability(tally: Tally, rule: Rule, contexts: Integers, grams: Integers, p: Floats) -> Floats:
+    """Return P(w | h) from p = P(w | h'), for the numbers of h and of hw in the tally."""
+    freed = tally.kinds @ rule.freed[1:]
+    total = tally.total - tally.kinds @ rule.lost[1:] + freed
+    left = np.divide(freed, total, out=np.ones_like(freed), where=total > 0)
+    mixed = p.copy()
+    known = np.flatnonzero(contexts != NONE)
+    mixed[known] *= left[contexts[known]]
+    seen = np.flatnonzero(grams != NONE)
+    c = tally.counts[grams[seen]]
+    seen, c = seen[c > 0], c[c > 0]
+    mixed[seen] += (c - rule.lost[np.minimum(c, 3)]) / total[contexts[seen]]
+    return mixed
