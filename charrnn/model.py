@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
-from charrnn.analysis.embedding import Vectors, embed
+from charrnn.analysis import Vectors, embed
 from charrnn.corpus.corpus import check_texts
 from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
-from charrnn.display.figures import plot
-from charrnn.display.notebook import model_card
+from charrnn.display import model_card, plot
 from charrnn.errors import ModelFileError
 from charrnn.export import export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
@@ -29,7 +28,7 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
-from charrnn.network.inputs import read_after, read_before, still_to_come
+from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
@@ -39,10 +38,9 @@ from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
-from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import Exporting, ExportOptions
+from charrnn.settings.using import Exporting, ExportOptions, Reading
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
 

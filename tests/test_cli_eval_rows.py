@@ -11,7 +11,8 @@ import pytest
 
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.scoring import pieces, ranking
+from charrnn.scoring import pieces
+from charrnn.scoring import pieces as ranking
 from charrnn.scoring.pieces import Rows
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write

@@ -11,8 +11,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import SettingError
-from charrnn.network.architecture import Architecture
-from charrnn.network.inputs import INPUTS, KNOWN, read_before, still_to_come
+from charrnn.network.architecture import INPUTS, KNOWN, Architecture, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import score_blocks

@@ -7,20 +7,22 @@ from typing import Any
 
 import pytest
 
+from charrnn.corpus.checks import TextSet
 from charrnn.corpus.segmentation import cut
-from charrnn.corpus.text_set import TextSet
 from charrnn.network.rounding import Array64
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.constraints import (
+from charrnn.sampling.sampler import (
     ATTEMPTS,
     IN_VAIN,
+    Sample,
+    SampleConfig,
+    Sampler,
     doubling,
     growing_groups,
     redraw,
 )
-from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
 from charrnn.scoring.predictor import MixedStepper
-from charrnn.settings.corpus import Cut
+from charrnn.settings.using import Cut
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)

@@ -119,16 +119,16 @@ class FigureFile(OutputFile):
     def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
         super().check(*inputs, corpus=corpus)
 
-        from charrnn.display import figures
+        from charrnn import display
 
-        with figures.matplotlib_needed():
+        with display.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
 
     def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
         """Write the figure and tell where it is."""
-        from charrnn.display import figures
+        from charrnn import display
 
-        content = figures.render(self.path.suffix[1:].lower(), draw)
+        content = display.render(self.path.suffix[1:].lower(), draw)
         self.write(len(content), [content])
         console.note(f"figure saved to {self.path}")
 

@@ -21,7 +21,6 @@ import typer
 from charrnn.cli.console import Console
 from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
     CORPUS,
     File,
@@ -35,6 +34,7 @@ from charrnn.settings.fields import (
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig, Reading
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster

@@ -29,7 +29,7 @@ from charrnn.errors import CorpusError, SettingError
 from charrnn.text import Visible
 
 if TYPE_CHECKING:
-    from charrnn.analysis.reach import Reach
+    from charrnn.analysis import Reach
     from charrnn.model import Model
     from charrnn.vocabulary import Ids
 
@@ -99,7 +99,7 @@ class Measured(NamedTuple):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Measure all models, draw the figure and show the results."""
-    from charrnn.display.figures import plot_reach
+    from charrnn.display import plot_reach
 
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     console.note_if_waiting(options.sources)
@@ -119,7 +119,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 def measure(path: Path, options: Options, console: Console) -> Measured:
     """Return how far the gradients of this model reach on the text."""
-    from charrnn.analysis.reach import reach_of
+    from charrnn.analysis import reach_of
     from charrnn.runs import load
 
     model = load(path)

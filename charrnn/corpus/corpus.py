@@ -18,11 +18,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.decoding import blocks
-from charrnn.corpus.files import name_of
+from charrnn.corpus.files import blocks, name_of
 from charrnn.corpus.segmentation import END_CODE, FileCut, common_cut, cut_file, stream_of
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Kind
+from charrnn.settings.using import CorpusConfig, Kind
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Examples
-from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
+from charrnn.network.architecture import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty

@@ -14,12 +14,11 @@ import numpy as np
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, read_draft, split
-from charrnn.corpus.decoding import blocks
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import blocks, path_of
 from charrnn.corpus.segmentation import END_CODE, cut_file
 from charrnn.errors import CorpusError
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.corpus import CorpusConfig, Kind, Reading
+from charrnn.settings.using import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time

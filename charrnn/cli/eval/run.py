@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from charrnn.analysis.drawn_texts import drawn_texts
+from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
 from charrnn.cli.eval.options import Options
-from charrnn.cli.eval.parts import add_up, part_json
-from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap
+from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap, add_up, part_json
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from charrnn.analysis.drawn_texts import NAME, DrawnTexts
+from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Fact, Report, Table, cells, count, entries, fitted

@@ -123,7 +123,7 @@ def run_on_cluster(
     sweep: PreparedSweep, cluster: Cluster, options: Options, console: Console
 ) -> None:
     """Make the missing runs on a cluster. A signal ends them at once, unsaved."""
-    from charrnn.sweeping.dask import share_runs
+    from charrnn.sweeping.processes import share_runs
 
     def advance(event: Advanced) -> None:
         screen.advance(event.name, event.share)

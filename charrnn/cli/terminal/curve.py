@@ -13,7 +13,7 @@ from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
-    from charrnn.display.figures import Curve
+    from charrnn.display import Curve
     from charrnn.model_file.fields import CorpusRecord
 
 HEIGHT = 10  # lines
@@ -90,7 +90,7 @@ def learning_curve(
     history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
 ) -> list[Visible]:
     """Return the picture for this output, after an empty line; nothing without a curve."""
-    from charrnn.display.figures import make_curve
+    from charrnn.display import make_curve
 
     curve = make_curve(history, corpus)
     lines = picture(curve, output.width, output.paint, plain=output.is_plain) if curve else []
@@ -99,7 +99,7 @@ def learning_curve(
 
 def picture(curve: Curve, width: int, paint: Paint, *, plain: bool) -> list[Visible]:
     """Return the lines of the picture; none for fewer than two check-ups."""
-    from charrnn.display.figures import heights
+    from charrnn.display import heights
 
     wide = width - LABEL - 2
     if len(curve.steps) < 2 or wide < 10:

@@ -20,8 +20,7 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.text import Visible, joined, visible_line
-from charrnn.training.checkup import Checkup, lowest_so_far
-from charrnn.training.loop import Done, Event, Step, Stopwatch
+from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch, lowest_so_far
 from charrnn.training.members import share_done
 
 MARK = 3  # columns of a star

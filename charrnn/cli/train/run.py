@@ -29,20 +29,18 @@ from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
-from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
-from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
-from charrnn.training.checkup import scores_of_best
-from charrnn.training.loop import Done, Event
+from charrnn.settings.using import CorpusConfig
+from charrnn.training.loop import Done, Event, scores_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
-    from charrnn.training.mpi import MpiRanks
+    from charrnn.training.ranks import MpiRanks
 
 
 @contextmanager
@@ -65,7 +63,7 @@ def mpi_ranks() -> Iterator[MpiRanks]:
 
 
 def join_ranks() -> MpiRanks:
-    from charrnn.training.mpi import join
+    from charrnn.training.ranks import join
 
     try:
         ranks = join()

@@ -24,7 +24,7 @@ from charrnn.cli.terminal.tables import (
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
-from charrnn.display.figures import best_of
+from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
