@@ -212,9 +212,7 @@ class PlanDisplay:
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
     ) -> None:
-        """Show the simplest baseline at once and then the best; with ``both``, for a network that is
-        mixed with counts, a loss to hope for.
-        """
+        """Show the simplest baseline, then the best, and with ``both`` a loss to hope for."""
         losses: dict[str, float] = {}
         last = None
         for last in baselines:
