@@ -45,16 +45,15 @@ class Walk:
         unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
         self.layers = unfolded.layers
         self.seen = {name: unfolded.seen(name, window) for name in p.architecture.inputs}
-        self._copy(start, unfolded.states)
+        for state, given in zip(unfolded.states, start, strict=True):
+            state[0] = given
         unfolded.nats(p, window)
-        self._copy(start, unfolded.states)  # nats() changes it
+        for state, given in zip(unfolded.states, start, strict=True):
+            state[0] = given  # nats() changes it
         self.begins = np.zeros((steps, lanes), np.bool_) if window.begins is None else window.begins
 
     def back(self, t: Places, lane: Places) -> Iterator[StepBack]:
-        """Walk back from the losses at these places, (R,) each, to where their examples begin.
-
-        The first item holds the gradients of the state of their own step, and of V and c.
-        """
+        """Walk back from the losses at these places, (R,) each, to where their examples begin."""
         gradient = self.p.like()
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
@@ -122,11 +121,6 @@ class Walk:
             return d_after[0], d_after[0], before[0], d_before
         d_ux = np.concatenate([*ux[:-1], d_after[0] if cell.own_bias else ux[-1]], 1)
         return d_ux, np.concatenate(ux, 1), before[0], d_before
-
-    @staticmethod
-    def _copy(start: State, states: State) -> None:
-        for state, given in zip(states, start, strict=True):
-            state[0] = given
 
 
 def norms_of(d: Gradients) -> Array:

@@ -334,8 +334,9 @@ def _parameter(option: Option) -> Parameter:
         what["metavar"] = names[0]
         info = typer.Argument(callback=_expanded if setting.repeated else None, **what)
     kind: Any = list[str] if setting.repeated else bool if is_flag else str
-    default = Parameter.empty if setting.is_required else None
-    kind = Annotated[kind if setting.is_required else kind | None, info]
+    is_required = setting.default is MISSING
+    default = Parameter.empty if is_required else None
+    kind = Annotated[kind if is_required else kind | None, info]
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.vocabulary import END
 
-LOOKED_FOR: Final = 1 << 16  # held-out examples
+LOOKED_FOR: Final = 1 << 16  # held-out examples: a warning must not delay the start
 LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
 BLOCK: Final = 1 << 10  # examples compared at a time
 
@@ -42,11 +42,7 @@ def warnings(corpus: Corpus) -> list[Warned]:
 
 
 def repeated(train: Examples, held_out: Examples) -> tuple[int, int]:
-    """Count the held-out examples that also are training examples; and those that were looked for.
-
-    At most LOOKED_FOR of them are looked for, evenly spread, and only among the first
-    LOOKED_THROUGH symbols of the training part: a warning must not delay the start.
-    """
+    """Count the held-out examples found in the training part, and those looked for: not all."""
     every = -(-len(held_out) // LOOKED_FOR) or 1
     wanted = list(islice(_texts(held_out, len(held_out)), 0, None, every))
     longest = max(map(len, wanted), default=0)

@@ -98,8 +98,7 @@ _HEAP: Final = re.compile(f"[^{SAFE}]{{{HEAP}}}")
 def normalize(texts: Iterable[str], form: Literal["NFC", "NFKC"]) -> Iterator[str]:
     """Yield the text in this form, cut only before safe characters: the result is exact.
 
-    The one exception is a row of HEAP characters without a safe one, which no language has. It is
-    cut there, because the time to put marks in order grows with the square of their number.
+    Only a row of HEAP characters without a safe one is cut too: ordering marks is quadratic.
     """
     held = ""
     for text in texts:
@@ -151,12 +150,9 @@ def _not_a_text(name: str, head: bytes, encoding: str = "") -> CorpusError | Non
 def _undecodable(
     name: str, encoding: str, error: UnicodeError, head: bytes, end: int, line: int
 ) -> CorpusError:
-    """Return the error that names the first undecodable byte, its line and likely encodings.
-
-    ``end`` is the offset of the first byte not yet read; the decoder's block begins in ``line``.
-    """
-    if (is_other := _not_a_text(name, head, encoding)) is not None:
-        return is_other
+    """Return the error that names the first undecodable byte, its line and likely encodings."""
+    if (other := _not_a_text(name, head, encoding)) is not None:
+        return other
     what, wrong_line = f"{name} is not {encoding.upper()}: {error}", head
     if isinstance(error, UnicodeDecodeError):
         block, start = error.object, error.start  # bytes held back before, then this block

@@ -131,7 +131,7 @@ def _standard_input() -> io.BufferedReader:
 
 
 def _open_named_pipe(path: str) -> io.BufferedReader:
-    """Open a pipe that has a writer; a plain open would wait for one forever."""
+    """Open a pipe that has a writer; a plain open would wait for a writer forever."""
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
@@ -160,8 +160,7 @@ def _packing(source: str, head: bytes) -> str | None:
 def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Any]) -> Iterator[bytes]:
     """Yield the content of all streams in a packed file; EOFError if one is cut short.
 
-    An unpacker of zlib, bz2 or lzma stops at the end of a stream. NULs may follow; anything else
-    between two streams is damage, and the next unpacker raises its error.
+    NULs may follow a stream. Anything else is damage, at which the next unpacker raises an error.
     """
     data = stream.read1(BLOCK)
     while data:

@@ -92,10 +92,7 @@ def cut_file(
 def cut(
     texts: Iterable[str], kind: Cut, keep_blank: bool = False, lines: LineNumbers | None = None
 ) -> Iterator[Codes]:
-    """Yield the code points of a text that comes in blocks, END_CODE after each example.
-
-    With ``keep_blank``, an empty line is an example, too.
-    """
+    """Yield the code points of a text that comes in blocks, END_CODE after each example."""
     blocks: Iterator[Codes] = (codes_of(text) for text in texts if text)
     if kind == "files":
         blocks = _from_first_visible(blocks)

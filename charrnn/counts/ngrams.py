@@ -43,15 +43,15 @@ def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Id
         return [ids]
     parts: list[Ids] = []
     for i in range(pieces):
-        start = i * ids.size // pieces
-        cut = ids[start : start + most // pieces]
-        ends = np.flatnonzero(cut == END)
-        whole = cut[ends[0] + 1 : ends[-1] + 1] if ends.size > 1 else cut
-        if not whole.size:
+        part = ids[i * ids.size // pieces :][: most // pieces]
+        ends = np.flatnonzero(part == END)
+        if ends.size > 1:
+            part = part[ends[0] + 1 : ends[-1] + 1]
+        if not part.size:
             continue
         if parts and parts[-1][-1] != END:
             parts.append(np.array([break_of(symbols)], np.min_scalar_type(break_of(symbols))))
-        parts.append(whole)
+        parts.append(part)
     return parts
 
 

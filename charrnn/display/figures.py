@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class HasTrained(Protocol):
-    """A model with the record of its training."""
-
     @property
     def trained(self) -> Trained: ...
 
@@ -139,7 +137,7 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
     corpora = {model.trained.corpus.fingerprint for model in models.values()}
     if baseline is not None and len(corpora) == 1:
         legend[baseline[0]] = ax.axhline(baseline[1], color="0.5", lw=1, ls="--")
-    ax.set_ylim(*heights(list(curves.values())))
+    ax.set_ylim(heights([*curves.values()]))  # not the high start of training
     finish(ax, legend, "step", "nats per character")
     return ax
 

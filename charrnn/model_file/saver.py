@@ -70,7 +70,6 @@ class Saver:
         self._seldom = max(SELDOM, self._often)
 
     def file_in_words(self) -> str:
-        """Return what the model file holds now."""
         if self.step is not None and not os.path.exists(self.path):
             return f"{self.path} was saved at step {self.step:,} but no longer exists."
         if self.step is not None:

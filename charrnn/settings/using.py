@@ -10,17 +10,7 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from charrnn.errors import SettingError
 from charrnn.settings import fields
-from charrnn.settings.fields import (
-    MANY,
-    SEED,
-    Character,
-    Checked,
-    Real,
-    Text,
-    Values,
-    Whole,
-    setting,
-)
+from charrnn.settings.fields import MANY, SEED, Character, Checked, Real, Text, Values, Whole
 from charrnn.settings.training import TrainConfig
 
 TEMPERATURE = Real(0, 1e6)
@@ -113,9 +103,8 @@ class Parts(Values):
     metavar: str = "I/N"
     allowed: str = f"a part such as 2/8, of at most {MOST_PARTS:,}"
 
-    def plain(self, value: Any) -> Part:
-        if not isinstance(value, Part) or not 1 <= value.number <= value.of <= MOST_PARTS:
-            raise ValueError("not a part")
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Part) and 1 <= value.number <= value.of <= MOST_PARTS)
         return value
 
     def read(self, typed: Any) -> Part:
@@ -146,8 +135,7 @@ class Seeds(Values):
     )
 
     def plain(self, value: Any) -> tuple[int, ...]:
-        if not isinstance(value, tuple) or not value:
-            raise ValueError("no seeds")
+        fields.ensure(isinstance(value, tuple) and bool(value))
         return tuple(map(SEED.plain, value))
 
     def read(self, typed: Any) -> tuple[int, ...]:
@@ -155,16 +143,14 @@ class Seeds(Values):
         for piece in str(typed).split(","):
             first, dash, last = piece.partition("-")
             low, high = int(first), int(last if dash else first)
-            if not 0 <= high - low < MOST_SEEDS - len(seeds):
-                raise ValueError("no seeds, or too many")
+            fields.ensure(0 <= high - low < MOST_SEEDS - len(seeds))
             seeds += range(low, high + 1)
-        if len(set(seeds)) < len(seeds):
-            raise ValueError("a seed is repeated")
+        fields.ensure(len(set(seeds)) == len(seeds))
         return tuple(seeds)
 
 
 FILE = "File"  # a panel of help
-_named_like_file = partial(setting, panel=FILE, default_in_words="the name of FILE")
+_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of FILE")
 
 
 class Exporting(TypedDict, total=False):
@@ -179,7 +165,7 @@ class Exporting(TypedDict, total=False):
 class ExportOptions(Checked):
     """Options of an exported file; each is for some kinds, and refused for the others."""
 
-    bits: int = setting(
+    bits: int = fields.setting(
         Whole(8, 32, "32|16|8"),
         "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
         " change a few samples.",

@@ -52,8 +52,6 @@ class Packed:
 
 
 class PackedSplits(Splits):
-    """The corpora of a packed material."""
-
     def __init__(self, packed: Packed) -> None:
         self._packed = packed
         with packed.unpacked() as material:

@@ -56,8 +56,9 @@ class Record:
         tried = {name: grid.tried[name] for name in had.tried}
         then = {**had.tried, "seeds": had.seeds}
         for name, values in {**tried, "seeds": grid.seeds}.items():
+            kept = set(values)
             for value in then[name]:
-                if value not in values:
+                if value not in kept:
                     what = f"the sweep in the folder also tries {name} {value_in_words(value)}"
                     raise ResumeError(what, "Values and seeds can be added but not removed.")
         return replace(self, grid=Grid(tried, grid.seeds))

@@ -111,8 +111,6 @@ Event = Advanced | Ended | Lost
 
 
 class Worker:
-    """A process and its run."""
-
     def __init__(self, material: Material, outbox: Outbox) -> None:
         self.task: Task | None = None
         command = [sys.executable, "-P", "-c", CODE, json.dumps(sys.path)]

@@ -132,16 +132,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Advanced:
-    """A run has learned something."""
-
     name: str
     share: float  # of the whole run, from 0 to 1
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run has ended."""
-
     result: Result
 
 

@@ -9,8 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Fitted, of_member
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.state import Best, TrainState
+from charrnn.training.state import TrainState
 from charrnn.vocabulary import UNKNOWN, Ids
 
 SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last
@@ -42,8 +41,6 @@ LOGITS = 1 << 20  # of a mixture, at most
 
 @dataclass(frozen=True)
 class Checkup:
-    """A check-up: the held-out text was scored, if there is any."""
-
     step: int
     score: Score | None
     train_nats_per_character: float  # since the last check-up, with dropout and the like
@@ -52,11 +49,7 @@ class Checkup:
     together_nats_per_character: float = math.nan  # of the mixture, if there is one
 
 
-class Part(NamedTuple):
-    """Examples to score, and which of their symbols count."""
-
-    examples: Examples
-    counted: NDArray[np.bool_]  # (S,)
+Part = tuple[Examples, NDArray[np.bool_]]  # examples to score, and which of their symbols count
 
 
 class Validator:
@@ -72,16 +65,18 @@ class Validator:
 
     def score(self) -> Score | None:
         """Return the loss on held-out text; None if nothing is held out."""
-        return self._score(self._held_out) if len(self._held_out.examples) else None
+        return self._score(*self._held_out) if len(self._held_out[0]) else None
 
     def familiar_nats(self) -> float:
         """Return the loss per character on a little of the training text."""
-        return self._score(self._familiar).nats_per_character
+        return self._score(*self._familiar).nats_per_character
 
     @np.errstate(all="ignore")  # overflow shows in the loss
-    def _score(self, part: Part) -> Score:
-        share = self._scorer.score_in_chunks(*part, self._ranks.number, self._ranks.count)
-        return self._ranks.total(share)
+    def _score(self, examples: Examples, counted: NDArray[np.bool_]) -> Score:
+        ranks = self._ranks
+        return ranks.total(
+            self._scorer.score_in_chunks(examples, counted, ranks.number, ranks.count)
+        )
 
 
 def checkup_size(config: Fitted) -> int:
@@ -90,19 +85,16 @@ def checkup_size(config: Fitted) -> int:
 
 
 def part_of(examples: Examples, most: int) -> Part:
-    """Return evenly spaced examples with at most about that many symbols.
-
-    Of examples that are few and long, evenly spaced stretches are taken instead.
-    """
+    """Return evenly spaced examples with about that many symbols, or stretches of long ones."""
     total = len(examples.ids)
     if total <= most:
-        return Part(examples, np.ones(total, np.bool_))
+        return examples, np.ones(total, np.bool_)
     every = -(-total // most)
     if len(examples) < STRETCHES * every:
         return stretches_of(examples, most)
-    chosen = [examples.nth(number) for number in range(0, len(examples), every)]
-    starts = np.cumsum([0, *(len(ids) for ids in chosen)]).astype(np.uint32)
-    return Part(Examples(np.concatenate(chosen), starts), np.ones(starts[-1], np.bool_))
+    ids = [examples.nth(i) for i in range(0, len(examples), every)]
+    starts = np.cumsum([0, *map(len, ids)]).astype(np.uint32)
+    return Examples(np.concatenate(ids), starts), np.ones(starts[-1], np.bool_)
 
 
 def stretches_of(examples: Examples, most: int) -> Part:
@@ -113,40 +105,14 @@ def stretches_of(examples: Examples, most: int) -> Part:
     ids = np.concatenate([examples.ids[at : at + length] for at in places])
     counted = np.tile(np.arange(length) >= SETTLING, len(places))
     counted[:length] = True
-    return Part(Examples(ids, np.array([0, len(ids)], np.uint32)), counted)
-
-
-def record_checkup(state: TrainState, score: Score | None, familiar: float) -> Checkup:
-    """Add a check-up to the history, and keep the parameters if they are the best so far."""
-    train_loss = state.nats / state.since
-    now = train_loss if score is None else score.nats_per_character
-    is_best = score is None or state.best is None or now < state.best.nats_per_character
-    if is_best:
-        state.best = Best(state.step, now, state.parameters.flat.copy())
-    row = {"step": state.step, "characters": state.characters, "train": train_loss}
-    state.history.append(row if score is None else row | {"held_out": now})
-    state.nats, state.since = 0.0, 0
-    return Checkup(state.step, score, train_loss, is_best, familiar)
-
-
-def repeat_checkup(state: TrainState, corpus: Corpus, config: Fitted) -> Checkup:
-    """Return the last check-up of a run that has ended, measured once more."""
-    model = LanguageModel(state.parameters, corpus.vocabulary, config.carry)
-    validator = Validator(model, corpus, config)
-    score, train_loss = validator.score(), state.history[-1]["train"]
-    is_best = state.best is not None and state.best.step == state.step
-    return Checkup(state.step, score, train_loss, is_best, validator.familiar_nats())
+    return Examples(ids, np.array([0, len(ids)], np.uint32)), counted
 
 
 class JointCheckups:
     """Check-ups of several networks: the mean of their last ones, and the loss of the mixture."""
 
     def __init__(
-        self,
-        states: Sequence[TrainState],
-        corpus: Corpus,
-        config: Fitted,
-        counted: Ids | None,
+        self, states: Sequence[TrainState], corpus: Corpus, config: Fitted, counted: Ids | None
     ) -> None:
         self.latest: dict[int, Checkup] = {}  # of each network
         self.lowest = lowest_so_far(states)
@@ -156,30 +122,54 @@ class JointCheckups:
         self._counted = counted
 
     @cached_property
-    def mixture(self) -> Mixture:
-        """The mixture, prepared before the first check-up."""
-        models = [
-            LanguageModel(state.parameters, self._corpus.vocabulary, self._config.carry)
-            for state in self._states
-        ]
-        return Mixture(models, self._corpus, self._config, self._counted)
+    def scorers(self) -> list[NetworkScorer]:
+        vocabulary, config = self._corpus.vocabulary, self._config
+        models = (LanguageModel(s.parameters, vocabulary, config.carry) for s in self._states)
+        return [NetworkScorer(m, config.workers, fast=True, keep_logits=True) for m in models]
+
+    @cached_property
+    def mixed(self) -> Part:
+        most = min(MIXED, LOGITS // self._corpus.vocabulary.symbols)
+        return part_of(self._corpus.held_out, max(1 << 8, most))
+
+    @cached_property
+    def log_counts(self) -> Floats | None:
+        if self._counted is None:
+            return None
+        counts = Counts(self._counted, self._corpus.vocabulary.symbols)
+        contexts, _ = counts.contexts_of(self.mixed[0].ids, counts.after_end())
+        return np.log(counts.probabilities(contexts))
+
+    @np.errstate(all="ignore")  # overflow shows in the loss
+    def gain(self) -> float:
+        """Return how many nats per character the mixture is better than the mean network."""
+        examples, counted = self.mixed
+        ids = examples.ids
+        alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self.scorers]
+        o = mean_logits([scorer.logits for scorer in self.scorers if scorer.logits is not None])
+        o = o.copy() if self.log_counts is None else mix_with_counts(o, self.log_counts)
+        nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
+        add_novelty(self.scorers[0].model, ids, nats, None)
+        return float(np.mean(alone) - nats[counted].mean())
 
     def mean(self, step: int) -> Checkup:
         """Return the mean of the networks' last check-ups, the best if it is the lowest so far."""
         for i, state in enumerate(self._states):
             if i not in self.latest and state.history:  # it had ended before the run was resumed
-                own = of_member(self._config, i)
-                self.latest[i] = repeat_checkup(state, self._corpus, own)
+                model = LanguageModel(state.parameters, self._corpus.vocabulary, self._config.carry)
+                validator = Validator(model, self._corpus, of_member(self._config, i))
+                self.latest[i] = Checkup(
+                    state.step,
+                    validator.score(),
+                    state.history[-1]["train"],
+                    state.best is not None and state.best.step == state.step,
+                    validator.familiar_nats(),
+                )
         checkups = [self.latest[i] for i in sorted(self.latest)]
         share = 1 / len(checkups)
-        checkup = replace(
-            checkups[0],
-            step=step,
-            train_nats_per_character=sum(c.train_nats_per_character for c in checkups) * share,
-            familiar_nats_per_character=sum(c.familiar_nats_per_character for c in checkups)
-            * share,
-            is_best=True,
-        )
+        names: Sequence[str] = ("train_nats_per_character", "familiar_nats_per_character")
+        losses: Any = {name: sum(getattr(c, name) for c in checkups) * share for name in names}
+        checkup = replace(checkups[0], step=step, is_best=True, **losses)
         scores = [checkup.score for checkup in checkups if checkup.score is not None]
         if not scores:
             return checkup
@@ -188,57 +178,24 @@ class JointCheckups:
         score = replace(scores[0], **means)
         nats = score.nats_per_character
         is_best, self.lowest = nats < self.lowest, min(self.lowest, nats)
-        together = nats - self.mixture.gain()
+        together = nats - self.gain()
         return replace(checkup, score=score, is_best=is_best, together_nats_per_character=together)
 
 
 def lowest_so_far(states: Sequence[TrainState]) -> float:
     """Return the lowest mean of the held-out losses at a check-up so far."""
-    rows = [
-        (row["step"], i, row["held_out"])
-        for i, state in enumerate(states)
-        for row in state.history
-        if "held_out" in row
+    histories = [
+        {row["step"]: row["held_out"] for row in state.history if "held_out" in row}
+        for state in states
     ]
     lowest = math.inf
     latest: dict[int, float] = {}
-    for step, checkups in groupby(sorted(rows), key=lambda row: row[0]):
-        losses = {i: loss for _, i, loss in checkups}
-        latest |= losses
-        if all(i in losses for i, state in enumerate(states) if state.step >= step):
+    for step in sorted(set[float]().union(*histories)):
+        latest |= {i: losses[step] for i, losses in enumerate(histories) if step in losses}
+        going = (i for i, state in enumerate(states) if state.step >= step)
+        if all(step in histories[i] for i in going):
             lowest = min(lowest, sum(latest.values()) / len(latest))
     return lowest
-
-
-class Mixture:
-    """All networks and the counts, scored together on a fixed part of the held-out text."""
-
-    def __init__(
-        self, models: Sequence[LanguageModel], corpus: Corpus, config: Fitted, counted: Ids | None
-    ) -> None:
-        symbols = corpus.vocabulary.symbols
-        self._part = part_of(corpus.held_out, max(1 << 8, min(MIXED, LOGITS // symbols)))
-        self._scorers = [
-            NetworkScorer(model, config.workers, fast=True, keep_logits=True) for model in models
-        ]
-        self._log_counts = None
-        if counted is not None:
-            counts = Counts(counted, symbols)
-            ids = self._part.examples.ids
-            contexts, _ = counts.contexts_of(ids, counts.after_end())
-            self._log_counts = np.log(counts.probabilities(contexts))
-
-    @np.errstate(all="ignore")  # overflow shows in the loss
-    def gain(self) -> float:
-        """Return how many nats per character the mixture is better than the mean network."""
-        examples, counted = self._part
-        ids = examples.ids
-        alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self._scorers]
-        o = mean_logits([scorer.logits for scorer in self._scorers if scorer.logits is not None])
-        o = o.copy() if self._log_counts is None else mix_with_counts(o, self._log_counts)
-        nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
-        add_novelty(self._scorers[0].model, ids, nats, None)
-        return float(np.mean(alone) - nats[counted].mean())
 
 
 def scores_of_best(
@@ -249,24 +206,18 @@ def scores_of_best(
     *,
     however_long: bool = False,
 ) -> dict[str, Score]:
-    """Return the exact scores of the best parameters on the whole held-out text.
+    """Return the exact scores of the best parameters on the whole held-out text, if any.
 
     The keys are "network"; with counts also "counts" and "both"; with several networks also
-    "alone", the mean of their own losses. The result is empty if nothing is held out, and unless
-    ``however_long``, if scoring would take long in comparison with training.
+    "alone", the mean of their own losses. Scoring that takes long is left out by default.
     """
     held_out, vocabulary = corpus.held_out, corpus.vocabulary
     symbols = len(held_out.ids)
     is_long = symbols > max(AT_ONCE, int(SHARE * states[0].characters))
     if states[0].best is None or not symbols or (is_long and not however_long):
         return {}
-    networks = tuple(
-        LanguageModel(
-            Parameters(state.parameters.architecture, state.best.flat), vocabulary, config.carry
-        )
-        for state in states
-        if state.best is not None
-    )
+    best = [Parameters(s.parameters.architecture, s.best.flat) for s in states if s.best]
+    networks = tuple(LanguageModel(p, vocabulary, config.carry) for p in best)
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
     scorer = scorer_of(Predictor(networks, counts), config.workers)
     nats, _ = scorer.read(held_out.ids)

@@ -1,12 +1,9 @@
 """Truncated back-propagation through time, as a generator of small events.
 
-    for each epoch:                          the examples in a new order, end to end in B lanes
-        for each window of T steps:          the state crosses windows, the gradient does not
-            gradient -> clip -> optimiser
-            now and then: a check-up         held-out loss; the best parameters so far are kept
-
-The caller of ``train`` decides when to preview, save and stop. The TrainState holds everything
-that a run needs to go on, so a run stops when its caller asks for no further event.
+for each epoch:                          the examples in a new order, end to end in B lanes
+    for each window of T steps:          the state crosses windows, the gradient does not
+        gradient -> clip -> optimiser
+        now and then: a check-up         held-out loss; the best parameters so far are kept
 """
 
 from __future__ import annotations
@@ -26,11 +23,11 @@ from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
 from charrnn.settings.training import Ending, Fitted, Schedule, ending
 from charrnn.training.batches import Epoch
-from charrnn.training.checkup import Checkup, Validator, record_checkup
+from charrnn.training.checkup import Checkup, Validator
 from charrnn.training.optimizers import Optimizer, clip
 from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.state import TrainState
+from charrnn.training.state import Best, TrainState
 
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
 USUAL_LR = 0.002
@@ -40,8 +37,6 @@ ASLEEP = 20  # times as long as the processor worked: the process was stopped
 
 @dataclass(frozen=True)
 class Step:
-    """A training step on one window."""
-
     step: int
     characters: int  # targets in the window, ENDs included
     nats_per_character: float
@@ -51,8 +46,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
-    """The end of a run."""
-
     why: Ending
 
 
@@ -70,8 +63,6 @@ def train(
 
 
 class Learner:
-    """One network that trains: its windows, gradient, optimiser and clock."""
-
     def __init__(
         self, state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
     ) -> None:
@@ -80,19 +71,11 @@ class Learner:
         self.corpus = corpus
         self.config = config
         self.ranks = ranks
-        self.parallel = ranks.parallel(
-            p.architecture, config.bptt, config.batch, config.workers, p.flat.dtype
-        )
+        self.parallel = ranks.parallel(p, config)
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        self.regularization = Regularization(
-            p,
-            config.batch,
-            config.seed,
-            config.dropout,
-            config.dropconnect,
-            config.blank,
-            self.parallel.here,
-        )
+        hidden = config.dropout, config.dropconnect, config.blank
+        here = self.parallel.here
+        self.regularization = Regularization(p, config.batch, config.seed, *hidden, here)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()
@@ -102,12 +85,10 @@ class Learner:
 
     @cached_property
     def validator(self) -> Validator:
-        """The check-ups of this network, prepared before the first."""
         model = LanguageModel(self.state.parameters, self.corpus.vocabulary, self.config.carry)
         return Validator(model, self.corpus, self.config, self.ranks)
 
     def take_step(self) -> Step:
-        """Train on the next window."""
         if self.windows_left is None:
             self.windows_left = self.begin_epoch()
         step = self.learn_from(next(self.windows_left))
@@ -118,17 +99,10 @@ class Learner:
     def begin_epoch(self) -> Iterator[Window]:
         """Return the windows of this epoch that are still to be read."""
         state, config = self.state, self.config
-        epoch = Epoch(
-            self.corpus.train,
-            config.batch,
-            config.bptt,
-            config.seed,
-            state.epoch,
-            config.carry,
-            config.moves_on,
-            counting=bool(state.parameters.architecture.inputs),
-            here=self.parallel.here,
-        )
+        sizes = config.batch, config.bptt, config.seed, state.epoch, config.carry, config.moves_on
+        counting = bool(state.parameters.architecture.inputs)
+        here = self.parallel.here
+        epoch = Epoch(self.corpus.train, *sizes, counting=counting, here=here)
         self.windows = epoch.windows
         if state.window >= self.windows:
             raise ResumeError(
@@ -148,13 +122,9 @@ class Learner:
         noise = self.regularization
         noise.begin(state.step)
         window = self.own_inputs.read(state.parameters, window, state.lanes, state.step, done)
-        nats = self.parallel.nats_and_gradient(
-            noise.weights(state.parameters),
-            noise.characters(window),
-            gradient,
-            1 / (config.batch * config.moves_on),  # the mean loss over a full window
-            noise.units(),
-        )
+        p, hidden = noise.weights(state.parameters), noise.characters(window)
+        scale = 1 / (config.batch * config.moves_on)  # the mean loss over a full window
+        nats = self.parallel.nats_and_gradient(p, hidden, gradient, scale, noise.units())
         noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
@@ -163,7 +133,12 @@ class Learner:
         state.characters += window.count
         state.nats += nats
         state.since += window.count
-        self._move_on()
+        state.window += 1
+        self.parallel.copy_state(state.lanes)
+        if state.window == self.windows:
+            state.epoch, state.window = state.epoch + 1, 0
+            for h in state.lanes:
+                h[...] = 0
         self._add_time()
         return Step(state.step, window.count, nats / window.count, norm, lr)
 
@@ -176,7 +151,15 @@ class Learner:
         self.check_divergence(familiar)  # a step shows only what the step before it has done
         score = self.validator.score()
         self._add_time()
-        return record_checkup(state, score, familiar)
+        train_loss = state.nats / state.since
+        now = train_loss if score is None else score.nats_per_character
+        is_best = score is None or state.best is None or now < state.best.nats_per_character
+        if is_best:
+            state.best = Best(state.step, now, state.parameters.flat.copy())
+        row = {"step": state.step, "characters": state.characters, "train": train_loss}
+        state.history.append(row if score is None else row | {"held_out": now})
+        state.nats, state.since = 0.0, 0
+        return Checkup(state.step, score, train_loss, is_best, familiar)
 
     def check_divergence(self, nats_per_character: float) -> None:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN."""
@@ -191,15 +174,6 @@ class Learner:
         if self.config.minutes is not None:
             self.state.minutes += self.ranks.of_first(self.clock.lap()) / 60
 
-    def _move_on(self) -> None:
-        state = self.state
-        state.window += 1
-        self.parallel.copy_state(state.lanes)
-        if state.window == self.windows:
-            state.epoch, state.window = state.epoch + 1, 0
-            for h in state.lanes:
-                h[...] = 0
-
 
 def is_due(state: TrainState, config: Fitted) -> bool:
     """Return True if a check-up comes next, also in a run that was stopped right before one."""
@@ -209,7 +183,6 @@ def is_due(state: TrainState, config: Fitted) -> bool:
 
 
 def find_ending(state: TrainState, config: Fitted) -> Ending | None:
-    """Return the reason why the run is over; None if it goes on."""
     best_step = None if state.best is None else state.best.step
     return ending(config, state.epoch, state.minutes, best_step, state.history)
 
@@ -222,16 +195,7 @@ def progress(state: TrainState, config: Fitted, symbols: int) -> float:
 
 
 def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
-    """Return the factor of the learning rate at a step, counted from 0.
-
-    rate
-     1 |   ____                 constant ______________
-       |  /    ``-._            linear   a straight line down
-       | /          `-.         cosine   as drawn
-       |/              `-.__
-       +--------------------- progress
-        warm-up
-    """
+    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
     rising = min(1.0, (step + 1) / (warmup + 1))
     left = 1.0 - progress
     if schedule == "constant":
@@ -241,16 +205,12 @@ def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
 
 
 class Stopwatch:
-    """A clock that leaves out the time in which the process was stopped: Ctrl-Z, or a closed lid.
-
-    A long lap that hardly used the processor counts with its processor time alone.
-    """
+    """A clock that leaves out the time in which the process was stopped, as by Ctrl-Z."""
 
     def __init__(self) -> None:
         self._wall, self._used = time.monotonic(), time.process_time()
 
     def lap(self) -> float:
-        """Return the seconds since the last lap."""
         wall, used = time.monotonic(), time.process_time()
         seconds, work = wall - self._wall, used - self._used
         self._wall, self._used = wall, used

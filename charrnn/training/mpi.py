@@ -3,10 +3,8 @@
     rank 0       lanes 0 .. 31  -> gradient -+              +-> clip -> Adam
     rank 1       lanes 32 .. 63 -> gradient -+-> their sum -+-> clip -> Adam
 
-Each rank does the work of one thread of Parallel. The gradients are added up in the order of the
-ranks, as those of threads are, so P ranks write the same model file as P threads. The first rank
-decides what depends on a clock or a signal; its wishes travel with the loss of the next step. No
-other module knows MPI, and only ``join`` loads it.
+Each rank does the work of one thread of Parallel, so P ranks write the same model file as P
+threads. The first rank decides what depends on a clock or a signal. Only ``join`` loads MPI.
 """
 
 from __future__ import annotations
@@ -15,21 +13,20 @@ import socket
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, CorpusError
-from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel, useful_workers
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.training.ranks import DismissedError, Learning, Ranks
+from charrnn.settings.training import Fitted
+from charrnn.training.ranks import DismissedError, Ranks
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -52,17 +49,10 @@ class MpiRanks(Ranks):
         self._first_has_all = True
         self._parts: Array = np.empty((0, 0))
 
-    def parallel(
-        self,
-        architecture: Architecture,
-        steps: int,
-        lanes: int,
-        workers: int,
-        dtype: DTypeLike = np.float32,
-    ) -> Learning:
-        busy = useful_workers(architecture, lanes, self.count)
+    def parallel(self, p: Parameters, config: Fitted) -> Parallel:
+        lanes, busy = config.batch, useful_workers(p.architecture, config.batch, self.count)
         self.bounds = [lanes * min(rank, busy) // busy for rank in range(self.count + 1)]
-        return OneOfMany(self, architecture, steps, dtype)
+        return OneOfMany(self, p, config.bptt)
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
         if "-" in (*sources, *valid):
@@ -74,20 +64,27 @@ class MpiRanks(Ranks):
         if of_first is None:
             raise DismissedError("the first rank has ended")
         sources, config, valid = of_first
-        corpus: Corpus | None = None
-        failure: Exception | None = None
+        corpus = failure = marks = None
         try:
             corpus = read_files(sources, config, valid)
+            marks = corpus.fingerprint, corpus.digest
         except (CharrnnError, OSError, MemoryError) as caught:
             failure = caught
-        marks = None if corpus is None else (corpus.fingerprint, corpus.digest)
         found = self.comm.allgather((failure, marks, socket.gethostname()))
         for number, (error, other, machine) in enumerate(found):
-            if error is not None or other != found[0][1]:
-                self.are_apart = True
-                raise _corpus_error(
-                    error, other, found[0][1], f"rank {number} on {machine}", number
-                )
+            if error is None and other == found[0][1]:
+                continue
+            self.are_apart = True
+            where = f"rank {number} on {machine}"
+            if number and isinstance(error, CharrnnError):
+                error.what = f"{where}: {error.what}"
+            if error is not None and (number == 0 or isinstance(error, CharrnnError)):
+                raise error
+            what = f"{where}: {error}"
+            if error is None:
+                both = f"SHA-256 {other[0][:12]}, and {found[0][1][0][:12]} on the first rank"
+                what = f"the corpus of {where} differs: {both}"
+            raise CorpusError(what, "Let every rank read the same corpus.")
         assert corpus is not None
         return corpus
 
@@ -100,12 +97,7 @@ class MpiRanks(Ranks):
         self.have_begun, self.are_apart = True, self.are_apart or found is None
         return found
 
-    def dismiss(self) -> None:
-        """End the other ranks, which wait to begin."""
-        self.begin(None)
-
     def abort(self, status: int) -> NoReturn:
-        """End the processes of all ranks at once."""
         self.comm.Abort(status)
         raise SystemExit(status)
 
@@ -122,7 +114,6 @@ class MpiRanks(Ranks):
         self.gather(lanes)
 
     def gather(self, lanes: State) -> None:
-        """Collect all lanes in the first rank."""
         for state in lanes:
             at = [bound * state.shape[1] for bound in self.bounds]
             counts = [stop - start for start, stop in pairwise(at)]
@@ -169,26 +160,23 @@ class MpiRanks(Ranks):
         self.comm.Allgatherv(parts[0], [gradient, (counts, at[:-1])])
 
 
-class OneOfMany:
+class OneOfMany(Parallel):
     """The gradient of one rank's lanes; a rank without lanes only adds up."""
 
-    def __init__(
-        self, ranks: MpiRanks, architecture: Architecture, steps: int, dtype: DTypeLike
-    ) -> None:
+    def __init__(self, ranks: MpiRanks, p: Parameters, steps: int) -> None:
         start, stop = ranks.bounds[ranks.number], ranks.bounds[ranks.number + 1]
+        self._ranks, self._is_busy = ranks, stop > start
+        super().__init__(p.architecture, steps, max(1, stop - start), 1, p.flat.dtype)
         self.here = slice(start, stop)
-        self._ranks = ranks
-        self._own = [Parallel(architecture, steps, stop - start, 1, dtype)] if stop > start else []
 
     def start_from(self, state: State) -> None:
-        """Start the next window from this state of all lanes."""
-        for own in self._own:
-            own.start_from([of_all[self.here] for of_all in state])
+        if self._is_busy:
+            super().start_from([of_all[self.here] for of_all in state])
 
     def copy_state(self, state: State) -> None:
         """Copy the start of the next window into this state, with all lanes if the first asked."""
-        for own in self._own:
-            own.copy_state([of_all[self.here] for of_all in state])
+        if self._is_busy:
+            super().copy_state([of_all[self.here] for of_all in state])
         if self._ranks.gathers:
             self._ranks.gather(state)
 
@@ -200,29 +188,9 @@ class OneOfMany:
         scale: float = 1.0,
         masks: Masks | None = None,
     ) -> float:
-        """Return the loss of the window in nats over all lanes, and fill ``gradient``."""
-        nats = 0.0
-        for own in self._own:
-            nats = own.nats_and_gradient(p, window, gradient, scale, masks)
+        own = (p, window, gradient, scale, masks)
+        nats = super().nats_and_gradient(*own) if self._is_busy else 0.0
         return self._ranks.add_up(gradient.flat, nats)
-
-
-def _corpus_error(
-    error: Exception | None, other: Any, first: Any, where: str, number: int
-) -> Exception:
-    """Return the error of a rank's corpus, as the first rank reports it."""
-    if number == 0 and error is not None:
-        return error
-    if isinstance(error, CharrnnError):
-        error.what = f"{where}: {error.what}"
-        return error
-    if error is not None:
-        return CorpusError(f"{where}: {error}", "Let every rank read the same corpus.")
-    return CorpusError(
-        f"the corpus of {where} differs: SHA-256 {other[0][:12]}, and {first[0][:12]} on the first"
-        " rank",
-        "Let every rank read the same corpus.",
-    )
 
 
 def join() -> MpiRanks:

@@ -2,13 +2,7 @@
 
     y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1); y(t) stays the truth
 
-Scheduled sampling replaces each input with a probability that grows from 0 to P over the run. Free
-running replaces N inputs in a row, once in each lane of a window.
-
-The network samples step by step from the state at the beginning of the window, without dropout. The
-window is then trained on as if the samples had been its text: no gradient goes through a sample.
-The first input of an example stays, and END and UNKNOWN are never sampled. The randomness of a step
-comes from the seed and the number of the step.
+The first input of an example stays, and no gradient goes through a sample.
 """
 
 from __future__ import annotations
@@ -29,7 +23,7 @@ from charrnn.vocabulary import UNKNOWN
 
 
 class OwnInputs:
-    """A network of one step that samples inputs ahead of the network that trains."""
+    """A network of one step that samples inputs, without dropout, ahead of the one that trains."""
 
     def __init__(self, architecture: Architecture, config: Fitted) -> None:
         self.config = config
@@ -59,7 +53,6 @@ class OwnInputs:
         return replace(window, x=x)
 
     def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
-        """Return which inputs are replaced, (T, B)."""
         steps, lanes = window.x.shape
         own: NDArray[np.bool_] = rng.random(window.x.shape) < self.config.own_inputs * done
         length = min(self.config.free_running, steps)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import DTypeLike
+from typing import TypeVar
 
 from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel
-from charrnn.network.unfolded import Masks, State, Window
+from charrnn.network.unfolded import State
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 
 T = TypeVar("T")
 
@@ -26,39 +22,16 @@ class DismissedError(CharrnnError):
     """The first rank has ended the run before training, and has reported why."""
 
 
-class Learning(Protocol):
-    """Computes the gradient of a window: with threads, or on several ranks."""
-
-    here: slice  # the lanes of the batch in this process
-
-    def start_from(self, state: State) -> None: ...
-    def copy_state(self, state: State) -> None: ...
-    def nats_and_gradient(
-        self,
-        p: Parameters,
-        window: Window,
-        gradient: Parameters,
-        scale: float = 1.0,
-        masks: Masks | None = None,
-    ) -> float: ...
-
-
 class Ranks:
     """A single process: it is the first rank and has all lanes."""
 
     number = 0
     count = 1
 
-    def parallel(
-        self,
-        architecture: Architecture,
-        steps: int,
-        lanes: int,
-        workers: int,
-        dtype: DTypeLike = np.float32,
-    ) -> Learning:
+    def parallel(self, p: Parameters, config: Fitted) -> Parallel:
         """Return the object that computes the gradient over all lanes."""
-        return Parallel(architecture, steps, lanes, workers, dtype)
+        sizes = config.bptt, config.batch, config.workers
+        return Parallel(p.architecture, *sizes, p.flat.dtype)
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
         """Return the corpus; CorpusError if it differs between ranks."""

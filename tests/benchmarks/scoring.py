@@ -56,7 +56,7 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     state = start(corpus, config)
     events = train(state, corpus, config)
     scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
-    text: Examples = part_of(corpus.train, SCORED).examples
+    text: Examples = part_of(corpus.train, SCORED)[0]
 
     def learn() -> None:
         for _ in islice(events, STEPS):
@@ -69,7 +69,7 @@ def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float
     """Return characters a second of training and of scoring, and their ratio."""
     both, size = works(corpus, hidden, layers, workers)
     seconds = in_turn(both, ROUNDS)
-    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED).examples.ids)
+    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED)[0].ids)
     times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned
     return (
         learned / statistics.median(seconds["training"]),

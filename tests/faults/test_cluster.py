@@ -123,7 +123,7 @@ def test_c4_a_machine_that_comes_late_is_given_work(
     with open_cluster(scheduler=str(made.file)) as cluster:
         made.work()
         met = list(getattr(cluster, how)(meet, [str(tmp_path)] * 2))  # which two can, not one alone
-    assert len({one if how == "ordered" else one.result for one in met}) == 2
+    assert len({one if how == "ordered" else one[1] for one in met}) == 2
 
 
 def test_c5_where_there_is_no_worker_that_is_said_and_one_is_waited_for(

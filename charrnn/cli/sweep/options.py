@@ -45,7 +45,6 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
 
 
 def unknown_option(option: str, known: Iterable[str]) -> SettingError:
-    """Return the error for an option that cannot be tried."""
     of_corpus = {
         option
         for config in (CorpusConfig, Reading)
@@ -66,7 +65,6 @@ def unknown_option(option: str, known: Iterable[str]) -> SettingError:
 
 
 def value_of(option: str, setting: Setting, typed: str) -> Any:
-    """Return the value. Raise SettingError if the setting does not allow it."""
     word = typed.strip()
     with suppress(ValueError, KeyError):
         if isinstance(setting.values, Flag):
@@ -114,8 +112,6 @@ SWEEP = "Sweep"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    """The options of charrnn sweep."""
-
     RULES = (
         *CorpusOptions.RULES,
         needs_one("output", hint="Name a folder for the models and the rows: -o FOLDER."),

@@ -31,7 +31,6 @@ ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o.
 
 
 def new_record(options: Options, tried: Tried) -> Record:
-    """Return what a new sweep is begun with."""
     sources, valid, path = options.sources, options.valid, options.start_from
     start = None if path is None else place_of(str(path)) or str(path)
     places = tuple(map(place_of, (*sources, *valid)))
@@ -71,8 +70,6 @@ def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
 
 @dataclass(frozen=True)
 class PreparedSweep:
-    """A sweep that is ready to run."""
-
     folder: Folder
     record: Record
     split: Split  # of the first seed
@@ -103,7 +100,6 @@ class PreparedSweep:
 
     @property
     def seconds_left(self) -> float:
-        """The estimated duration of all missing runs."""
         each = [self.seconds_of(trial) for trial in self.missing]
         return max(sum(each) / max(1, min(self.at_once, len(each))), max(each, default=0.0))
 

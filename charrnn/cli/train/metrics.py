@@ -50,8 +50,6 @@ def run_name(run: Checkpoint) -> str:
 
 
 class Metrics:
-    """The open file of --metrics."""
-
     def __init__(
         self, path: Path, run: Checkpoint, console: Console, stop: Stop, *, is_resumed: bool
     ) -> None:

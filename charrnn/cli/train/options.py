@@ -56,8 +56,6 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions(CommandOptions):
-    """The options of a corpus to train on."""
-
     RULES: ClassVar[tuple[Rule, ...]] = (options.CORPUS_OR_RESUME, excludes("valid", "holdout"))
 
     sources: tuple[str, ...] = options.sources(
@@ -78,8 +76,6 @@ class CorpusOptions(CommandOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    """The options of charrnn train."""
-
     RULES = (
         *CorpusOptions.RULES,
         excludes("resume", "force", "start_from"),

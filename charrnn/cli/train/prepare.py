@@ -39,8 +39,6 @@ MOST_CHECKUPS = LARGEST // CHECKUP
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that is ready to train."""
-
     options: Options
     corpus: Corpus
     checkpoint: Checkpoint
@@ -55,7 +53,6 @@ class PreparedRun:
 
     @property
     def seconds_left(self) -> float:
-        """The estimated duration of the epochs left."""
         if self.is_over:
             return 0.0
         read = min(state.characters for state in self.checkpoint.states)

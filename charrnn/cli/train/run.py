@@ -58,10 +58,10 @@ def mpi_ranks() -> Iterator[MpiRanks]:
         if not ranks.are_apart and not isinstance(error, DivergedError):  # all ranks diverge
             if ranks.number or ranks.have_begun or not isinstance(error, Exception):
                 end_all(error, ranks)
-            ranks.dismiss()
+            ranks.begin(None)  # end the other ranks, which wait
         raise
     if not ranks.number and not ranks.have_begun:
-        ranks.dismiss()
+        ranks.begin(None)  # end the other ranks, which wait
 
 
 def join_ranks() -> MpiRanks:
