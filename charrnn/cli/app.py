@@ -119,7 +119,6 @@ def dispatch(name: str, options: Any) -> None:
 
 
 def program() -> Commands:
-    """Return the program with all its commands."""
     wishes = ("--install-completion", "--show-completion")
     completes = "_CHARRNN_COMPLETE" in os.environ or any(arg.startswith(wishes) for arg in sys.argv)
     if completes:  # slow to import

@@ -35,8 +35,6 @@ charrnn sample -m names.npz -n 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn slim."""
-
     out: Path = setting(
         NewFile(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",)
     )

@@ -63,7 +63,6 @@ class Painter:
         return Visible("\n".join(f"{before}{line}{after}" if line else "" for line in lines))
 
     def legend(self) -> Visible:
-        """Return a line with the colours and their bits."""
         names = enumerate(heat_map.band_names())
         bands = (self.paint_band(f" {name} ", band) for band, name in names)
         return joined([Visible("bits:"), *bands], " ")

@@ -172,7 +172,6 @@ class Table:
         self.width = sum(column.width for column in self.columns)
 
     def head(self) -> Visible:
-        """Return the row of the column names."""
         return self._output.paint(self.row({one.name: one.name for one in self.columns}), CYAN)
 
     def row(self, cells: Mapping[str, str], styles: Mapping[str, str] | None = None) -> Visible:
