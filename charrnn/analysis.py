@@ -1,25 +1,18 @@
-"""How far back through time the gradient of a trained network reaches.
+"""Analyses of a trained network: the reach of its gradient, a vector for a text, drawn texts.
 
-    L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...
+    L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...         reach: how far the gradient goes back
 
 A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
-faster than the spectral radius of W implies, the units are saturated. The network is unfolded once.
-Then each loss walks back alone through the cell functions of training.
-
-One vector for a text: the top hidden state after its last character.
+faster than the spectral radius of W implies, the units are saturated.
 
     END  a  n  n  a          END
-     h -> h -> h -> h -> h  ---->      the many to one of figure 10.5
+     h -> h -> h -> h -> h  ---->      embed: the many to one of figure 10.5
                          |
                      the vector
 
-Each text starts from a zero state, also in a model that carries its state. Computation is on the
-grid, so a text has the same vector alone and among thousands.
-
-Compare drawn texts with the corpus: the loss of a Markov model on both.
-
-Its loss on drawn texts is above that on held-out text if the network goes astray after its own
-errors, and below it if the network writes only usual text."""
+Drawn texts are compared with the corpus by the loss of a Markov model on both. Above its loss on
+held-out text, the network goes astray after its own errors; below, it writes only usual text.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
-"""Figures by matplotlib, an extra: learning curves, the reach of gradients, lengths of texts.
+"""Figures by matplotlib, an extra, and what a notebook shows: a table, a curve, a progress bar.
 
 Files are drawn without pyplot, so they need no window system; the same run gives the same bytes.
-
-A model as a notebook shows it, and the progress bar of Python.
-
-The model is a table with a small learning curve. The bar appears in terminals and notebooks alone:
-
-    |#########            |  43% 00:12<00:16, 1.713 nats held out"""
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
 """Open a cluster: workers of this machine, or those of a Dask scheduler elsewhere.
 
 Anybody who can reach the port of a scheduler or a worker can run code there. Local workers listen
-on 127.0.0.1 only; elsewhere, TLS is set up with Dask's own settings.
-
-A Dask scheduler and workers on this machine, in a child process.
-
-The child writes the scheduler's address on a line and runs until its standard input closes, which
-also happens if the parent dies. It listens on the loopback address only."""
+on 127.0.0.1 only; elsewhere, TLS is set up with Dask's own settings. Local workers belong to a
+child process that ends when its standard input closes, also if the parent dies.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Checks of a corpus: is too much held out, too little left to learn from, or anything in both?
+"""Checks of a corpus: too much held out, too little to learn from, texts that occur in both parts.
 
-A set of texts that keeps 64 bits of each: is this sample a copy of a line of the corpus?
-
-Against a million texts, a new text is taken for one of them with a probability of 10^-13."""
+A set of texts keeps 64 bits of each. Against a million texts, a new text is taken for one of them
+with a probability of 10^-13.
+"""
 
 from __future__ import annotations
 

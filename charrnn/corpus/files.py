@@ -1,13 +1,10 @@
-"""Names to blocks of bytes: files, pipes and standard input, decompressed where they are packed.
-
-A model file keeps the places of its corpus relative to its own folder: both can move together, and
-the model does not show the name of a home folder.
-
-Bytes to text, block by block: decoded, with one kind of line end, normalised on request.
+"""Names to text: open files, pipes and standard input, decompress, decode and normalise.
 
     bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> str --NFC, NFKC--> str
 
-Each stage holds back the characters that the next block could still change."""
+Each stage holds back the characters that the next block could still change. A model file keeps the
+places of its corpus relative to its own folder, so both can move together.
+"""
 
 from __future__ import annotations
 

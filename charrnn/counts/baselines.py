@@ -1,13 +1,10 @@
 """Baselines by counting: uniform, unigram and n-gram models, which a network should beat.
 
 A model of order n predicts a symbol from the n - 1 before it, or from those since the last END.
-The smoothing is that of ``smoothing``.
-
-The counts of a long text that are needed to score another text, without a table of all n-grams.
-
-A trie would answer the same, but takes 2.5 times the memory on a million symbols and has no bound
-on longer texts. So the windows are sorted in shares, each with the windows that end in some pairs
-of symbols. They are read backwards, so windows that end alike are neighbours."""
+A trie of a long text would take 2.5 times the memory, without a bound. So the windows of the text
+are sorted in shares, each with the windows that end in some pairs of symbols. They are read
+backwards, so windows that end alike are neighbours.
+"""
 
 from __future__ import annotations
 

@@ -1,23 +1,18 @@
-"""N-gram counts as a model: interpolated modified Kneser-Ney.
-
-    P(w | h) = share(hw) + left(h) P(w | h')        h' is h without its first symbol
-
-The rows P(. | h) of short contexts are made beforehand, within a limit of memory; the few n-grams
-of longer contexts are added on demand. One row and thousands take the same operations.
-
-A trie of the n-grams of a text; a node's parent is the n-gram without its last symbol.
-
-Node 0 is the empty context, 1 to K are all symbols, then come the pairs that occur, the triples ..
-Within an order, nodes are sorted by ``key = parent K + symbol``, so the children of a node are
-consecutive and one search finds a child. A context is the node that spells it.
-
-Smoothing: the part of its count that an n-gram keeps, and the part freed for the order below.
+"""N-gram counts as a model: a trie with interpolated modified Kneser-Ney smoothing.
 
     P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
 
 h' is the context h without its first symbol; below the unigrams lies 1 / K. An n-gram counted c
-times keeps c and frees 1 by Witten-Bell. By modified Kneser-Ney it keeps c - D and frees D, with a
-D for c = 1, 2 and more. There c counts occurrences in the highest order, varieties in the others."""
+times keeps c and frees 1 by Witten-Bell. By Kneser-Ney it keeps c - D and frees D, with a D for
+c = 1, 2 and more. There c counts occurrences in the highest order, varieties in the others.
+
+In the trie, node 0 is the empty context, 1 to K are all symbols, then come the pairs that occur,
+the triples .. Within an order, nodes are sorted by ``key = parent K + symbol``, so the children of
+a node are consecutive and one search finds a child. A context is the node that spells it.
+
+Rows P(. | h) of short contexts are made beforehand, within a limit of memory; longer contexts are
+added on demand. One row and thousands take the same operations.
+"""
 
 from __future__ import annotations
 

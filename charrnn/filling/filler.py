@@ -1,16 +1,15 @@
 """Filling in the missing characters of a text: exactly if possible, else with particles.
 
-Particles (sequential Monte Carlo) are texts that grow. In a run, each draws a length and characters
-from the model; at a literal, it is weighted by the probability of the literal. When few particles
-have most of the weight, all are resampled. The product of the mean weights is an unbiased estimate
-of the sum of P over all fillings.
+    P(filling | text)  =  P(whole text, its END)  /  sum of that over all fillings
 
-The likeliest fillings by branch and bound, over all beginnings of one length side by side.
+Exactly: branch and bound over all beginnings of one length side by side. The probability of the
+dropped beginnings bounds the fillings that were left out; if it is too much, more are kept.
 
-The probability of the dropped beginnings bounds the fillings that were left out. If that is too
-much, the next try keeps more beginnings.
-
-    P(filling | text)  =  P(whole text, its END)  /  sum of that over all fillings"""
+Particles (sequential Monte Carlo) are texts that grow. Each draws a length and characters from the
+model; at a literal, it is weighted by the probability of the literal. When few particles have most
+of the weight, all are resampled. The product of the mean weights is an unbiased estimate of the sum
+of P over all fillings.
+"""
 
 from __future__ import annotations
 

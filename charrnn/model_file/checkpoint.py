@@ -1,10 +1,9 @@
-"""A run in a model file: all that sampling, scoring and resuming need.
+"""A run in a model file: all that sampling, scoring and resuming need; and when it is saved.
 
 The text determines the arrays. U1 .. c are the best parameters, ``last`` the current ones in one
 row, ``adam.m`` .. the moments, ``lane.1`` .. the states. Network 2 has ``2.U1`` .. ``counted`` is
 text. Without [minutes] the file holds no time: a resumed run ends in the same bytes.
-
-Save a run from time to time while it trains."""
+"""
 
 from __future__ import annotations
 

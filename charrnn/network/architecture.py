@@ -1,6 +1,4 @@
-"""The architecture of a network: symbols, units and layers, a cell and a head.
-
-Inputs besides the symbol: the position in an example, and the number of characters to come.
+"""The architecture of a network: symbols, units and layers, a cell, a head, and inputs of counts.
 
     a(t) = b + W h(t-1) + U x(t) + C f(n)        (10.8) with a block of columns beside U
 
@@ -9,10 +7,9 @@ Inputs besides the symbol: the position in an example, and the number of charact
 
 f(n) are a few numbers that are smooth in n. Exponentials that fade at several rates tell near
 counts from far ones. Waves of several lengths tell neighbours apart. Those of `left` fade far from
-the end, and each of the last few characters has a mark of its own.
-
-The count restarts with each example. It follows from the place in the text alone, so no state
-crosses from one window to the next."""
+the end, and each of the last few characters has a mark of its own. The count follows from the
+place in the text alone, so no state crosses from one window to the next.
+"""
 
 from __future__ import annotations
 

@@ -3,12 +3,9 @@
     P(y(1) .. y(n), END)  =  P(y(1)) P(y(2) | y(1)) ..  P(END | y(1) .. y(n))      (10.31)
 
 The seed, the number of a sample, its attempt and the step determine each draw, so a group of any
-size draws the same. Samples with the same text so far share a lane; empty lanes are dropped.
-
-Samples that meet conditions: not in the corpus, not drawn before, not too short or too long.
-
-A rejected sample is drawn again as another attempt, with other random numbers. Its rejection
-depends on the corpus and on samples with lower numbers, never on later ones."""
+size draws the same. A sample that fails a condition (a copy, too short, too long) is drawn again as
+another attempt; that depends on the corpus and on samples with lower numbers, never on later ones.
+"""
 
 from __future__ import annotations
 

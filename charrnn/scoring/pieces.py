@@ -2,9 +2,9 @@
 
 A block is any stretch of code points with END_CODE after each example. A piece ends with the first
 example that makes it PIECE symbols long or longer, so it can be scored apart. The state is zero
-where an example begins, so the sums over all pieces are the sums over the text.
-
-Examples in the order of their surprisal, with repeated examples merged."""
+where an example begins, so the sums over all pieces are the sums over the text. Examples can be
+ranked by their surprisal, with repeated examples merged.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Settings of using a model: drawing, filling in, sharing out, exporting; and those of a sweep.
-
-Settings of reading a corpus, cutting it into examples, and holding some of them out."""
+"""Settings of reading a corpus, of drawing, filling and exporting, of shared work and of sweeps."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""Runs of a sweep in processes of this machine, each with one thread.
+"""Runs of a sweep in processes of this machine, or on the workers of a Dask cluster.
 
 A process gets lines of JSON, {"material": ...}, {"task": ...}, {"task": ...}, and sends back
 {"share": 0.25}, {"result": ...}. At the end of its pipe it finishes its step, saves and ends, so it
 never outlives the sweep, even a killed one. If it dies, its run is repeated from its last save.
-
-Runs of a sweep on the workers of a Dask cluster, which need no shared disk and no common clock.
-
-Each worker gets the texts once, and sends back the model file of each run."""
+Dask workers get the texts once and send back the model file of each run; they need no shared disk.
+"""
 
 from __future__ import annotations
 

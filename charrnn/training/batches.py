@@ -4,12 +4,10 @@
     lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
 
 A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
+Inputs can be the network's own samples, as in generation; the targets stay the truth:
 
-Training on the network's own samples as inputs, as in generation.
-
-    y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1); y(t) stays the truth
-
-The first input of an example stays, and no gradient goes through a sample."""
+    y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1)
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Truncated back-propagation through time, as a generator of small events.
 
-for each epoch:                          the examples in a new order, end to end in B lanes
-    for each window of T steps:          the state crosses windows, the gradient does not
-        gradient -> clip -> optimiser
-        now and then: a check-up         held-out loss; the best parameters so far are kept
+    for each epoch:                          the examples in a new order, end to end in B lanes
+        for each window of T steps:          the state crosses windows, the gradient does not
+            gradient -> clip -> optimiser
+            now and then: a check-up         held-out loss; the best parameters so far are kept
 
-Check-ups: the held-out loss, measured on a part of the text at a small part of training's cost.
-
-A check-up of several networks also measures their mixture, with the counts if there are any."""
+A check-up measures the held-out loss on a part of the text, at a small part of training's cost. A
+check-up of several networks also measures their mixture, with the counts if there are any.
+"""
 
 from __future__ import annotations
 

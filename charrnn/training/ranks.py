@@ -1,12 +1,11 @@
-"""The interface of processes that train together, and the single process that trains alone.
-
-Several processes that train as one, each on its own lanes: the ranks of MPI.
+"""Processes that train as one, each on its own lanes: the ranks of MPI, or a single process.
 
     rank 0       lanes 0 .. 31  -> gradient -+              +-> clip -> Adam
     rank 1       lanes 32 .. 63 -> gradient -+-> their sum -+-> clip -> Adam
 
 Each rank does the work of one thread of Parallel, so P ranks write the same model file as P
-threads. The first rank decides what depends on a clock or a signal. Only ``join`` loads MPI."""
+threads. The first rank decides what depends on a clock or a signal. Only ``join`` loads MPI.
+"""
 
 from __future__ import annotations
 

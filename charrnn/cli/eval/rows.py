@@ -1,13 +1,11 @@
-"""Rows of ``charrnn eval``: one for each example, one for each character, or the coloured text.
+"""Rows of ``charrnn eval``: one for each example or character, the coloured text, sums of a part.
 
         nats  nats/char   chars  text
        31.32      3.915       7  Zyxqwvu
 
 Sorted rows are kept until the end. In input order, each row is written as soon as it is scored.
-
 ``eval --part I/N`` writes the exact sums of a part of a text; ``eval --add`` adds them up.
-
-"part": {"number": 2, "of": 8, "text": hash, "scores": [{"model": .., "sums": {..}}, ..]}"""
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """``charrnn sample``: read the prime, draw samples, select those that fit, and write them.
 
-Write samples to stdout as they are drawn.
-
 A file or pipe gets the exact text. A terminal gets whole graphemes with control characters made
-visible, and with --surprise in the colour of their surprisal."""
+visible, and with --surprise in the colour of their surprisal.
+"""
 
 from __future__ import annotations
 
