@@ -38,7 +38,7 @@ def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
     whole, part = (Baseline("unigram", 2.0, "none", size, size) for size in (450, 45))
     assert plan_display.part_in_words(whole, corpus) == ""
     assert plan_display.part_in_words(part, corpus).startswith(
-        "counted on 10.0% of what is learned"
+        "counted on 10.0% of the training text"
     )
 
 
