@@ -143,7 +143,8 @@ def test_mypy_lets_only_visible_or_raw_text_to_a_terminal(tmp_path: Path) -> Non
         text=True,
         check=False,
     )
-    errors = [line for line in ran.stdout.splitlines() if ": error: " in line]
+    # An early NumPy has other types, so errors of the package itself are left to the type checks.
+    errors = [line for line in ran.stdout.splitlines() if "shown.py:" in line and "error: " in line]
     assert len(errors) == 1, ran.stdout + ran.stderr
     assert "shown.py:6: error: " in errors[0]
     assert "[arg-type]" in errors[0]
