@@ -12,7 +12,7 @@ from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag
 from charrnn.settings.fields import setting
 
 HELP = """
-Write a model without what only training needs.
+Write a smaller model file, without the training state.
 
 The small file draws and scores the same texts and has about a quarter of the size. It lacks the
 training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic

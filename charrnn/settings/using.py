@@ -225,13 +225,13 @@ class Reading(Checked):
     )
     newlines: Newlines = of_corpus(
         OneOf(get_args(Newlines)),
-        "Turn CRLF and CR line ends into LF, or keep them as characters.",
+        "Turn CRLF and CR line endings into LF, or keep them as characters.",
         default="translate",
     )
     normalize: Normalization = of_corpus(
         OneOf(get_args(Normalization)),
-        "Write letters with accents in one way only (Unicode normalisation); without it, the two"
-        " ways to write an accent are different characters.",
+        "Normalise Unicode, so that the two ways to write an accented letter become the same"
+        " character.",
         default="none",
     )
     errors: Errors = of_corpus(
@@ -262,7 +262,7 @@ class CorpusConfig(Checked):
 
     examples: Kind = of_corpus(
         OneOf(get_args(Kind)),
-        "Learn each line, paragraph or file as one example. auto takes paragraphs if the file has"
+        "Treat each line, paragraph or file as one example. auto takes paragraphs if the file has"
         " many short ones, else lines.",
         default="auto",
     )

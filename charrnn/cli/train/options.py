@@ -20,8 +20,8 @@ HELP = """
 Train a network on a corpus.
 
 The network reads the corpus again and again, and learns to predict the next character. A part of
-the corpus is held out to measure the loss. Sizes that you leave out are chosen to fit the corpus.
-The plan shows them, and the loss of n-gram baselines on the same text.
+the corpus is held out to measure the loss. charrnn chooses the sizes that you do not
+set. The plan shows these sizes, and the loss of n-gram baselines on the held-out text.
 
 Ctrl-C saves the run, and --resume continues exactly where it stopped.
 """
