@@ -105,7 +105,7 @@ class TrainConfig(Checked):
         Real(0, 1e12), "Clip gradients to this norm; 0 turns clipping off.", default=1.0
     )
     weight_decay: float = fields.of_learning(
-        Real(0, 1e6), "Pull weights towards zero at this rate.", default=0.0
+        Real(0, 1e6), "Shrink weights by this rate (decoupled weight decay).", default=0.0
     )
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
@@ -120,11 +120,13 @@ class TrainConfig(Checked):
     )
     check_every: int | None = fields.of_learning(
         COUNT,
-        "Measure the held-out loss every this many steps: a check-up.",
+        "Measure the held-out loss after every N steps (a check-up).",
         default_in_words="about 40 check-ups in a run",
     )
     seed: int = fields.of_learning(
-        SEED, "Start random numbers here: the same seed and threads give the same bytes.", default=0
+        SEED,
+        "Set the seed of random numbers. The same seed and --threads give the same model file.",
+        default=0,
     )
     counts: bool = fields.of_learning(
         Flag(),
@@ -135,7 +137,7 @@ class TrainConfig(Checked):
     )
     members: int = fields.of_learning(
         Whole(1, 64),
-        "Train this many networks, each with its own seed; their mean is better than each.",
+        "Train an ensemble of N networks, each with its own seed, and average their probabilities.",
         default=1,
     )
     carry: bool = fields.of_corpus(
