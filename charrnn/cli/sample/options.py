@@ -87,7 +87,7 @@ class Options(CommandOptions):
 
     count: int = setting(
         COUNT,
-        "Number of samples. They are drawn in parallel.",
+        "Draw this many samples, in parallel.",
         panel=DRAWING,
         default=1,
         names=("-n", "--count"),
@@ -112,7 +112,7 @@ class Options(CommandOptions):
     )
     of: int | None = setting(
         COUNT,
-        "Number of samples to draw for --best.",
+        "Draw this many samples for --best.",
         panel=DRAWING,
         default_in_words=f"{BEST_OF} x -n",
     )
@@ -129,7 +129,7 @@ class Options(CommandOptions):
     reading: dict[str, Any] = group(
         Reading,
         "encoding",
-        about="Encoding of the prime file and the --novel corpus.",
+        about="Decode the prime file and the --novel corpus by this encoding.",
         panel=PRIME,
         default_in_words="as in training",
     )
