@@ -31,7 +31,7 @@ class TrainConfig(Checked):
     )
     teacher_forcing: bool = fields.of_network(
         Flag(),
-        "With --cell output, feed back the correct character during training instead of the output,"
+        "If the cell is output, feed back the correct character during training, not the output,"
         " so that steps are independent.",
         default=False,
         default_in_words="off",
@@ -125,7 +125,7 @@ class TrainConfig(Checked):
     )
     seed: int = fields.of_learning(
         SEED,
-        "Set the seed of random numbers. The same seed and --threads give the same model file.",
+        "Set the seed of random numbers. The same seed and threads give the same model file.",
         default=0,
     )
     counts: bool = fields.of_learning(
