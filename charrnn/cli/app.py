@@ -52,7 +52,7 @@ IN_FILES = {
     "reach": "Measure how far back in time gradients reach.",
     "info": "Show the contents of a model file.",
     "export": "Export a model to HTML, JavaScript, C, PyTorch or ONNX.",
-    "slim": "Write a model without what only training needs.",
+    "slim": "Write a smaller model file, without the training state.",
 }
 FOLDER = "charrnn.cli"
 COMMANDS = {
@@ -61,7 +61,7 @@ COMMANDS = {
 } | {name: Entry(f"{FOLDER}.{name}", f"{FOLDER}.{name}", line) for name, line in IN_FILES.items()}
 
 HELP = """
-Learn the spelling patterns of a list of names, or of any text, and generate more of the kind.
+Learn the spelling of a list of names, or of any text, and generate more like it.
 
 A recurrent network learns which character comes next. It then generates new texts, and scores how
 likely a given text is. Each line or paragraph of the corpus is one example.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 HELP = """
 Convert each text to a vector.
 
-The vector is the state of the network's top layer after the whole text: the state from which it
-predicts the end, with a number for each unit. Texts with similar continuations have similar
+The vector is the last hidden state of the top layer, after the whole text, with a number for each
+unit. Texts with similar continuations have similar
 vectors. The vector of a text does not depend on the other texts. For several networks
 (train --members), the first is used.
 

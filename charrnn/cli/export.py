@@ -67,7 +67,7 @@ class Options(CommandOptions):
         names=("FILE",),
     )
     to: str | None = setting(
-        OneOf(tuple(KINDS)), "Format of the file.", panel=FILE, default_in_words="by the suffix"
+        OneOf(tuple(KINDS)), "Write this format.", panel=FILE, default_in_words="by the suffix"
     )
     about: dict[str, Any] = group(ExportOptions)
     novel: tuple[str, ...] = setting(

@@ -22,12 +22,12 @@ HELP = """
 Fill in missing characters of a text.
 
 In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
-the likeliest fillings with their probabilities: the share of each among all texts that match,
-including what follows the gaps and the end. Only characters of the vocabulary are filled in.
+the likeliest fillings with their probabilities: the probability of the whole text, relative to all
+texts that match the pattern. Only characters of the vocabulary are filled in.
 
-The answer is exact if it can be: every likely beginning is tried, and less than a thousandth of
-the probability is left out. Otherwise the probabilities are estimated from random texts
-(--particles), and a likelier filling may be missed.
+The result is exact if the search is small enough: every likely beginning is tried, and less than a
+thousandth of the probability is left out. Otherwise the probabilities are estimated by sequential
+Monte Carlo (--particles), and a likelier filling may be missed.
 """
 EXAMPLES = """
 # which letters are missing? quotes keep the shell from expanding *

@@ -30,8 +30,8 @@ HELP = """
 Show the contents of a model file.
 
 It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
-each check-up. It also checks whether the training can be resumed: that takes the unchanged corpus.
-A corpus of more than 64 MB is only looked for, not compared.
+each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
+If the corpus has more than 64 MB, only its presence is checked.
 """
 EXAMPLES = """
 # contents, quality, and whether the training can be resumed
@@ -61,7 +61,7 @@ class Options(CommandOptions):
     plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
         File(),
-        "Also plot the learning curve of this model. Repeatable.",
+        "Also plot the learning curve of this model, to compare. Repeatable.",
         panel=OUTPUT,
         default=(),
         names=("--beside",),

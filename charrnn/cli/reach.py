@@ -38,12 +38,12 @@ Measure how far back in time gradients reach.
 
 The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
 shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
-k, its decay per step and the spectral radius of the recurrent weights. It also shows the part
-that --bptt cuts off. The cosine compares the truncated gradient with the whole one, for horizons
-of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks (train --members),
-the first is used.
+k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
+the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
+one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
+(train --members), the first is used.
 
-With --json there is one object a line for each model.
+With --json, each model is a JSON object on one line.
 """
 EXAMPLES = """
 # is --bptt long enough?

@@ -12,11 +12,12 @@ from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag
 from charrnn.settings.fields import setting
 
 HELP = """
-Write a model without what only training needs.
+Write a smaller model file, without the training state.
 
-The small file draws and scores the same texts and has about a quarter of the size. It lacks the
+The small file draws and scores the same texts and is about a quarter of the size. It lacks the
 training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
-differs a little, since it starts without the optimiser state. Folders of the corpus are removed.
+differs a little, since it starts without the optimiser state. The path of the corpus is reduced to
+its file name.
 
 A model of train --counts needs its training text to draw and score the same. Anyone who gets the
 file can read that text; --without-counts leaves it out.
@@ -36,7 +37,7 @@ charrnn sample -m names.npz -n 10
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     out: Path = setting(
-        NewFile(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",)
+        NewFile(), "The file to write.", panel=OUTPUT, default=MISSING, names=("FILE",)
     )
     model: Path = options.model()
     without_counts: bool = flag(
@@ -53,7 +54,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.runs import load
 
     model = load(options.model)
-    file = OutputFile(options.out, "OUT", force=options.force)
+    file = OutputFile(options.out, "FILE", force=options.force)
     file.check(options.model, corpus=model.corpus.files)
     before = options.model.stat().st_size
     slim = model.slim(without_counts=options.without_counts)

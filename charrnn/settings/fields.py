@@ -279,7 +279,8 @@ of_corpus, of_network, of_learning, of_drawing, of_filling = (
     partial(setting, panel=panel) for panel in PANELS
 )
 fitted_network, fitted_learning = (
-    partial(declare, default_in_words="fits the corpus") for declare in (of_network, of_learning)
+    partial(declare, default_in_words="chosen for the corpus")
+    for declare in (of_network, of_learning)
 )
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a typing error

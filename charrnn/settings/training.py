@@ -25,21 +25,21 @@ class TrainConfig(Checked):
 
     cell: str = fields.of_network(
         OneOf(lambda: tuple(CELLS)),
-        "Choose the recurrent cell: tanh units as in the book, gated gru or lstm units, or output,"
-        " which feeds back nothing but the output (figure 10.4).",
+        "Choose the recurrent cell: tanh, gru, lstm, or output, which feeds back only the output"
+        " (Goodfellow et al., Deep Learning, figure 10.4).",
         default="tanh",
     )
     teacher_forcing: bool = fields.of_network(
         Flag(),
-        "With the cell output, feed back the correct character in training instead of the output;"
-        " then no step depends on another.",
+        "If the cell is output, feed back the correct character during training, not the output,"
+        " so that steps are independent.",
         default=False,
-        default_in_words="the output",
+        default_in_words="off",
     )
     ends: str = fields.of_network(
         OneOf(lambda: tuple(HEADS)),
-        "Choose how a text ends: by an END symbol, by a unit that may halt after each character, or"
-        " after a length that is drawn before the first character.",
+        "Choose how a text ends. symbol: by an END symbol; halt: by an output that gives the"
+        " probability of the end after each character; length: after a length that is drawn first.",
         default="symbol",
     )
     clock: bool = fields.of_network(
@@ -52,36 +52,40 @@ class TrainConfig(Checked):
     layers: int | None = fields.fitted_network(Whole(1, 64), "Set the number of layers.")
     dropout: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of units on the way to the next layer; more for small corpora.",
+        "Drop this fraction of units on the way to the next layer. The default is larger for small"
+        " corpora.",
     )
     dropconnect: float | None = fields.fitted_network(
-        fields.SHARE, "Drop this fraction of recurrent weights; more for small corpora."
+        fields.SHARE,
+        "Drop this fraction of recurrent weights. The default is larger for small corpora.",
     )
     blank: float | None = fields.fitted_network(
-        fields.SHARE, "Replace this fraction of input characters by the unknown symbol."
+        fields.SHARE,
+        "Replace this fraction of input characters by the unknown symbol (input dropout).",
     )
     bptt: int | None = fields.fitted_learning(
         STEPS,
-        "Carry gradients back over this many steps: a window. 0 covers a whole example.",
+        "Truncate backpropagation through time to windows of this many steps; 0: whole examples.",
     )
     stride: int | None = fields.of_learning(
         SIZE,
-        "Move windows on by this many steps. If that is less than a window, windows overlap and"
-        " only the losses of their last steps count.",
+        "Move the window by this many steps. If windows overlap, only the losses of their last"
+        " steps count.",
         default_in_words="the length of a window",
     )
     own_inputs: float = fields.of_learning(
         Real(0, 1),
-        "Replace inputs by the network's own draws; the fraction grows from 0 to this one.",
+        "Replace a fraction of inputs by characters sampled from the network (scheduled sampling)."
+        " The fraction grows from 0 to NUMBER.",
         default=0.0,
     )
     free_running: int = fields.of_learning(
         STEPS,
-        "In each window, let the network read its own draws for this many steps in a row.",
+        "In each window, feed the network its own samples for N steps in a row.",
         default=0,
     )
     batch: int | None = fields.fitted_learning(
-        SIZE, "Read this many examples side by side; more is faster for large networks."
+        SIZE, "Train on this many sequences at once; more is faster for large networks."
     )
     optimizer: Rule = fields.of_learning(
         OneOf(get_args(Rule)), "Choose the optimiser.", default="adam"
@@ -95,13 +99,13 @@ class TrainConfig(Checked):
     warmup: int | None = fields.of_learning(
         Whole(0, 1 << 40),
         "Raise the learning rate from 0 over this many steps.",
-        default_in_words="a twentieth of the run, up to 200",
+        default_in_words="5% of the steps, at most 200",
     )
     clip: float = fields.of_learning(
         Real(0, 1e12), "Clip gradients to this norm; 0 turns clipping off.", default=1.0
     )
     weight_decay: float = fields.of_learning(
-        Real(0, 1e6), "Pull weights towards zero at this rate.", default=0.0
+        Real(0, 1e6), "Shrink weights by this rate (decoupled weight decay).", default=0.0
     )
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
@@ -116,11 +120,13 @@ class TrainConfig(Checked):
     )
     check_every: int | None = fields.of_learning(
         COUNT,
-        "Measure the held-out loss every this many steps: a check-up.",
+        "Measure the held-out loss after every N steps (a check-up).",
         default_in_words="about 40 check-ups in a run",
     )
     seed: int = fields.of_learning(
-        SEED, "Start random numbers here: the same seed and threads give the same bytes.", default=0
+        SEED,
+        "Set the seed of random numbers. The same seed and threads give the same model file.",
+        default=0,
     )
     counts: bool = fields.of_learning(
         Flag(),
@@ -131,13 +137,14 @@ class TrainConfig(Checked):
     )
     members: int = fields.of_learning(
         Whole(1, 64),
-        "Train this many networks, each with its own seed; their mean is better than each.",
+        "Train an ensemble of N networks, each with its own seed, and average their probabilities.",
         default=1,
     )
     carry: bool = fields.of_corpus(
         Flag(),
-        "Carry the hidden state from one example to the next, or reset it (the default).",
+        "Carry the hidden state from one example to the next, or reset it.",
         default=False,
+        default_in_words="reset",
         names=("--carry/--reset",),
     )
     workers: int = fields.setting(

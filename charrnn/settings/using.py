@@ -37,8 +37,8 @@ class SampleConfig(Checked):
 
     temperature: float = fields.of_drawing(
         TEMPERATURE,
-        "Draw with this temperature: below 1 more careful, above 1 bolder; 0 always takes the"
-        " likeliest character.",
+        "Draw with this temperature: below 1 for likelier characters, above 1 for more variety; 0"
+        " always takes the likeliest character.",
         default=1.0,
         names=("-t", "--temp"),
     )
@@ -58,7 +58,7 @@ class SampleConfig(Checked):
     )
     seed: int | None = fields.of_drawing(
         SEED,
-        "Start random numbers here: the same seed gives the same samples, whatever -n is.",
+        "Set the seed of random numbers. The same seed gives the same samples, whatever -n is.",
         default_in_words=NEW_EACH_TIME,
     )
 
@@ -89,7 +89,7 @@ class FillConfig(Checked):
     )
     seed: int | None = fields.of_filling(
         SEED,
-        "Start random numbers here: the same seed gives the same estimate.",
+        "Set the seed of random numbers. The same seed gives the same estimate.",
         default_in_words=NEW_EACH_TIME,
     )
 
@@ -225,13 +225,13 @@ class Reading(Checked):
     )
     newlines: Newlines = of_corpus(
         OneOf(get_args(Newlines)),
-        "Turn CRLF and CR line ends into LF, or keep them as characters.",
+        "Turn CRLF and CR line endings into LF, or keep them as characters.",
         default="translate",
     )
     normalize: Normalization = of_corpus(
         OneOf(get_args(Normalization)),
-        "Write letters with accents in one way only (Unicode normalisation); without it, the two"
-        " ways to write an accent are different characters.",
+        "Normalise Unicode, so that the two ways to write an accented letter become the same"
+        " character.",
         default="none",
     )
     errors: Errors = of_corpus(
@@ -262,7 +262,7 @@ class CorpusConfig(Checked):
 
     examples: Kind = of_corpus(
         OneOf(get_args(Kind)),
-        "Learn each line, paragraph or file as one example. auto takes paragraphs if the file has"
+        "Treat each line, paragraph or file as one example. auto takes paragraphs if the file has"
         " many short ones, else lines.",
         default="auto",
     )

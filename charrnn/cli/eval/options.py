@@ -17,36 +17,36 @@ SORTS = ("surprise", "nats", "input")
 HELP = """
 Measure how well a model predicts a text.
 
-The loss is the mean cost of all characters and ends of examples, in nats (or bits) per character.
-A character that is not in the vocabulary costs the unknown symbol plus a choice among the rest of
-Unicode, so the loss is always finite. The result is exact: it does not depend on threads, workers
-or how the text arrives (except with --fast). A model of train --carry carries its state across
-examples, so its cost of a text differs from the one that charrnn sample reports.
+The loss is the mean negative log-likelihood per character, ends of examples included, in nats (or
+bits). All characters of Unicode that are not in the vocabulary share one probability, so the loss
+is always finite. The result is exact: it does not depend on threads, workers or how the text is
+read in (except with --fast). A model of train --carry carries its state across examples, so its
+nats for a text differ from those that charrnn sample reports.
 
-With --json the output is one object; with --per-example or --per-char, one object a line. The
-number of an example is the line of its file on which it begins (not counting lines that
---errors skipped), or its position in the held-out text. The character of an end is null. Rank 1
-is the likeliest symbol. An undefined figure is null.
+With --json the output is one object; with --per-example or --per-char, each row is an object on
+one line. The number of an example is the line of its file on which it begins (not counting lines
+that --errors skip leaves out), or its position in the held-out text. The character of an end is
+null, and so are undefined values. Rank 1 is the likeliest symbol.
 """
 EXAMPLES = """
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
 
-# the names, or the lines of a log, that fit least
+# the least likely names, or lines of a log
 charrnn eval names.txt --per-example | head
 cat *.log | charrnn eval --top 10
 
-# raise an alarm, line by line; the exit status is 3 if there was one
+# report unlikely lines as they arrive; the exit status is 3 if there are any
 tail -f server.log | charrnn eval - --per-example --sort input --above 4
 
 # are drawn texts like the corpus?
 charrnn eval --drawn 1000
 
-# the characters that surprise the model
+# colour the characters by surprisal
 charrnn eval letter.txt --per-char
 charrnn eval letter.txt --html letter.html
 
-# shared by local processes, by a cluster, or by four independent jobs
+# shared by local processes, by a cluster, or by four independent jobs (2/4 is the second)
 charrnn eval huge.txt --workers 8
 charrnn eval huge.txt --scheduler tcp://head:8786
 charrnn eval huge.txt --part 2/4 --json > 2.json
@@ -93,14 +93,15 @@ class Options(TextOptions):
     )
     drawn: int | None = setting(
         Whole(1, 100_000),
-        "Also draw N texts, and compare them with held-out text: the loss of a 5-character Markov"
-        " model on both shows how alike they are.",
+        "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"
+        " on held-out text: close values mean similar texts.",
         panel=SCORING,
     )
     part: Part | None = setting(
         Parts(),
         "Score part I of N, as one of N jobs; --add adds up their --json output. Parts consist of"
-        " pieces of 250,000 characters, so one part gets all of a shorter text.",
+        " pieces of about 250,000 characters: a shorter text is scored by part N/N, and the others"
+        " are empty.",
         panel=SHARING,
         default_in_words="the whole text",
     )
@@ -113,21 +114,21 @@ class Options(TextOptions):
     use: str | None = options.use(SCORING)
     fast: bool = flag(
         "Compute in 32 bits, as in training: faster, but the last digits depend on threads and on"
-        " how the text arrives.",
+        " how the text is read in.",
         panel=SCORING,
     )
     above: float | None = setting(
         Real(0, metavar="BITS"),
-        "Exit with status 3 if an example has more bits per character than this, and show only"
-        " such rows. With --per-char, test single characters.",
+        "Exit with status 3 if an example has more bits per character than this; rows of other"
+        " examples are not shown. With --per-char, test single characters.",
         panel=SCORING,
     )
     per_example: bool = flag("Show a row for each example, most surprising first.", panel=ROWS)
     sort: str | None = setting(
         OneOf(SORTS),
-        "Sort rows by nats per character, by total nats, or not at all. In input order, rows"
-        " appear as soon as they are scored, and blank lines count. Otherwise rows are kept until"
-        " the end, and repeated examples share one row.",
+        "Sort rows by nats per character (surprise), by total nats, or not at all (input). In input"
+        " order, rows appear as soon as they are scored, and blank lines count. Otherwise rows are"
+        " kept until the end, and repeated examples share one row.",
         panel=ROWS,
         default_in_words=SORTS[0],
     )
@@ -143,7 +144,7 @@ class Options(TextOptions):
         panel=ROWS,
     )
     html: Path | None = setting(File(), "Also write the coloured text as a web page.", panel=OUTPUT)
-    force: bool = flag("Let --html replace any file; by default only its own pages.")
+    force: bool = flag("Let --html replace any file, not only pages that charrnn wrote.")
     models: tuple[Path, ...] = options.models(
         "The model file. Several are compared with each other and with the mean of their"
         " probabilities. Repeatable."

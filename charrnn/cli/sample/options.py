@@ -13,26 +13,26 @@ from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, settin
 from charrnn.settings.using import TEMPERATURE, Reading, SampleConfig
 
 PRIME = "Prime"  # panels of help
-AGAIN = "Drawing again"
+AGAIN = "Rejecting samples"
 BEST_OF = 10
 
 HELP = """
 Draw new text from a model.
 
 Text appears as it is drawn, character by character, until its end is drawn. Each sample ends in a
-newline. If samples contain newlines themselves, a blank line separates two of them.
+newline. If samples may contain newlines, a blank line separates them.
 
-With --json there is one object a line for each sample. Its text, characters and nats include the
-prime, except with --hide-prime. Nats are the surprisal of the text at temperature 1 without
-filters, and include the end if it was drawn. charrnn eval gives the same figure. (A model of train
---carry carries its state across examples in eval, but not here.) The exit status is 1 if fewer
-samples are found than requested.
+With --json, each sample is a JSON object on one line. Its text, characters and nats include the
+prime, except with --hide-prime. Nats are the negative log-likelihood at temperature 1, without
+--top-k and --top-p; they include the end, if drawn. charrnn eval gives the same figure. (A model
+of train --carry carries its state across examples in eval, but not here.) The exit status is 1 if
+fewer samples are found than requested.
 """
 EXAMPLES = """
 # ten new names, at a higher temperature
 charrnn sample -n 10 -t 1.2
 
-# a million, drawn by eight processes or by a cluster; only the sixth thousand of them
+# a million, drawn by eight processes or by a cluster; only samples 5001 to 6000
 charrnn sample -n 1000000 --seed 1 --workers 8 > names.txt
 charrnn sample -n 1000000 --seed 1 --scheduler tcp://head:8786 > names.txt
 charrnn sample -n 1000 --seed 1 --first 5000
@@ -56,7 +56,7 @@ charrnn sample -n 1000 --plot lengths.svg > samples.txt
 charrnn sample -m one.npz -m two.npz
 charrnn sample --use counts
 
-# colour the characters that surprise the model
+# colour characters by surprisal
 charrnn sample --surprise
 
 # for another program
@@ -87,7 +87,7 @@ class Options(CommandOptions):
 
     count: int = setting(
         COUNT,
-        "Number of samples. They are drawn in parallel.",
+        "Draw this many samples, in parallel.",
         panel=DRAWING,
         default=1,
         names=("-n", "--count"),
@@ -102,7 +102,7 @@ class Options(CommandOptions):
     sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
     first: int = setting(
         Whole(0, 1 << 40),
-        "Skip the first N samples: -n 5 --first 100 draws the last 5 of -n 105.",
+        "Skip the first N samples: -n 5 --first 100 draws the same as the last 5 of -n 105.",
         panel=DRAWING,
         default=0,
     )
@@ -112,7 +112,7 @@ class Options(CommandOptions):
     )
     of: int | None = setting(
         COUNT,
-        "Number of samples to draw for --best.",
+        "Draw this many samples for --best.",
         panel=DRAWING,
         default_in_words=f"{BEST_OF} x -n",
     )
@@ -129,7 +129,7 @@ class Options(CommandOptions):
     reading: dict[str, Any] = group(
         Reading,
         "encoding",
-        about="Encoding of the prime file and the --novel corpus.",
+        about="Decode the prime file and the --novel corpus by this encoding.",
         panel=PRIME,
         default_in_words="as in training",
     )

@@ -76,12 +76,13 @@ def value_of(option: str, setting: Setting, typed: str) -> Any:
 HELP = """
 Train with every combination of some settings, and compare.
 
-Each combination of the values of --try is run once from each seed. The model files go to FOLDER,
-and FOLDER/sweep.jsonl gets a row as each run ends. One run uses one core, and ends in the same
-bytes as charrnn train --threads 1.
+Each combination of --try values is run once per seed. The model files go to FOLDER, and a row is
+added to FOLDER/sweep.jsonl when a run ends. One run uses one core, and gives the same model file
+as charrnn train --threads 1.
 
 The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
-seeds; each seed also uses a different held-out set. Differences below the spread mean little.
+seeds; each seed also uses a different held-out set. Differences smaller than
+the spread mean little.
 
 Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
 stop the others, but the exit status is then 1.
@@ -132,7 +133,7 @@ class Options(CorpusOptions):
     )
     seeds: tuple[int, ...] | None = setting(
         Seeds(),
-        "Run each combination once from each of these seeds.",
+        "Run each combination once per seed.",
         panel=SWEEP,
         default_in_words="0",
     )
@@ -142,7 +143,7 @@ class Options(CorpusOptions):
         panel=SWEEP,
         names=("-o", "--output"),
     )
-    resume: bool = flag("Make the missing runs of the sweep in the folder.", panel=SWEEP)
+    resume: bool = flag("Run what is missing in the sweep of the folder.", panel=SWEEP)
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = setting(
         File("MODEL"),
@@ -153,7 +154,7 @@ class Options(CorpusOptions):
     threads: int | None = options.like(
         TrainConfig,
         "workers",
-        about="Make this many runs at once, each in a process of one thread.",
+        about="Run N trainings at once, each in a process of one thread.",
         default_in_words="the number of cores",
         panel=options.WORKERS,
     )

@@ -20,8 +20,8 @@ HELP = """
 Train a network on a corpus.
 
 The network reads the corpus again and again, and learns to predict the next character. A part of
-the corpus is held out to measure the loss. Sizes that you leave out are chosen to fit the corpus.
-The plan shows them, and the loss of n-gram baselines on the same text.
+the corpus is held out to measure the loss. charrnn chooses the sizes that you do not
+set. The plan shows these sizes, and the loss of n-gram baselines on the held-out text.
 
 Ctrl-C saves the run, and --resume continues exactly where it stopped.
 """
@@ -43,7 +43,7 @@ charrnn train names.txt --ends length
 charrnn train --resume
 charrnn train --resume --epochs 200
 
-# fine-tune a model of many names on your own
+# fine-tune a model of many names on your own names
 charrnn train mine.txt --from given-names.npz -m mine.npz
 
 # train with four processes on machines that share this folder
@@ -86,7 +86,7 @@ class Options(CorpusOptions):
     model: Path = options.model()
     start_from: Path | None = setting(
         File("MODEL"),
-        "Start from the parameters of this model: to fine-tune it, or after the corpus has grown.",
+        "Start from the parameters of this model, to fine-tune it or after the corpus has grown.",
         panel=LEARNING,
         names=("--from",),
     )
@@ -101,7 +101,7 @@ class Options(CorpusOptions):
         File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
     )
     preview: int = setting(
-        Whole(0, 100), "Show this many samples at each check-up.", panel=OUTPUT, default=1
+        Whole(0, 100), "Show this many samples at some check-ups.", panel=OUTPUT, default=1
     )
     dry_run: bool = flag("Show the plan and exit.")
     as_json: bool = options.as_json()
