@@ -35,7 +35,7 @@ class Warned:
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
-    """Return the reasons to doubt figures that are measured on this corpus."""
+    """Return the reasons why scores on this corpus may be unreliable."""
     train, held_out = corpus.train, corpus.held_out
     characters = train.characters + held_out.characters
     found = []
