@@ -75,7 +75,7 @@ BATCH: Final = 1 << 20  # hashes collected before duplicates are removed
 
 
 def hash_of(text: str) -> int:
-    """Return 64 bits that stand for the text."""
+    """Return a hash of the text, of 64 bits."""
     return int.from_bytes(blake2b(codes_of(text).tobytes(), digest_size=8).digest(), "little")
 
 

@@ -110,7 +110,7 @@ class Document(NamedTuple):
 
 
 def compose(facts: Mapping[str, JSON], version: int | None = None) -> bytes:
-    """Return the text for these facts: sorted, without NaN, in ASCII that no terminal obeys."""
+    """Return the text for these facts: sorted, without NaN, in ASCII without escape sequences."""
     document = {"facts": facts, "format": FORMAT if version is None else version}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode("ascii")

@@ -157,7 +157,7 @@ class Worker:
         return status
 
     def _send(self, message: Message) -> None:
-        with suppress(OSError):  # the process has died, which the listener notices
+        with suppress(OSError):  # the process has ended, which the listener handles
             write(self._in.fileno(), message)
 
 
