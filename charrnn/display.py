@@ -101,7 +101,7 @@ def best_of(losses: Mapping[str, float]) -> str:
     return min(losses, key=lambda name: losses[name])
 
 
-# The colours of Okabe and Ito, which colour-blind people can tell apart.
+# The colours of Okabe and Ito, which colour-blind people can distinguish.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SIZE: Final = (7.0, 4.2)  # inches
 # Without times and random names, the same figure gives the same bytes.

@@ -78,7 +78,7 @@ class Surprisal:
 
     text: str
     nats: list[float]
-    ranks: list[int]  # 1: nothing was likelier
+    ranks: list[int]  # 1: the likeliest symbol
 
     def __repr__(self) -> str:
         return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"

@@ -24,7 +24,7 @@ from tests.test_gradients import assert_gradient_is_right, counted, masks, state
 
 def network(cell: str = "tanh", head: str = "symbol", symbols: int = 7) -> Parameters:
     rng = np.random.default_rng(0)
-    size = Architecture(symbols, 5, 2, cell, head, asked=("clock",))
+    size = Architecture(symbols, 5, 2, cell, head, requested=("clock",))
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng, np.float64)
     p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)
     return p

@@ -64,7 +64,7 @@ def test_the_gradient_is_what_central_differences_say(
 @pytest.mark.parametrize("forced", [False, True], ids=["outputs", "truth"])
 @pytest.mark.parametrize("head", ["symbol", "length"])
 def test_the_gradient_is_right_with_a_clock_and_a_length_too(forced: bool, head: str) -> None:
-    size = Architecture(7, 5, 1, "output", head, asked=("clock",), forced=forced)
+    size = Architecture(7, 5, 1, "output", head, requested=("clock",), forced=forced)
     rng = np.random.default_rng(0)
     p = initial(size, np.log(np.full(7, 1 / 7)), rng, np.float64)
     p.flat[...] = 0.6 * rng.standard_normal(p.flat.shape)

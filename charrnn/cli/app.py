@@ -119,8 +119,8 @@ def dispatch(name: str, options: Any) -> None:
 
 
 def program() -> Commands:
-    wishes = ("--install-completion", "--show-completion")
-    completes = "_CHARRNN_COMPLETE" in os.environ or any(arg.startswith(wishes) for arg in sys.argv)
+    flags = ("--install-completion", "--show-completion")
+    completes = "_CHARRNN_COMPLETE" in os.environ or any(arg.startswith(flags) for arg in sys.argv)
     if completes:  # slow to import
         with suppress(ImportError, AttributeError):  # another Typer may keep its scripts elsewhere
             from typer import _completion_shared as shared
@@ -173,7 +173,7 @@ class Command(Base, TyperCommand):
     def get_params(self, ctx: Context) -> list[Any]:
         params: list[Any] = super().get_params(ctx)
         for param in params:
-            # Typer since 0.25 asks this method; another Typer is left alone.
+            # Typer since 0.25 calls this method; another Typer is left alone.
             if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
                 parser = AsTyped(param.type_descriptor.parameter_info.parser)
                 param.get_runtime_param = lambda parser=parser: parser
@@ -219,7 +219,7 @@ class AsTyped:
 
 # Usage errors
 
-CLOSE = 0.75  # the likeness of a slip of the finger to the right word; 1 for the same word
+CLOSE = 0.75  # the similarity of a mistyped word to the right one; 1 for the same word
 COMMANDS_ELSEWHERE = {  # commands of other programs
     "generate": ["sample"],
     "predict": ["sample", "eval"],

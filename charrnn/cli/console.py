@@ -146,7 +146,7 @@ class Console:
                 _write_above_bar(line)
 
     def note_if_waiting(self, sources: Iterable[str]) -> None:
-        """Tell that the program waits, if it reads from a terminal."""
+        """Report that the program waits, if it reads from a terminal."""
         if "-" in sources and sys.stdin.isatty():
             end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
             self.note(f"waiting for text from the keyboard; {end} ends it")

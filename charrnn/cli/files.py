@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from charrnn.model import Model
     from charrnn.vocabulary import Codes
 
-Recognise = Callable[[bytes], bool]  # tells from its first bytes whether charrnn wrote a file
+Recognise = Callable[[bytes], bool]  # whether charrnn wrote a file that begins with these bytes
 
 
 def check_not_an_input(
@@ -56,7 +56,7 @@ def would_replace(path: Path, source: str) -> bool:
 
 
 def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
-    """Raise CharrnnError if a file is there that charrnn has not written."""
+    """Raise CharrnnError if the file exists and was not written by charrnn."""
     with suppress(OSError):  # the attempt to write will show the error
         if not stat.S_ISREG(path.stat().st_mode):
             return
@@ -125,7 +125,7 @@ class FigureFile(OutputFile):
             import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
 
     def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
-        """Write the figure and tell where it is."""
+        """Write the figure and report where it is."""
         from charrnn import display
 
         content = display.render(self.path.suffix[1:].lower(), draw)
@@ -151,6 +151,6 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
 
 
 def note_if_several(model: Model, console: Console) -> None:
-    """Tell that only the first network of several is used."""
+    """Report that only the first network of several is used."""
     if len(model.trained.networks) > 1:
         console.note("the model has several networks: only the first is used")

@@ -1,6 +1,6 @@
-"""Ranks of mpiexec and threads of BLAS, which the program must know before it imports numpy.
+"""Ranks of mpiexec and threads of BLAS, which must be set up before numpy is imported.
 
-mpiexec tells each process its rank in the environment, before MPI is loaded. BLAS always gets one
+mpiexec puts the rank of each process in its environment, before MPI is loaded. BLAS always gets one
 thread: with another number it adds in another order, and the last bits differ. Threads of our own
 share the lanes of a batch and add their results in a fixed order.
 """

@@ -57,7 +57,7 @@ class Source(Text):
 
 @dataclass(frozen=True)
 class NewFile(File):
-    """The name of a file to write, which "-" is not, with one of these suffixes, if any."""
+    """The name of a file to write, with one of these suffixes, if any; "-" is not allowed."""
 
     metavar: str = "PATH"
     allowed: str = "the name of a file"
@@ -394,7 +394,7 @@ def cluster_for(
 
 
 def note_if_refused(console: Console) -> None:
-    """Tell if the operating system did not start more threads."""
+    """Report it if the operating system did not start more threads."""
     from charrnn.network.threads import Threads
 
     if Threads.were_refused:

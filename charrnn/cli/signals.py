@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop after the current step, the second stops.
+"""Ctrl-C, SIGTERM and SIGHUP: the first requests a stop after the current step, the second stops.
 
 Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored. Outside of watched()
 a signal raises Stopped, so that files are closed and removed on the way out. The exception is
@@ -40,7 +40,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Whether a signal has asked for a stop, and the exit status for it."""
+    """Whether a signal has requested a stop, and the exit status for it."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -48,7 +48,7 @@ class Stop:
 
 
 def keep() -> None:
-    """Remember signals from now on, until ending() obeys them.
+    """Record signals from now on, until ending() handles them.
 
     While Python imports, a handler must not raise: some modules take any exception for a missing
     package, others would be left half imported.

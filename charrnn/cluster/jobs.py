@@ -20,11 +20,11 @@ from charrnn.cluster.worker import cached, check_wanted
 from charrnn.model import Model
 from charrnn.sampling.sampler import (
     IN_VAIN,
+    Conditions,
     Fragment,
     Sample,
     SampleConfig,
     Sampler,
-    Wishes,
     redraw,
 )
 from charrnn.scoring.mixed import scorer_of
@@ -48,7 +48,7 @@ class SamplingJob:
     config: SampleConfig  # with a seed
     prime: str = ""
     use: str | None = None
-    wishes: Wishes | None = None
+    conditions: Conditions | None = None
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def sampler(self) -> CancellableSampler:
@@ -70,12 +70,12 @@ def draw(numbers: range, job: SamplingJob) -> tuple[list[Sample | None], float]:
     samples, None for each failure, and the seconds it took.
     """
     began = time.monotonic()
-    sampler, wishes = cached(job.key, job.sampler), job.wishes
+    sampler, conditions = cached(job.key, job.sampler), job.conditions
     samples: list[Sample | None]
-    if wishes is None:
+    if conditions is None:
         samples = list(sampler.samples(numbers))
     else:
-        samples = list(redraw(sampler, numbers, wishes.whole, wishes.rejects))
+        samples = list(redraw(sampler, numbers, conditions.whole, conditions.rejects))
     return samples, time.monotonic() - began
 
 

@@ -204,7 +204,7 @@ def open_cluster(
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Cluster]:
     """Open a cluster of processes on this machine, or of the workers of a scheduler, given by its
-    address or its file. While it has no workers, wait for one and tell ``say``.
+    address or its file. While it has no workers, wait for one and call ``say``.
 
     Raise ClusterError unless all workers have the charrnn and numpy of this process and one BLAS
     thread, SettingError if the scheduler cannot be used, and MissingPackageError without Dask.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 AHEAD: Final = 3  # pieces per thread that are sent before the oldest result is back
 POLL: Final = 0.2  # seconds between two checks for messages
 RECOUNT: Final = 2.0  # seconds after which workers are counted again
-QUIET: Final = 10.0  # seconds without a worker before the user is told
+QUIET: Final = 10.0  # seconds without a worker before a message appears
 
 Message = Mapping[str, Any]
 
@@ -35,8 +35,8 @@ class DeadlyPieceError(ClusterError):
 
 
 class Cluster:
-    """Workers that run pieces of work. If a worker dies, Dask sends its pieces to another worker;
-    a piece that kills several workers is an error.
+    """Workers that run pieces of work. If a worker crashes, Dask sends its pieces to another
+    worker; a piece that crashes several workers is an error.
     """
 
     def __init__(self, client: Client, address: str, say: Callable[[str], None]) -> None:
@@ -74,7 +74,8 @@ class Cluster:
     def share(self, value: object) -> Future[Any]:
         """Send a value that many pieces need; it travels to each worker once."""
         packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        future = self._submit(pickle.loads, packed)  # a result, because Dask can recompute it
+        # The result of a task, because Dask can recompute that if a worker is lost.
+        future = self._submit(pickle.loads, packed)
         self._shared.append(future)
         return future
 
@@ -222,7 +223,7 @@ class Cluster:
         return done()
 
     def _check_for_workers(self) -> None:
-        """Deliver messages, and say so after a while without workers."""
+        """Deliver messages, and after a while without workers a message that there are none."""
         self._deliver_messages()
         if self.threads:
             self._silent_since = None

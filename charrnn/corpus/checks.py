@@ -35,7 +35,7 @@ class Warned:
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
-    """Return the reasons to doubt figures that are measured on this corpus."""
+    """Return the reasons why scores on this corpus may be unreliable."""
     train, held_out = corpus.train, corpus.held_out
     characters = train.characters + held_out.characters
     found = []
@@ -75,7 +75,7 @@ BATCH: Final = 1 << 20  # hashes collected before duplicates are removed
 
 
 def hash_of(text: str) -> int:
-    """Return 64 bits that stand for the text."""
+    """Return a hash of the text, of 64 bits."""
     return int.from_bytes(blake2b(codes_of(text).tobytes(), digest_size=8).digest(), "little")
 
 

@@ -86,7 +86,7 @@ class Corpus:
 
     @property
     def entropy(self) -> float:
-        """The loss of a network that knows the frequencies alone, in nats per character."""
+        """The loss of the symbol frequencies alone (a unigram model), in nats per character."""
         seen = self.log_frequencies[np.isfinite(self.log_frequencies)]
         return -float(np.sum(np.exp(seen) * seen))
 

@@ -201,7 +201,7 @@ def _device(path: str) -> CorpusError:
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
-    """Return the error that says why the file cannot be read."""
+    """Return the error that states why the file cannot be read."""
     if isinstance(error, FileNotFoundError):
         if os.path.islink(name):
             return CorpusError(f"{name} is a broken link to {os.readlink(name)}", "Mend the link.")
@@ -350,7 +350,7 @@ def normalize(texts: Iterable[str], form: Literal["NFC", "NFKC"]) -> Iterator[st
     yield unicodedata.normalize(form, held)
 
 
-MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16
+MARKS: Final = {  # UTF-32 first: its BOM begins with the BOM of UTF-16
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }

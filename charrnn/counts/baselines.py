@@ -366,7 +366,7 @@ def baselines(
 def surprisals(
     train: Ids, text: Ids, symbols: int, highest: int = HIGHEST, budget: Budget = BUDGET
 ) -> Iterator[Surprisals]:
-    """Yield the surprisals of a text, or of pieces of it, under order 1, 2 .. highest."""
+    """Yield the surprisals of a text, or of pieces of it, under orders 1 to highest."""
     return _orders(*_budgeted(train, text, symbols, budget), symbols, highest)
 
 

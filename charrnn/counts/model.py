@@ -7,8 +7,8 @@ times keeps c and frees 1 by Witten-Bell. By Kneser-Ney it keeps c - D and frees
 c = 1, 2 and more. There c counts occurrences in the highest order, varieties in the others.
 
 In the trie, node 0 is the empty context, 1 to K are all symbols, then come the pairs that occur,
-the triples .. Within an order, nodes are sorted by ``key = parent K + symbol``, so the children of
-a node are consecutive and one search finds a child. A context is the node that spells it.
+the triples and so on. Within an order, nodes are sorted by ``key = parent K + symbol``, so the
+children of a node are consecutive and one search finds a child. The path to a node is its context.
 
 Rows P(. | h) of short contexts are made beforehand, within a limit of memory; longer contexts are
 added on demand. One row and thousands take the same operations.

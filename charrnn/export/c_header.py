@@ -104,7 +104,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
 
 
 def prefix_for(options: ExportOptions) -> str:
-    """Return the prefix of all names in C: the one asked for, or one made from the file name."""
+    """Return the prefix of all names in C: the requested one, or one made from the file name."""
     prefix = options.prefix
     if prefix is None:
         prefix = re.sub("[^a-z0-9]+", "_", options.name.lower()).strip("_")
@@ -130,7 +130,7 @@ class Weights:
         lines = [self._array("uint32_t", "codes", codes)]
         for name, array in self.p.items():
             if array.ndim == 1 or (name == "U1" and self.bits == 32):
-                # Each number as short as it can be and still be that float.
+                # Each number as the shortest decimal that rounds to the same float32.
                 floats = (f"{number}f" for number in array.astype(np.float32).ravel())
                 lines.append(self._array("float", name, floats))
                 continue

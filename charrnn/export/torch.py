@@ -1,4 +1,4 @@
-"""A model for torch: a safetensors file, whose names `load_state_dict` finds without any others.
+"""A model for torch: a safetensors file, whose names are exactly those of the state dicts.
 
 rnn   torch.nn.RNN, GRU or LSTM (symbols, hidden, layers), with one-hot symbols as input
 out   torch.nn.Linear (hidden, symbols); without END if halt gives its probability

@@ -153,7 +153,7 @@ class Search:
 
 
 def exact(pattern: Pattern, reader: NextSymbols, count: int) -> Fillings:
-    """Return the likeliest fillings; ``is_exact`` tells whether enough of them were searched."""
+    """Return the likeliest fillings; ``is_exact`` is whether enough of them were searched."""
     floor, before = -math.inf, math.log(HOPELESS)
     for width in WIDTHS:
         search = Search(pattern, min(width, reader.lanes), floor)
@@ -170,7 +170,7 @@ def exact(pattern: Pattern, reader: NextSymbols, count: int) -> Fillings:
 
 
 class Particles:
-    """Particles side by side; those with the same text so far share a lane."""
+    """A batch of particles; those with the same text so far share a lane."""
 
     def __init__(self, pattern: Pattern, reader: NextSymbols, count: int, seed: int) -> None:
         self.pattern = pattern

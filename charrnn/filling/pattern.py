@@ -3,7 +3,7 @@
     T y r _ _ s *        _ any one character     * up to max_gap of them
     T y r [2] s [0-8]    adjacent blanks and gaps are one run, with a least and a most length
 
-Fillings consist of characters that the model knows.
+Fillings consist of characters in the vocabulary.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A run in a model file: all that sampling, scoring and resuming need; and when it is saved.
 
-The text determines the arrays. U1 .. c are the best parameters, ``last`` the current ones in one
-row, ``adam.m`` .. the moments, ``lane.1`` .. the states. Network 2 has ``2.U1`` .. ``counted`` is
-text. Without [minutes] the file holds no time: a resumed run ends in the same bytes.
+The JSON text gives the shapes of the arrays. ``U1`` to ``c`` are the best parameters, ``last`` the
+current ones in one row, ``adam.m`` and so on the moments, ``lane.1`` and so on the states.
+Arrays of network 2 begin with ``2.``, such as ``2.U1``. ``counted`` is the text that was counted.
+Without [minutes] the file holds no time: a resumed run ends in the same bytes.
 """
 
 from __future__ import annotations

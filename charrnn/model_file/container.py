@@ -1,8 +1,8 @@
 """Named arrays and a JSON text in one .npz, written whole and read strictly.
 
 Equal content gives equal bytes. A load returns exactly the content that was saved, or fails. It
-trusts no byte that it has not compared or checked, unpickles and unpacks nothing, and makes no
-array before the file is known to hold it. `npz` has the byte layout.
+compares or checks every byte, unpickles and unpacks nothing, and allocates an array only after the
+file is known to hold it. `npz` has the byte layout.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Path = str | os.PathLike[str]
 Arrays = Mapping[str, NDArray[Any]]
 
 # The format of the facts. A new field needs a default and no new number: a file without the field
-# takes the default, and a program that does not know the field calls the file newer. Raise FORMAT
+# takes the default, and a program without the field reports that the file is newer. Raise FORMAT
 # only if the meaning of a field changes. All formats can be read: format 1 is the first; format 2
 # adds cells, ends, cuts, decoding errors, a digest, places and slim files; format 3 adds teacher
 # forcing, own inputs, stride, clock, several networks and counted text.
@@ -51,7 +51,7 @@ LARGEST = 64 << 20  # bytes of text: all of Unicode as a vocabulary takes 13 MB
 
 _START = npz.local_header(JSON_MEMBER, 0, 0)  # of an empty text
 _NAME = slice(30, 30 + len(JSON_MEMBER))
-HEAD_SIZE = _NAME.stop  # bytes at the start of a file that tell whether it is a model
+HEAD_SIZE = _NAME.stop  # bytes at the start of a file that show whether it is a model
 CHECKSUM = slice(14, 18)  # in the bytes before the numbers of a member
 _BLOCK = 1 << 20  # bytes read at a time
 _PREFACE = 10_000  # bytes, far more than the header of any array
@@ -99,7 +99,7 @@ def damaged(path: Path, why: str) -> DamagedModelError:
 
 
 class NewerFormatError(Exception):
-    """A text with a format number or a field that this program does not know."""
+    """A text with a format number or a field that this version does not support."""
 
 
 class Document(NamedTuple):
@@ -110,7 +110,7 @@ class Document(NamedTuple):
 
 
 def compose(facts: Mapping[str, JSON], version: int | None = None) -> bytes:
-    """Return the text for these facts: sorted, without NaN, in ASCII that no terminal obeys."""
+    """Return the text for these facts: sorted, without NaN, in ASCII without escape sequences."""
     document = {"facts": facts, "format": FORMAT if version is None else version}
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode("ascii")

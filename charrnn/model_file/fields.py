@@ -1,8 +1,7 @@
-"""The facts that a model file states, checked before they are used, in every format so far.
+"""The values in a model file, checked before they are used, in every format so far.
 
-The file may come from a stranger, so each number has a range and each text has a form that every
-run of ours stays within. A field that is missing takes its default. A field that is unknown makes
-the file a newer one.
+The file may be untrusted, so each value is checked against what charrnn can write. A field that is
+missing takes its default. A field that is unknown makes the file a newer one.
 """
 
 from __future__ import annotations
@@ -125,12 +124,12 @@ def facts_of(contents: Contents) -> dict[str, JSON]:
 def contents_of(document: Document) -> Contents:
     """Return the facts of a document. Raise NewerFormatError for an unknown field.
 
-    Raise LookupError, TypeError or ValueError for facts that no run of ours states.
+    Raise LookupError, TypeError or ValueError for values that charrnn cannot write.
     """
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)
     config = _record(Fitted, facts["settings"])
-    _number("bptt", config.bptt - 1, int)  # users may ask for 0; a run never has it
+    _number("bptt", config.bptt - 1, int)  # a user may set 0; a run never has it
     slim, counted = facts.get("slim", False), facts.get("counted")
     if type(slim) is not bool:
         raise ValueError(f"slim is {slim!r:.40}")

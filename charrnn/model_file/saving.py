@@ -1,8 +1,8 @@
 """Atomic replacement of files, and the lock that a run holds on its model.
 
-At every moment the name leads to all of the old content or all of the new. A killed run leaves a
+At every moment the path refers to all of the old content or all of the new. A killed run leaves a
 temporary file, which the next run removes, and a lock, which stops no other run. The lock file
-stands beside the target of a link, so two names of one model share one lock. Readers take no lock.
+is beside the target of a link, so two names of one model share one lock. Readers take no lock.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def check_writable(path: Path, size: int) -> None:
             if not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, "the file is protected against writing")
             if os.stat(folder).st_mode & stat.S_ISVTX and os.stat(folder).st_uid != os.geteuid():
-                # In a sticky folder, only those may replace a file who may change its mode.
+                # In a sticky folder, only users who may chmod a file may replace it.
                 os.chmod(target, stat.S_IMODE(os.stat(target).st_mode))
         _sweep(target)
         room = shutil.disk_usage(folder)

@@ -5,10 +5,10 @@
     clock     n = the number of characters read
     left      n = tau - t, the number of characters to come, the next one included
 
-f(n) are a few numbers that are smooth in n. Exponentials that fade at several rates tell near
-counts from far ones. Waves of several lengths tell neighbours apart. Those of `left` fade far from
-the end, and each of the last few characters has a mark of its own. The count follows from the
-place in the text alone, so no state crosses from one window to the next.
+f(n) are a few numbers that are smooth in n. Exponentials that fade at several rates distinguish
+near counts from far ones. Waves of several lengths distinguish neighbours. Those of `left`
+fade far from the end, and each of the last few characters has a mark of its own. The count follows
+from the place in the text alone, so no state crosses from one window to the next.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Counts = NDArray[np.int64]
 
 FADING: Final = (2, 6, 20, 60, 200)  # characters in which an exponential fades to a third
 WAVES: Final = (2, 3, 4, 5, 8, 16, 32)  # wavelengths in characters
-CALM: Final = 30  # characters from the end in which the waves fade to a third
+CALM: Final = 30  # the decay length of the waves, in characters from the end
 MARKS: Final = 8  # characters at the end that have a mark
 KNOWN: Final = 1 << 12  # counts with a row of their own
 ROUND: Final = 480  # the period of the clock beyond KNOWN
@@ -126,7 +126,7 @@ class Architecture:
     cell_name: str = "tanh"
     head_name: str = "symbol"
     forced: bool = False  # whether the truth is fed back in place of the outputs
-    asked: tuple[str, ...] = ()  # inputs besides symbols, beyond those that the head needs
+    requested: tuple[str, ...] = ()  # inputs besides symbols, beyond those that the head needs
 
     def __reduce__(self) -> tuple[type[Architecture], tuple[object, ...]]:
         """Pickle the fields alone: a copy looks up its cell and its head again."""
@@ -145,7 +145,7 @@ class Architecture:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The names of the inputs besides symbols, as in INPUTS."""
-        return (*self.asked, *self.head.inputs)
+        return (*self.requested, *self.head.inputs)
 
     @cached_property
     def plain(self) -> Architecture:

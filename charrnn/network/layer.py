@@ -21,7 +21,7 @@ from charrnn.network.rounding import SETTLED, Array, snap
 
 SMALL = 10**6  # multiply-adds up to which OpenBLAS does not copy
 WIDTHS = (64, 48, 32)  # of panels
-AT_HAND = 1 << 16  # numbers that stay in the cache of a core
+AT_HAND = 1 << 16  # numbers that fit in the cache of a core
 
 Starts = Sequence[Sequence[int]]  # for each step, some lanes
 

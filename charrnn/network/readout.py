@@ -50,7 +50,7 @@ def normalise(logits: Array, ones: Array | None = None) -> Array:
     """Replace the logits by their exp. Return the sum of each row (R,).
 
     A product with ones takes a third of the time, but its order depends on the number of rows.
-    Without them each row has a sum of its own.
+    Without ``ones`` each row is summed alone, so that the number of rows does not matter.
     """
     np.exp(logits, logits)
     sums: Array = np.add.reduce(logits, 1) if ones is None else logits @ ones

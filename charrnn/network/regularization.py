@@ -1,4 +1,4 @@
-"""Regularisation by noise: units, weights and characters that training hides at random.
+"""Regularisation by noise: units, weights and characters that training drops at random.
 
     dropout       units of each lane, on the way up from a layer; the same for a whole window
     dropconnect   weights of W, on the way from step to step

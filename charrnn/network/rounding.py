@@ -1,7 +1,7 @@
 """The arrays of the network, and the grid on which no sum of a product is rounded.
 
 The order of a sum depends on the number of rows and threads, and so does its rounding. A text drawn
-or scored alone would then differ, now and again, from the same text among others. So drawing and
+or scored alone would then sometimes differ from the same text among others. So drawing and
 scoring put weights and states on a grid as fine as float32, and coarse enough for float64 to hold
 every sum without error, in any order:
 
@@ -9,8 +9,8 @@ every sum without error, in any order:
 
 A long text is read in chunks side by side, and each chunk has to reach exactly the state from which
 the next one starts. Two readers with different first states come within a step or two of the grid,
-and no closer. So after every 64th symbol the state settles on a coarser grid, where the two meet.
-This moves it by at most 2^-15.
+and no closer. So after every 64th symbol the state is rounded to a coarser grid, where both are
+equal. This moves it by at most 2^-15.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Unfolded:
             rows_of(top[first:]),
             window.y[first:].reshape(-1),
             scale,
-            self._silent(window),
+            self._without_loss(window),
             self.architecture.state_bounds[0] * loudest,
             of_plain,
             rows_of(d[first:steps]),
@@ -153,7 +153,7 @@ class Unfolded:
         self._move_on(window)
         return total
 
-    def _silent(self, window: Window) -> Integers | None:
+    def _without_loss(self, window: Window) -> Integers | None:
         """Return the places without a loss of the readout, from the first loss on."""
         silent, y = window.idle, window.y[window.counts_from :]
         if silent is not None:

@@ -260,7 +260,7 @@ IN_VAIN: Final = 10  # samples in a row without success, after which drawing sto
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Conditions:
     """Conditions on a sample with its prime, apart from samples before it."""
 
     prime: str

@@ -243,7 +243,8 @@ def pieces_within(blocks: Iterable[Codes], span: range) -> tuple[int, Iterator[C
 
 
 class Origins:
-    """The file and line of each example: noted as files are cut, taken by each reader in turn.
+    """The file and line of each example: noted as files are cut, and taken by several readers,
+    each at its own pace.
 
     If no file was cut, the examples are numbered from 1.
     """

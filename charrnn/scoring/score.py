@@ -116,7 +116,7 @@ class Score:
 
     @property
     def without_unknown(self) -> Mean:
-        """The mean over ENDs and the characters that the model knows."""
+        """The mean over ENDs and the characters in the vocabulary."""
         count = self.characters + self.ends - self.unknown
         return Mean((self.units - self.units_of_unknown) * UNIT, count)
 

@@ -117,7 +117,7 @@ def held_out_codes(rebuilt: Corpus, facts: Facts) -> Iterator[Codes]:
     config, first = facts.config, len(facts.sources)
     if facts.valid:
         return codes_in(facts.valid_files, config.kinds(len(facts.valid), first), config.reading)
-    # Ids do not tell unseen characters apart, so read again with a vocabulary of all characters.
+    # All unseen characters share one id, so read again with a vocabulary of all characters.
     texts = (blocks(source, config.reading) for source in facts.source_files)
     draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)

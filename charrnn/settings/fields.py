@@ -22,7 +22,7 @@ LONGEST = 60  # characters of a value in a message
 
 
 class Values(Protocol):
-    """The values that a setting may have: ``metavar`` names one in help, ``allowed`` says which."""
+    """The values that a setting may have: ``metavar`` names one in help, ``allowed`` lists them."""
 
     kind: ClassVar[type[Any]] = str  # of typed text
 

@@ -1,4 +1,4 @@
-"""Sweeps from Python, which the command line can resume and vice versa.
+"""Sweeps from Python, which the command line can resume, and vice versa.
 
 for result in charrnn.sweep(Path("names.txt"), {"hidden": [64, 128]}, folder="sizes", seeds=[0, 1]):
     print(result.name, result.nats_per_character)
@@ -38,7 +38,7 @@ def sweep(
 ) -> Iterator[Result]:
     """Train with each combination of values from each seed, and yield each result as its run ends.
 
-    Runs share the cores in processes of one thread each. To close the iterator stops and saves
+    Runs share the cores in processes of one thread each. Closing the iterator stops and saves
     them; ``resume`` makes the runs that are missing in the folder.
     """
     there = Folder(Path(folder))

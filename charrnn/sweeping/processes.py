@@ -41,7 +41,7 @@ Message = dict[str, Any]
 
 OFTEN = 0.2  # seconds between two reports of progress
 TICK = 0.1  # seconds after which a caller of ``events`` gets control again
-TRIES = 2  # for a run whose process dies
+TRIES = 2  # for a run whose process crashes
 CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
 CODE += "from charrnn.sweeping.processes import main; main()"
 OF_TERMINAL = [  # signals that a terminal sends to all processes started from it
@@ -92,7 +92,7 @@ def main() -> None:
 def work(
     material: Material, inbox: queue.SimpleQueue[Message | None], stop: threading.Event, out: int
 ) -> None:
-    """Make one run after another, until no more are asked for."""
+    """Make one run after another, until no more are requested."""
     splits: Splits | None = None
     while (message := inbox.get()) is not None and not stop.is_set():
         task = Task(**{**message["task"], "trial": Trial(**message["task"]["trial"])})
@@ -157,7 +157,7 @@ class Worker:
         return status
 
     def _send(self, message: Message) -> None:
-        with suppress(OSError):  # the process has died, which the listener notices
+        with suppress(OSError):  # the process has ended, which the listener handles
             write(self._in.fileno(), message)
 
 

@@ -123,7 +123,7 @@ class Task:
 
     trial: Trial
     learning: dict[str, Any]  # the settings shared by all runs
-    model: str  # the model file, as the user knows it
+    model: str  # the model file, as the user named it
     file: str = ""  # where it is written, if elsewhere
     home: str = ""  # its final path, if another machine writes it
 
@@ -163,7 +163,7 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
     try:
         with single_threaded(), lock_file(task.file or task.model):
             split = splits.with_baselines(task.trial.seed)
-            began = time.monotonic()  # the corpus of several runs counts for none of them
+            began = time.monotonic()  # without the time to read the corpus, which runs share
             yield from _train(task, split, splits.model, began)
     except DivergedError as error:
         yield Ended(failure(task.trial, error.what, "diverged", time.monotonic() - began))

@@ -46,8 +46,9 @@ class Epoch:
     """One pass over the examples in a random order; every symbol is a target exactly once.
 
     The stream is a circle, cut at B places that move with each epoch. A cut near the beginning of
-    an example moves there. A cut through a long example stays, and the rest of that example is read
-    from a zero state. With ``carry``, the order is that of the corpus and the state is never reset.
+    an example is moved to that beginning. A cut through a long example stays, and the rest of that
+    example is read from a zero state. With ``carry``, the order is that of the corpus and the state
+    is never reset.
 
     The gradient stops where a window begins. With a stride S, each window begins S steps after the
     one before, and only the losses of its last S steps count.

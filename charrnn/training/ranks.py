@@ -71,9 +71,9 @@ class Ranks:
     def align(self, p: Array, moments: Mapping[str, Array], lanes: State) -> None:
         """Copy the first rank's numbers to all ranks, and all lanes to the first."""
 
-    def are_to_stop(self, wish: bool = False) -> bool:
-        """Return True if all ranks stop now; a wish of the first takes effect a step later."""
-        return wish
+    def are_to_stop(self, requested: bool = False) -> bool:
+        """Return True if all ranks stop now; a request of the first takes effect a step later."""
+        return requested
 
     def first_has_all(self) -> bool:
         """Return True if the first rank has all lanes; if not, it has them after the next step."""
@@ -111,7 +111,7 @@ class MpiRanks(Ranks):
         self.are_apart = self.count == 1  # whether no rank waits for another any more
         self.bounds = [0] * (self.count + 1)  # of the lanes of each rank
         self.gathers = False  # whether the first rank gets all lanes after this step
-        self._wishes = {"stop": False, "all lanes": False}
+        self._requests = {"stop": False, "all lanes": False}
         self._are_to_stop = False
         self._first_has_all = True
         self._parts: Array = np.empty((0, 0))
@@ -186,19 +186,19 @@ class MpiRanks(Ranks):
             counts = [stop - start for start, stop in pairwise(at)]
             own = state[self.bounds[self.number] : self.bounds[self.number + 1]]
             self.comm.Gatherv(own.copy(), [state, (counts, at[:-1])])
-        self._first_has_all, self._wishes["all lanes"] = True, False
+        self._first_has_all, self._requests["all lanes"] = True, False
 
-    def are_to_stop(self, wish: bool = False) -> bool:
-        self._wishes["stop"] |= wish
+    def are_to_stop(self, requested: bool = False) -> bool:
+        self._requests["stop"] |= requested
         return self._are_to_stop
 
     def first_has_all(self) -> bool:
-        self._wishes["all lanes"] = not self._first_has_all
+        self._requests["all lanes"] = not self._first_has_all
         return self._first_has_all
 
     def add_up(self, gradient: Array, nats: float) -> float:
         """Add up the gradients of all ranks in place, and return the sum of their nats."""
-        own = np.array([nats, *self._wishes.values()])
+        own = np.array([nats, *self._requests.values()])
         every = np.empty((self.count, len(own)))
         self.comm.Allgather(own, every)
         self._are_to_stop, self.gathers = bool(every[0, 1]), bool(every[0, 1:].any())
@@ -241,7 +241,7 @@ class OneOfMany(Parallel):
             super().start_from([of_all[self.here] for of_all in state])
 
     def copy_state(self, state: State) -> None:
-        """Copy the start of the next window into this state, with all lanes if the first asked."""
+        """Copy the next window's start into this state, with all lanes if the first needs them."""
         if self._is_busy:
             super().copy_state([of_all[self.here] for of_all in state])
         if self._ranks.gathers:

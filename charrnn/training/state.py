@@ -77,8 +77,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
 def architecture_of(config: Fitted, symbols: int) -> Architecture:
     """Return the network that these settings describe, for a vocabulary of that size."""
     sizes = symbols, config.hidden, config.layers, config.cell, config.ends
-    asked = ("clock",) if config.clock else ()
-    return Architecture(*sizes, forced=config.teacher_forcing, asked=asked)
+    requested = ("clock",) if config.clock else ()
+    return Architecture(*sizes, forced=config.teacher_forcing, requested=requested)
 
 
 def check_patience(patience: int | None, corpus: Corpus) -> None:
@@ -112,7 +112,7 @@ def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
     a = model.architecture
     sizes: dict[str, int | str | bool]
     sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
-    return sizes | {"clock": "clock" in a.asked, "teacher_forcing": a.forced}
+    return sizes | {"clock": "clock" in a.requested, "teacher_forcing": a.forced}
 
 
 def take_sizes(

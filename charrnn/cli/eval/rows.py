@@ -229,7 +229,7 @@ class Alarm:
             nats = np.zeros(0) if rows is None else rows.nats_per_character
         self.count += int(np.count_nonzero(nats * BITS > self.bits))
 
-    def ring(self, console: Console) -> None:
+    def report(self, console: Console) -> None:
         """Report the count; exit with status 3 if it is not 0."""
         name, unit = "character", "bits"
         if self._gatherer is not None:
@@ -293,7 +293,7 @@ def add_up(options: Options, console: Console) -> None:
     more = {"fast": first["fast"], "above": alarm and alarm.count}
     show(summaries, console, more, as_json=options.as_json, is_aside=False)
     if alarm is not None:
-        alarm.ring(console)
+        alarm.report(console)
 
 
 def read_parts(sources: Sequence[str]) -> list[Scored]:

@@ -131,7 +131,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     if options.html is not None:
         console.note(f"coloured text saved to {options.html}")
     if alarm is not None:
-        alarm.ring(console)
+        alarm.report(console)
 
 
 @dataclass(frozen=True)

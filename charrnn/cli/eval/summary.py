@@ -25,7 +25,7 @@ class Summary:
     name: str
     examples_are: str
     model: str
-    rate: float | None = None  # of --dynamic
+    rate: float | None = None  # the learning rate of --dynamic
     ends_apart: bool = False  # the cost of the ends is a row of its own
     score: Score = field(default_factory=Score)
     parts: dict[str, Score] = field(default_factory=dict)  # network, counts, both; or empty

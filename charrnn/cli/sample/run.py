@@ -27,11 +27,11 @@ from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.sampling.sampler import (
     REACH,
+    Conditions,
     Fragment,
     Sample,
     SampleConfig,
     Sampler,
-    Wishes,
     random_seed,
     redraw,
 )
@@ -142,7 +142,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     shown = ShownPrime("", 0.0)
     if prime and not options.hide_prime and (options.as_json or options.best):
         shown = ShownPrime(prime, nats_of(prime, predictor))
-    wishes = wishes_of(options, prime, model, reading)
+    conditions = conditions_of(options, prime, model, reading)
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
@@ -156,9 +156,11 @@ def run(options: Options, threads: int, console: Console) -> None:
             written = tally.written
             samples: Iterable[Sample | None] | None = None
             if cluster is not None:
-                samples = draw_by_workers(cluster, options, models, drawing, prime, wishes)
-            elif wishes is not None:
-                samples = redraw(sampler, options.numbers, wishes.whole, wishes.rejects, seen)
+                samples = draw_by_workers(cluster, options, models, drawing, prime, conditions)
+            elif conditions is not None:
+                samples = redraw(
+                    sampler, options.numbers, conditions.whole, conditions.rejects, seen
+                )
             elif options.as_json:
                 samples = sampler.samples(options.numbers)
             if samples is None:
@@ -261,7 +263,9 @@ def nats_of(prime: str, predictor: Predictor) -> float:
     return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
 
 
-def wishes_of(options: Options, prime: str, model: Model, reading: Reading) -> Wishes | None:
+def conditions_of(
+    options: Options, prime: str, model: Model, reading: Reading
+) -> Conditions | None:
     """Return the conditions on samples, or None if every sample is shown as it is drawn."""
     lengths = options.shortest, options.longest
     if not (options.novel or options.unique or options.best or lengths != (None, None)):
@@ -270,7 +274,7 @@ def wishes_of(options: Options, prime: str, model: Model, reading: Reading) -> W
     if options.novel:
         codes = codes_in(options.novel, model.corpus.config.examples, reading)
         known = TextSet(codes, ignoring_case=options.ignore_case)
-    return Wishes(prime, known, *lengths)
+    return Conditions(prime, known, *lengths)
 
 
 def draw_by_workers(
@@ -279,14 +283,14 @@ def draw_by_workers(
     models: Sequence[Model],
     config: SampleConfig,
     prime: str,
-    wishes: Wishes | None,
+    conditions: Conditions | None,
 ) -> Iterator[Sample | None]:
     """Yield the samples as workers draw them."""
     from charrnn.cluster.jobs import SamplingJob, drawn
 
     slim = tuple(model.slim() for model in models)
     seed = random_seed() if config.seed is None else config.seed
-    job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, wishes)
+    job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, conditions)
     return drawn(cluster, job, options.numbers)
 
 
@@ -331,7 +335,7 @@ class Tally:
     temperature: float = 1.0
     written: int = 0
     limited: int = 0  # samples that reached --max-chars
-    is_certain: bool = True  # samples that are missing cannot be found by chance
+    is_certain: bool = True  # more attempts cannot find missing samples
 
     def of(self, pieces: Iterable[Fragment | Sample]) -> Iterator[Fragment | Sample]:
         """Yield these pieces, and count each sample that ends."""

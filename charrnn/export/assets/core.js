@@ -100,7 +100,7 @@ const charrnn = (() => {
     encode(text) {
       return Array.from(text, (character) => this.ids.get(character.codePointAt(0)) ?? UNKNOWN);
     }
-    /* Yields a text by characters: {text, nats, ended}. The last one says how the text ended:
+    /* Yields a text by characters: {text, nats, ended}. The last one states how the text ended:
        by its "end", or by the "limit" of maxCharacters. The prime is not part of the text. */
     *stream({ seed = 0, number = 0, attempt = 0, prime = "", maxCharacters = 2000, ...how } = {}) {
       const choice = new Choice(this.net.K, how), key = keyOf(seed, [number, attempt]);

@@ -41,7 +41,7 @@
 
   // Writing.
   let texts = [], writing = 0;
-  function asked() {
+  function requested() {
     return {
       temperature: Number($("temperature").value),
       prime: model.asRead($("prime").value),
@@ -51,7 +51,7 @@
       novel: Boolean(known) && $("novel").checked,
     };
   }
-  function tellCommand(q) {
+  function showCommand(q) {
     const quoted = (text) => "'" + text.replace(/'/g, "'\\''") + "'";
     const word = (text) => /^[\w.+-]+$/.test(text) ? text : quoted(text);
     const words = ["charrnn sample", `-m ${word(facts.model)}`, `-n ${q.count}`, `-t ${q.temperature}`];
@@ -80,9 +80,9 @@
     if (q.has("novel")) $("novel").checked = q.get("novel") !== "0";
   }
   async function write() {
-    const mine = ++writing, q = asked(), list = $("samples");
-    tellTemperature();
-    tellCommand(q);
+    const mine = ++writing, q = requested(), list = $("samples");
+    showTemperature();
+    showCommand(q);
     remember(q);
     texts = [];
     list.setAttribute("aria-busy", "true");
@@ -136,7 +136,7 @@
     shown.textContent = isLost ? "given up" : visible(text);
     item.said = isLost ? "" : text;
   }
-  const tellTemperature = () => {
+  const showTemperature = () => {
     $("temperature-said").textContent = Number($("temperature").value).toFixed(2);
   };
 
@@ -240,7 +240,7 @@
   const writeSoon = () => { clearTimeout(soon); soon = setTimeout(write, 150); };
   $("form").addEventListener("submit", (event) => event.preventDefault());
   for (const id of ["temperature", "prime", "count", "seed", "novel"]) {
-    $(id).addEventListener("input", () => { tellTemperature(); writeSoon(); });
+    $(id).addEventListener("input", () => { showTemperature(); writeSoon(); });
   }
   $("prime").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !model.ids.has(10)) event.preventDefault();
@@ -254,7 +254,7 @@
     copy(texts.join(gap) + "\n", "copied", $("samples"));
   });
   $("link").addEventListener("click", () => {
-    const link = location.href.split("#")[0] + remember(asked());
+    const link = location.href.split("#")[0] + remember(requested());
     copy(link, "link copied: it shows these texts", $("command"));
   });
   $("samples").addEventListener("click", (event) => {

@@ -11,7 +11,7 @@ chain rule, with M = W V, dropout hides units from the output, not from the feed
 With teacher forcing the true y(t-1), one-hot, takes the place of o(t-1), in scoring as well; in
 drawing, the drawn symbol does: the condition of (10.31). Then no step needs the one before it. The
 plain network has U + W for its U, and zeros for its W. In a model of text x(t) is y(t-1) already,
-so this network knows only the last character.
+so this network sees only the last character.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ whose softmax (10.11) the readout computes, and dL/d(logits) into dL/do. Both wo
 (R, K); column END is the end. No logit may exceed the largest output of its row, or 0, so that a
 check of the outputs against overflow also covers the logits.
 
-A head that knows the length before the first character also has a distribution over lengths. Then
-the logit of END counts for nothing, and the cost of the length stands at END.
+A head that draws the length before the first character also has a distribution over lengths. Then
+the logit of END is ignored, and the cost of the length is counted at END.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     P(text)  =  P(tau)  x  product of P(y(t) | y(1) .. y(t-1), tau)  over its tau characters
 
 The third of the book's three ways to end. END takes no part in the softmax; the loss of the length
-stands at END. The remaining length tau - t is an input (see inputs). P(tau) comes before the first
-character, so it is the same for all texts: M log-logistic distributions, cut into whole numbers,
+is counted at END. The remaining length tau - t is an input (see inputs). P(tau) comes before the
+first character, so it is the same for all texts: M log-logistic distributions, cut into whole
+numbers,
 
     P(tau)  =  sum over m of  w_m (F(a_m(tau + 1)) - F(a_m(tau))),    F(x) = sigmoid(x)
     a_m(n)  =  (log n - place_m) / spread_m,    w = softmax of share,    spread = exp of width
