@@ -180,7 +180,7 @@ def test_a_stream_that_is_gone_is_asked_for_by_its_part(
     typed = ["charrnn", "sweep", *asked, "--resume", "-o", "sweep"]
     assert line == f"{' '.join(typed)} < {'CORPUS' if given[0] == '-' else 'FILE'}"
     ended = program.run(*typed[1:], stdin=names)
-    ended.says("1 of them is done", "charrnn sample -m")
+    ended.says("done       1 of", "charrnn sample -m")
     assert "charrnn eval" not in ended.err, "what was held out is gone"
 
 
@@ -234,7 +234,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(program: Program) -> None:
     before = program.files()
     line = ["sweep", "names.txt", *SMALL[2:], "--try", "hidden=3,5", *TWO, "--dry-run"]
     shown = program.run(*line)
-    for words in ("tried      --hidden 3, 5", "4 runs", "to beat", "time       about"):
+    for words in ("values     --hidden 3, 5", "4 runs", "to beat", "time       about"):
         assert words in shown.out
     assert shown.err == ""
     plan = program.run(*line, "--json").json
@@ -248,7 +248,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(program: Program) -> None:
 def test_what_is_the_same_for_all_is_shown_as_it_is_typed(program: Program) -> None:
     line = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep")
     shown = program.run(*line, "--reset", "--counts", "--dry-run").out
-    (row,) = (row for row in shown.splitlines() if row.startswith("for all"))
+    (row,) = (row for row in shown.splitlines() if row.startswith("fixed"))
     assert set(row.split()[2:]) >= {"--reset", "--counts", "--epochs", "1"}
     assert {"yes", "no", "--carry"} & set(row.split()) == set()
     program.run(*line, "--carry").says()
@@ -350,10 +350,10 @@ def test_a_module_in_the_current_folder_is_not_taken_for_one_of_ours(program: Pr
 
 def test_only_what_is_missing_is_made_and_seeds_and_values_can_be_added(swept: Program) -> None:
     before = rows_of(swept)
-    swept.run("sweep", "--resume", "-o", "sweep").says("2 of them are done")
+    swept.run("sweep", "--resume", "-o", "sweep").says("done       2 of")
     assert rows_of(swept) == before
     more = ("--try", "lr=0.01,0.02", "--seeds", "0-2")
-    swept.run("sweep", "--resume", "-o", "sweep", *more).says("6 runs", "2 of them are done")
+    swept.run("sweep", "--resume", "-o", "sweep", *more).says("6 runs", "done       2 of")
     after = rows_of(swept)
     assert len(after) == 6
     assert {name: after[name] for name in before} == before
@@ -386,7 +386,7 @@ def test_other_options_than_those_of_the_folder_are_refused(
 
 def test_the_same_options_as_those_of_the_folder_may_be_typed_again(swept: Program) -> None:
     same = ["--epochs", "1", "--clip", "1", "--try", "lr=0.01", "--seeds", "0-1", "names.txt"]
-    swept.run("sweep", "--resume", "-o", "sweep", *same).says("2 of them are done")
+    swept.run("sweep", "--resume", "-o", "sweep", *same).says("done       2 of")
 
 
 def in_python(program: Program, seeds: range, **said: object) -> list[str]:
@@ -422,13 +422,13 @@ def test_python_goes_on_with_what_the_command_line_began(
         program, "a.npz", *line[1:], "--lr", "0.01", "--seed", "1", sources=line[:1]
     )
     assert (program / "sweep/lr=0.01,seed=1.npz").read_bytes() == alone
-    program.run("sweep", "--resume", "-o", "sweep", *typed).says("2 of them are done")
+    program.run("sweep", "--resume", "-o", "sweep", *typed).says("done       2 of")
 
 
 def test_the_command_line_goes_on_with_what_python_began(program: Program) -> None:
     assert in_python(program, range(1)) == ["lr=0.01,seed=0"]
     more = ("--clip", "1", "--holdout", "0.1", "--seeds", "0-1")
-    program.run("sweep", "--resume", "-o", "sweep", *more).says("1 of them is done")
+    program.run("sweep", "--resume", "-o", "sweep", *more).says("done       1 of")
     assert list(rows_of(program)) == ["lr=0.01,seed=0", "lr=0.01,seed=1"]
 
 
@@ -478,7 +478,7 @@ def test_half_a_row_is_survived(swept: Program) -> None:
     whole = rows.read_text()
     model = (swept / "sweep/lr=0.01,seed=1.npz").read_bytes()
     rows.write_text(whole[:-40])
-    swept.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    swept.run("sweep", "--resume", "-o", "sweep").says("done       1 of")
     assert len(rows_of(swept)) == len(rows.read_text().splitlines()) == 2
     assert (swept / "sweep/lr=0.01,seed=1.npz").read_bytes() == model
 
@@ -489,7 +489,7 @@ def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
     first, second = (swept / f"sweep/lr=0.01,seed={seed}.npz" for seed in (0, 1))
     whole = second.read_bytes()
     second.unlink()
-    swept.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    swept.run("sweep", "--resume", "-o", "sweep").says("done       1 of")
     assert second.read_bytes() == whole
     for other, said in ((whole[:1000], "is damaged"), (first.read_bytes(), "other settings")):
         second.write_bytes(other)
@@ -501,7 +501,7 @@ def test_a_model_that_is_gone_is_made_again_and_one_that_is_another_is_named(
 def test_it_goes_on_where_a_setting_needs_what_is_tried(program: Program) -> None:
     line = ("--teacher-forcing", "--try", "cell=output", "--hidden", "3", "--epochs", "1")
     program.run("sweep", "names.txt", *line, "-o", "sweep").says()
-    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    program.run("sweep", "--resume", "-o", "sweep").says("done       1 of")
 
 
 def test_it_goes_on_where_what_is_tried_was_made_to_fit_the_corpus(program: Program) -> None:
@@ -509,7 +509,7 @@ def test_it_goes_on_where_what_is_tried_was_made_to_fit_the_corpus(program: Prog
     program.run(
         "sweep", "names.txt", "--try", "bptt=0,8,9999", "--try", "batch=4,512", *small
     ).says()
-    program.run("sweep", "--resume", "-o", "sweep").says("6 of them are done")
+    program.run("sweep", "--resume", "-o", "sweep").says("done       6 of")
     other = (program / "sweep/bptt=8,batch=4,seed=0.npz").read_bytes()
     for name in ("bptt=9999,batch=4", "bptt=8,batch=512"):
         (path := program / f"sweep/{name},seed=0.npz").unlink()
@@ -646,7 +646,7 @@ def test_a_run_that_is_killed_twice_is_a_row_and_resume_makes_it_again(program: 
     assert rows["epochs=1,seed=0"]["error"] is None
     assert rows["epochs=59,seed=0"]["error"] == "its process was ended by SIGKILL, 2 times"
     assert "1 of 2 runs failed" in ended.err
-    program.run("sweep", "--resume", "-o", "sweep").says("1 of them is done")
+    program.run("sweep", "--resume", "-o", "sweep").says("done       1 of")
     assert rows_of(program)["epochs=59,seed=0"]["error"] is None
 
 

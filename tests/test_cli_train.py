@@ -135,7 +135,7 @@ def test_sizes_that_are_not_given_fit_the_corpus_and_are_told(program: Program) 
         assert f"--{name} {chosen[name]}" in ran.err.replace("\n           ", " ")
     corpus = ran.json["corpus"]
     assert chosen["batch"] * chosen["bptt"] <= corpus["characters"] + corpus["examples"]
-    assert f"--batch 4096 reduced to {chosen['batch']}: the corpus is too small for more" in ran.err
+    assert f"--batch from 4096 to {chosen['batch']}: the corpus is too small for more" in ran.err
 
 
 @pytest.mark.parametrize("option", ["--dropout", "--dropconnect", "--blank"])

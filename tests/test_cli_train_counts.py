@@ -185,7 +185,7 @@ def test_the_best_of_several_is_one_figure_wherever_it_is_told(program: Program)
     assert f"best       {words}" in program.run("info").out
     said = program.run(*line, "--epochs", "5", "--check-every", "5", "--force").out
     assert f"best       {words}" in said
-    assert "each of 3 alone, in the mean" in " ".join(said.split())
+    assert "the mean of the 3 networks, each alone" in " ".join(said.split())
     assert f"{mean:.3f} nats per character" in repr(charrnn.load("model.npz"))
     together = program.run("eval", "--json").json["nats_per_character"]
     assert summary["parts"]["network"]["nats_per_character"] == pytest.approx(together)

@@ -99,7 +99,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
     assert "3, with 16 lanes and one thread each" in text
     assert "20 steps are few" in text
     small = lines.run(*RUN, "--mpi", "--dry-run", "--hidden", "16", by=ranks(3))
-    assert "1 would be enough" in " ".join(small.out.split())
+    assert "1 rank is enough" in " ".join(small.out.split())
     assert "Use at most 1 rank with as many lanes each: --batch 16" in text.replace("\xa0", " ")
     enough = lines.run(*RUN, "--mpi", "--dry-run", "--epochs", "1000", by=ranks(3))
     assert "steps are few" not in " ".join(enough.out.split())
@@ -117,7 +117,7 @@ def test_the_clock_of_the_first_is_that_of_all(
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))
     ran.says()
     # of a second each, as are check-ups, by the first one's clock
-    assert f"learned    {steps} steps" in ran.out
+    assert f"trained    {steps} steps" in ran.out
 
 
 @needs_mpi

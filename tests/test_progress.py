@@ -222,8 +222,8 @@ def test_rates(number: float, shown: str) -> None:
 def test_counts_have_their_plural() -> None:
     assert tables.count(1, "layer") == "1 layer"
     assert tables.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
-    assert tables.bytes_in_words(1) == "1 KiB"
-    assert tables.bytes_in_words((1 << 20) + 1) == "2 MiB"
+    assert tables.bytes_in_words(1) == "0.1 KiB"
+    assert tables.bytes_in_words((1 << 20) + 1) == "1.0 MiB"
     assert tables.bytes_in_words(3 << 30) == "3.0 GiB"
 
 

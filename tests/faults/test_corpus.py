@@ -52,7 +52,7 @@ def test_01_a_text_with_next_to_nothing_in_it_trains(
 def test_02_a_text_smaller_than_the_plan_shrinks_it_and_says_so(program: Program) -> None:
     program.write("text", "abc\ndef\n")
     done = program.train("text", "--batch", "5000", "--bptt", "3000")
-    done.says("--bptt 3000 reduced to 4", "--batch 5000 reduced to 1", "the corpus is too small")
+    done.says("--bptt from 3000 to 4", "--batch from 5000 to 1", "the corpus is too small")
 
 
 @pytest.mark.parametrize(

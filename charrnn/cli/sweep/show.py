@@ -37,9 +37,9 @@ def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     grid = sweep.record.grid
     yield from corpus_in_words(sweep.split.corpus, sweep.warnings)
     for name, values in grid.tried.items():
-        yield "tried", f"{option_for(name)} {', '.join(map(value_in_words, values))}"
+        yield "values", f"{option_for(name)} {', '.join(map(value_in_words, values))}"
     if sweep.record.learning:
-        yield "for all", " ".join(starmap(typed, sweep.record.learning.items()))
+        yield "fixed", " ".join(starmap(typed, sweep.record.learning.items()))
     sizes = sorted({each.plan.parameters for each in sweep.combinations})
     sizes = sizes if len(sizes) == 1 else [sizes[0], sizes[-1]]
     yield "networks", f"{' to '.join(f'{size:,}' for size in sizes)} parameters"
@@ -50,7 +50,7 @@ def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     combinations = count(len(sweep.combinations), "combination")
     yield "runs", f"{combinations} x {count(len(grid.seeds), 'seed')}: {count(len(trials), 'run')}"
     if done := len(trials) - len(missing):
-        yield "resumes", f"{done:,} of them {'is' if done == 1 else 'are'} done"
+        yield "done", f"{done:,} of {count(len(trials), 'run')}"
     if missing:
         at_once = min(sweep.at_once, len(missing))
         yield "memory", f"about {bytes_in_words(at_once * sweep.largest)}"

@@ -71,7 +71,7 @@ class CheckupRows:
         else:
             loss, train = event.score.nats_per_character, event.familiar_nats_per_character
             cells |= {"train": f"{train:.3f}", "held-out": f"{loss:.3f}"}
-            cells |= {"bits": f"{bits(loss):.3f}", "gap": f"{loss - train:+.3f}"}
+            cells |= {"bits": f"{bits(loss):.3f}", "gap": f"{round(loss - train, 3) + 0.0:+.3f}"}
         if not math.isnan(event.together_nats_per_character):
             cells[self._mixture] = f"{event.together_nats_per_character:.3f}"
         if not self._has_head:

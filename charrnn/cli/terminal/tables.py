@@ -47,7 +47,8 @@ def bytes_in_words(number: float) -> str:
     """Return an amount of memory as text."""
     for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20)):
         if number < size << 10:
-            return f"{math.ceil(number / size):,} {unit}"
+            amount = max(number / size, 0.1)
+            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:,.0f} {unit}"
     return f"{number / (1 << 30):,.1f} GiB"
 
 
@@ -76,7 +77,7 @@ def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
     if networks > 1:
-        where = f"each of {networks} alone, in the mean, by step {step or 0:,}"
+        where = f"the mean of the {networks} networks, each alone, by step {step or 0:,}"
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
 
 

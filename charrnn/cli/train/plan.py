@@ -28,12 +28,11 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
 
-WORDS: Final = (
-    "Loss is the mean surprise per character; less is better. 1 nat is 1.44 bits. At perplexity 5,"
-    " each character is as hard to guess as one of 5 equally likely ones. gap: held-out loss minus"
-    " training loss. *: the best check-up so far. markov-6 counts which characters follow the last"
-    " 6."
+LOSS: Final = (
+    "Loss is the mean surprise per character; lower is better. 1 nat is 1.44 bits. At perplexity 5,"
+    " each character is as hard to guess as one of 5 equally likely ones."
 )
+GAP: Final = "gap: held-out loss minus training loss. *: the best check-up so far."
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
@@ -43,13 +42,14 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     examples = count(len(train), "example", are=are)
     yield "corpus", names
-    yield "", f"{examples}, {train.characters:,} characters, {corpus.vocabulary.symbols:,} symbols"
+    symbols = f"{corpus.vocabulary.symbols:,} symbols"
+    yield "", f"{examples}, {count(train.characters, 'character')}, {symbols}"
     for line in examples_in_words(corpus):
         yield "", line
     if len(held_out):
         kept = ", ".join(corpus.valid) if corpus.valid else "to measure the loss on (--holdout)"
         examples = count(len(held_out), "example", are=are)
-        yield "held out", f"{examples}, {held_out.characters:,} characters: {kept}"
+        yield "held out", f"{examples}, {count(held_out.characters, 'character')}: {kept}"
     else:
         yield "held out", "nothing, so only the training loss is known"
     for doubt in doubts:
@@ -62,11 +62,11 @@ def doubt_in_words(doubt: Warned) -> str:
             share = f"{100 * doubt.count / doubt.of:.0f}% of the characters"
             return f"{share} are held out; see --holdout and --examples"
         case "few examples":
-            return f"{count(doubt.count, 'example')} to train on is too few; see --examples"
+            return f"only {count(doubt.count, 'example')} to train on; see --examples"
         case "repeated":
             some = f"{doubt.count:,} of {doubt.of:,} held-out examples"
-            stand = "stands" if doubt.count == 1 else "stand"
-            return f"{some} also {stand} in the training text: the loss looks better than it is"
+            occur = "occurs" if doubt.count == 1 else "occur"
+            return f"{some} also {occur} in the training text: the held-out loss is too optimistic"
 
 
 def examples_in_words(corpus: Corpus) -> Iterator[str]:
@@ -108,9 +108,11 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     """Return the network, its memory, and the sizes that were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
-    networks = f"{c.members} of " if c.members > 1 else ""
+    network, parameters = f"{layers} of {c.hidden:,} units", f"{plan.parameters:,} parameters"
+    if c.members > 1:
+        network, parameters = f"{c.members} networks, each {network}", f"{parameters} in all"
     rows = [
-        ("network", f"{networks}{layers} of {c.hidden:,} units, {plan.parameters:,} parameters"),
+        ("network", f"{network}, {parameters}"),
         ("memory", f"about {bytes_in_words(plan.memory_bytes)}"),
     ]
     if options.resume:
@@ -120,11 +122,11 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     if chosen:
         time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
         size = f"{symbols:,} characters (ends included)"
-        rows.append(("chosen", f"{' '.join(chosen)}, for {size}{time}"))
+        rows.append(("chosen", f"for {size}{time}: {' '.join(chosen)}"))
     for name in ("bptt", "batch"):  # shrink with the corpus
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(c, name)
         if wanted > got:
-            reduced = f"{option(name, wanted)} reduced to {got}"
+            reduced = f"{option_for(name)} from {wanted} to {got}"
             rows.append(("reduced", f"{reduced}: the corpus is too small for more"))
     longer = preset_for_longer(c, symbols)
     if longer is not None and all(is_chosen(name, c, options) for name in FITTED):
@@ -174,7 +176,8 @@ def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
     lanes = count(-(-c.batch // busy), "lane")
     rows = [("ranks", f"{c.workers:,}, with {lanes} and one thread each")]
     if busy < c.workers:
-        rows.append(("", f"{busy:,} would be enough: the network is too small to share it further"))
+        enough = f"{count(busy, 'rank')} {'is' if busy == 1 else 'are'} enough"
+        rows.append(("", f"{enough}: the network is too small to share it further"))
     if 0 < steps < FEWEST_STEPS and busy > 1:
         better = max(1, busy * steps // FEWEST_STEPS)
         batch = option("batch", max(1, c.batch * better // busy))
@@ -186,7 +189,16 @@ def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
 
 def best_in_words(losses: Mapping[str, float]) -> str:
     name = best_of(losses)
-    return f"{name} {losses[name]:.3f} ({bits(losses[name]):.3f} bits), the best baseline"
+    return f"{name} {losses[name]:.3f} nats ({bits(losses[name]):.3f} bits), the best baseline"
+
+
+def terms(best: str, *, is_held_out: bool) -> str:
+    """Return what the terms of the screen mean; ``best`` is the best baseline, or "" for none."""
+    kind, _, order = best.partition("-")
+    meaning = f"{best} counts which characters follow the last {order}." if order else ""
+    if kind == "unigram":
+        meaning = "unigram knows only how frequent each character is."
+    return " ".join(text for text in (LOSS, GAP if is_held_out else "", meaning) if text)
 
 
 def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
@@ -210,22 +222,24 @@ class PlanDisplay:
 
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
-    ) -> None:
-        """Show the simplest baseline at once and then the best. With ``both``, show a loss to hope
-        for when the network is mixed with counts.
+    ) -> str:
+        """Show the simplest baseline at once and then the best; return the name of the best, or "".
+
+        With ``both``, show a loss to hope for when the network is mixed with counts.
         """
         losses: dict[str, float] = {}
         last = None
         for last in baselines:
             losses[last.name] = last.nats_per_character
             if len(losses) == 1:
-                simplest = f"{last.name} {last.nats_per_character:.3f} (random guessing)"
+                simplest = f"{last.name} {last.nats_per_character:.3f} nats (random guessing)"
                 self.show([("to beat", simplest)])
         if last is None:
-            return
+            return ""
         part = part_in_words(last, corpus)
         self.show([("", line) for line in (best_in_words(losses), part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
-            gain = f"mixing both gains about {USUAL_GAIN} nats"
-            self.show([("both", f"about {hoped:.2f} if the network is as good as counts: {gain}")])
+            condition = "if the network alone is as good as counts"
+            self.show([("both", f"about {hoped:.2f} nats are to be expected {condition}")])
+        return best_of(losses)

@@ -127,8 +127,8 @@ def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) 
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
-    display.show_baselines(baselines, corpus, both=run.config.counts)
-    display.show([("words", words.WORDS)])
+    best = display.show_baselines(baselines, corpus, both=run.config.counts)
+    display.show([("terms", words.terms(best, is_held_out=bool(len(corpus.held_out))))])
     note_if_refused(console)
     if not options.dry_run:
         room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
@@ -180,7 +180,7 @@ def resume_run(
     if not ready.is_over:
         ready = replace(ready, characters_per_second=characters_per_second(c, corpus, ranks.count))
     so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
-    display.show([("resumes", so_far)])
+    display.show([("resumed", so_far)])
     if had.workers != c.workers:
         shared = f"shared by {c.workers:,} ranks now, {had.workers:,} before"
         display.show([("", f"{shared}: the last digits will differ")])

@@ -161,7 +161,7 @@ def report_on(outcome: Outcome, options: Options) -> Report:
             *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
             *([Fact("parts", parts)] if outcome.mixtures else []),
             Fact("baselines", in_order(run.corpus.baselines)),
-            Fact(label="learned", text=f"{steps}, {state.characters:,} characters"),
+            Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
             *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
             Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
             Fact("warnings", [asdict(doubt) for doubt in outcome.warnings]),
@@ -192,7 +192,7 @@ def end_in_words(outcome: Outcome) -> str:
     c = outcome.run.config
     match outcome.stopped:
         case "epochs":
-            return f"all {c.epochs:,} epochs are done" if c.epochs > 1 else "the epoch is done"
+            return f"after all {c.epochs:,} epochs" if c.epochs > 1 else "after 1 epoch"
         case "minutes":
             return f"after {count(c.minutes or 0.0, 'minute')}"
         case "patience":
@@ -225,7 +225,9 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     if overfits and best is not None:
         early = f"the best check-up was at step {best.step:,} of {state.step:,}"
         remedies = "more --dropout, a smaller --hidden, or more text."
-        console.note(f"{early}: more training will not help. Try {remedies}")
+        if options.start_from is not None:  # has its own sizes
+            remedies = "more --dropout, or more text."
+        console.note(f"overfitting: {early}, and more training will not help. Try {remedies}")
 
 
 def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
