@@ -15,61 +15,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from charrnn.display.figures import plot
-    from charrnn.errors import CharrnnError
-    from charrnn.filling.filler import Filled, Filling
-    from charrnn.model import Model, Surprisal
-    from charrnn.runs import Run, fit, load, resume, train
-    from charrnn.scoring.score import Score
-    from charrnn.settings.training import TrainConfig
-    from charrnn.settings.using import SampleConfig
-    from charrnn.sweeping.api import sweep
-    from charrnn.training.checkup import Checkup
-    from charrnn.training.loop import Done, Step
+    from charrnn.display.figures import plot as plot
+    from charrnn.errors import CharrnnError as CharrnnError
+    from charrnn.filling.filler import Filled as Filled
+    from charrnn.filling.filler import Filling as Filling
+    from charrnn.model import Model as Model
+    from charrnn.model import Surprisal as Surprisal
+    from charrnn.runs import Run as Run
+    from charrnn.runs import fit as fit
+    from charrnn.runs import load as load
+    from charrnn.runs import resume as resume
+    from charrnn.runs import train as train
+    from charrnn.scoring.score import Score as Score
+    from charrnn.settings.training import TrainConfig as TrainConfig
+    from charrnn.settings.using import SampleConfig as SampleConfig
+    from charrnn.sweeping.api import sweep as sweep
+    from charrnn.training.checkup import Checkup as Checkup
+    from charrnn.training.loop import Done as Done
+    from charrnn.training.loop import Step as Step
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CharrnnError",
-    "Checkup",
-    "Done",
-    "Filled",
-    "Filling",
-    "Model",
-    "Run",
-    "SampleConfig",
-    "Score",
-    "Step",
-    "Surprisal",
-    "TrainConfig",
-    "fit",
-    "load",
-    "plot",
-    "resume",
-    "sweep",
-    "train",
-]
-
-_MODULES = {
-    "CharrnnError": "errors",
-    "Checkup": "training.checkup",
-    "Done": "training.loop",
-    "Filled": "filling.filler",
-    "Filling": "filling.filler",
-    "Model": "model",
-    "Run": "runs",
-    "SampleConfig": "settings.using",
-    "Score": "scoring.score",
-    "Step": "training.loop",
-    "Surprisal": "model",
-    "TrainConfig": "settings.training",
-    "fit": "runs",
-    "load": "runs",
-    "plot": "display.figures",
-    "resume": "runs",
-    "sweep": "sweeping.api",
-    "train": "runs",
+_NAMES = {
+    "display.figures": "plot",
+    "errors": "CharrnnError",
+    "filling.filler": "Filled Filling",
+    "model": "Model Surprisal",
+    "runs": "Run fit load resume train",
+    "scoring.score": "Score",
+    "settings.training": "TrainConfig",
+    "settings.using": "SampleConfig",
+    "sweeping.api": "sweep",
+    "training.checkup": "Checkup",
+    "training.loop": "Done Step",
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from charrnn.cli import launcher
+from charrnn.cli import signals
 
-launcher.keep_signals()  # before anything else is imported
+signals.keep()  # before anything else is imported
 
 import sys  # noqa: E402
 
-from charrnn.cli import signals  # noqa: E402
 from charrnn.cli.console import show_version  # noqa: E402
 from charrnn.cli.errors import report_errors  # noqa: E402
 

@@ -9,10 +9,10 @@ _NAME = re.compile(r"(?<!\w)\[([a-z_]+)\]")  # not that of charrnn[plot]
 
 
 class CharrnnError(Exception):
-    """An error that is not a bug: one sentence says the fault, another one the way out.
+    """An error that is not a bug: a sentence says what is wrong, and a hint what to do.
 
-    Where a hint means a setting or an option, it says ``[lr]``. Python shows ``lr``, the command
-    line ``--lr``. ``setting`` is the name of the setting that ``what`` begins with, if any.
+    A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``. ``setting``
+    is the name of the setting that ``what`` begins with, if any.
     """
 
     def __init__(self, what: str, hint: str = "", setting: str = "") -> None:
@@ -23,12 +23,7 @@ class CharrnnError(Exception):
 
     @property
     def hint(self) -> str:
-        """Return the hint for Python."""
         return self.hint_with(str)
-
-    @hint.setter
-    def hint(self, text: str) -> None:
-        self.hint_pattern = text
 
     def hint_with(self, written: Callable[[str], str]) -> str:
         """Return the hint, each ``[name]`` in it written by this function."""

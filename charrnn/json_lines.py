@@ -1,4 +1,4 @@
-"""JSON Lines: files and pipes with one JSON object a line.
+"""JSON Lines: files and pipes with one JSON object a line, and the only reader of JSON from files.
 
 A line is appended whole or not at all. A kill may tear the last line, which is then cut off.
 """
@@ -10,22 +10,27 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-ENCODER = json.JSONEncoder(allow_nan=False)
+LARGEST = 1 << 26  # bytes of an object in a file
 
 
-def encode(row: Mapping[str, Any]) -> bytes:
-    """Return the object as a line."""
-    return ENCODER.encode(row).encode() + b"\n"
+def parse(line: bytes | str, largest: float = LARGEST) -> dict[str, Any]:
+    """Return the object on a line. Raise ValueError if it is too large or anything else."""
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            raise ValueError("a key stands twice")
+        return values
 
-def parse(line: bytes) -> dict[str, Any]:
-    """Return the object on a line. Raise ValueError if the line holds anything else."""
+    if len(line) > largest:
+        raise ValueError(f"more than {largest:,} bytes")
     try:
-        row = json.loads(line, object_pairs_hook=_unique)
+        row = json.loads(line, object_pairs_hook=unique)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(row, dict):
@@ -33,16 +38,14 @@ def parse(line: bytes) -> dict[str, Any]:
     return row
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("a key stands twice")
-    return values
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return the object in a file, as ``parse`` does."""
+    with open(path, "rb") as file:
+        return parse(file.read(LARGEST + 1))
 
 
 def write(file: int, row: Mapping[str, Any]) -> None:
-    """Write the object to an open file or pipe."""
-    left = memoryview(encode(row))
+    left = memoryview(json.dumps(row, allow_nan=False).encode() + b"\n")
     while left:
         left = left[os.write(file, left) :]
 
@@ -57,7 +60,6 @@ class LineFile:
 
     @staticmethod
     def at(path: Path) -> LineFile:
-        """Open a file to append to, or make it."""
         return LineFile(os.open(path, APPENDING, 0o666))
 
     def lines(self) -> Iterator[bytes]:

@@ -1,9 +1,8 @@
 """The threads of NumPy's matrix library, the memory of this process, and its random streams.
 
-Our own threads share the lanes and do the elementwise work as well. Threads of the matrix library
-beside them would only wait for each other, which can make a run a hundred times slower. So the
-library gets one thread: the command line sets that before it imports NumPy, and Python calls the
-library, which NumPy has loaded.
+Threads of the matrix library beside our own would wait for each other: a run can be a hundred times
+slower. So the library gets one thread. The command line sets that before it imports NumPy, and
+Python calls the library that NumPy has loaded.
 """
 
 from __future__ import annotations
@@ -28,9 +27,7 @@ NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and 
 
 
 class Library(NamedTuple):
-    """The functions that return and set the number of threads."""
-
-    get: Callable[[], int]
+    get: Callable[[], int]  # the number of threads
     set: Callable[[int], None]
 
 
@@ -39,14 +36,13 @@ def single_threaded() -> Iterator[None]:
     """Give the matrix library one thread inside, and its former number afterwards."""
     library = matrix_library()
     before = 1 if library is None else library.get()
-    if library is None or before == 1:
-        yield
-        return
-    library.set(1)
+    if library is not None and before != 1:
+        library.set(1)
     try:
         yield
     finally:
-        library.set(before)
+        if library is not None and before != 1:
+            library.set(before)
 
 
 @cache
@@ -65,7 +61,6 @@ def matrix_library() -> Library | None:
 
 
 def _candidates() -> Iterator[str | None]:
-    """Yield the files of matrix libraries that may be loaded."""
     with suppress(OSError):  # Linux
         for line in Path("/proc/self/maps").read_text().splitlines():
             path = line.partition("/")[2]
@@ -74,10 +69,6 @@ def _candidates() -> Iterator[str | None]:
     home = Path(np.__file__).parent
     for folder in (home.parent / "numpy.libs", home / ".dylibs"):
         yield from map(str, sorted(folder.glob("*openblas*")))
-
-
-UNLIMITED = 1 << 60
-CGROUPS = Path("/sys/fs/cgroup")
 
 
 def available() -> int | None:
@@ -101,25 +92,19 @@ def _limits() -> Iterator[int]:
     else:
         with suppress(ValueError, OSError, AttributeError):
             yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    yield from _container_limits()
+    groups = [""]  # that of the container, and ours
+    with suppress(OSError):
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        groups += [line.rpartition(":/")[2] for line in lines if line.startswith("0:")]
+    for file in (*(f"{group}/memory.max" for group in groups), "memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # "max": unlimited
+            yield int(Path(f"/sys/fs/cgroup/{file}").read_text())
     with suppress(ImportError):
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if 0 <= limit < UNLIMITED:
+        if 0 <= limit < 1 << 60:  # more is unlimited
             yield limit - mapped + resident
-
-
-def _container_limits() -> Iterator[int]:
-    """Yield the limits of our control group, and of the container around it."""
-    groups = []
-    with suppress(OSError):
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-        groups = [line.rpartition(":/")[2] for line in lines if line.startswith("0:")]
-    for group in ("", *groups):
-        for file in (CGROUPS / group / "memory.max", CGROUPS / "memory/memory.limit_in_bytes"):
-            with suppress(OSError, ValueError):  # "max": unlimited
-                yield int(file.read_text())
 
 
 def _table(file: Path) -> dict[str, int]:

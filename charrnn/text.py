@@ -1,8 +1,7 @@
 """Text made safe to show, and text as a reader counts it: in grapheme clusters.
 
-A network trained on a terminal log writes escape codes, and a file name may contain anything. So
-all text from a corpus, a model, a path or the command line passes through here on its way to a
-terminal, and ``ESC`` is shown as ``\\x1b``. Letters of every script, newline and tab stay.
+All text from a corpus, a model, a path or the command line passes through here on its way to a
+terminal: ``ESC`` is shown as ``\\x1b``. Letters of every script, newline and tab stay.
 """
 
 from __future__ import annotations
@@ -27,9 +26,6 @@ STEERING = (
 )
 
 _STEERING = re.compile(f"[{STEERING}]")
-_STEERING_OR_SPACING = re.compile(f"[\t\n{STEERING}]")
-_LONE = re.compile("[\ud800-\udfff]")
-_SHORT = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
 
 def visible(text: str) -> Visible:
@@ -39,7 +35,7 @@ def visible(text: str) -> Visible:
 
 def visible_line(text: str) -> Visible:
     """Return the text on one line: control characters, newline and tab are shown."""
-    return Visible(_STEERING_OR_SPACING.sub(_shown, text))
+    return Visible(re.sub(f"[\t\n{STEERING}]", _shown, text))
 
 
 def visible_json(json_text: str) -> Visible:
@@ -49,14 +45,14 @@ def visible_json(json_text: str) -> Visible:
 
 def visible_in_html(text: str) -> str:
     """Return the text with control characters shown by symbols; it still has to be escaped."""
-    return _STEERING.sub(_html_symbol, text)
 
+    def symbol(match: re.Match[str]) -> str:
+        code = ord(match[0])
+        if code < 0x20:
+            return chr(0x2400 + code)  # a picture of the control character
+        return "␡" if code == 0x7F else f"\\u{code:04x}"
 
-def _html_symbol(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)  # a picture of the control character
-    return "␡" if code == 0x7F else f"\\u{code:04x}"
+    return _STEERING.sub(symbol, text)
 
 
 def joined(pieces: Iterable[Writable], between: str = "") -> Writable:
@@ -66,27 +62,22 @@ def joined(pieces: Iterable[Writable], between: str = "") -> Writable:
 
 def encodable(text: str) -> str:
     """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold."""
-    return _LONE.sub("\ufffd", text)
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def _shown(match: re.Match[str]) -> str:
-    character = match[0]
-    code = ord(character)
-    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    code = ord(match[0])
+    short = {"\t": r"\t", "\n": r"\n", "\r": r"\r"}.get(match[0])
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 LONGEST: Final = 32  # characters of a cluster; further marks begin a new one
 FIRST_MARK: Final = "\u0300"
 JOINER: Final = "\u200d"
 
-_MARKS: Final = ("Mn", "Mc", "Me")
-
 
 def goes_on(before: str, character: str) -> bool:
-    """Return whether the character continues the grapheme cluster before it.
-
-    Such clusters are a letter with its marks, a family of emoji, a flag.
-    """
+    """Return whether the character continues the cluster before it: marks, a family, a flag."""
     if character < FIRST_MARK or not before or before[-1] < " " or len(before) >= LONGEST:
         return False
     return (
@@ -100,7 +91,7 @@ def joins(character: str) -> bool:
     """Return whether the character continues any cluster."""
     return character >= FIRST_MARK and (
         character == JOINER
-        or unicodedata.category(character) in _MARKS
+        or unicodedata.category(character).startswith("M")
         or "\u1160" <= character <= "\u11ff"  # the vowel and the end of a Hangul syllable
         or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin colours
         or "\U000e0020" <= character <= "\U000e007f"  # tags: the letters of a region's flag

@@ -1,10 +1,7 @@
 """Characters and the numbers that stand for them.
 
-      0    1       2    3    4
-     END  UNKNOWN  a    b    ё        a vocabulary of three characters has five symbols
-
-END and UNKNOWN come first, then the characters in code-point order. END is not a character:
-a text cannot contain it, and decoding drops it.
+ 0    1       2    3    4        characters in code-point order; a text cannot contain END
+END  UNKNOWN  a    b    ё        a vocabulary of three characters has five symbols
 """
 
 from __future__ import annotations
@@ -63,8 +60,7 @@ class Vocabulary:
 
     @property
     def symbols(self) -> int:
-        """Return the number of symbols, with END and UNKNOWN: K."""
-        return len(self.characters) + 2
+        return len(self.characters) + 2  # K, with END and UNKNOWN
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
@@ -92,7 +88,6 @@ class Vocabulary:
         return self._ids.take(codes, mode="clip")
 
     def encode(self, text: str) -> Ids:
-        """Return the ids of the characters of a text."""
         return self.encode_codes(codes_of(text))
 
     def decode(self, ids: Ids) -> str:

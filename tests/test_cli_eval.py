@@ -15,7 +15,6 @@ import pytest
 
 from charrnn.cli.console import Console
 from charrnn.cli.eval import run
-from charrnn.cli.eval.run import ReadingBar
 from charrnn.corpus import corpus
 from charrnn.counts import baselines
 from charrnn.model import Model
@@ -348,8 +347,9 @@ def test_a_long_text_has_a_bar_which_goes_away(
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     codes = np.full(1000, ord("a"), np.uint32)
-    with ReadingBar(2000, Console(), is_alone=is_alone) as bar:
-        bar.add(ScoredBlock(codes, codes.astype(np.uint8), np.zeros(1000), None))
+    with run.reading_bar(2000, Console(), is_alone=is_alone) as listeners:
+        for listener in listeners:
+            listener(ScoredBlock(codes, codes.astype(np.uint8), np.zeros(1000), None))
     assert ("reading" in seen.getvalue()) == is_drawn
     assert not seen.getvalue().split("\r")[-1].strip()
 

@@ -9,10 +9,9 @@ import subprocess
 import numpy as np
 import pytest
 
-from charrnn.cli.eval import run
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.scoring import ranking
+from charrnn.scoring import pieces, ranking
 from charrnn.scoring.pieces import NumberedOrigins, Rows
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
@@ -61,7 +60,7 @@ def test_the_top_rows_are_the_first_of_all(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch, sort: str
 ) -> None:
     monkeypatch.setattr(ranking, "SPARE", 1)
-    monkeypatch.setattr(run, "AT_ONCE", 10)
+    monkeypatch.setattr(pieces, "AT_ONCE", 10)
     write("\n".join(WORDS * 3 + ["qqq", "zz", "qqq"]))
     every = rows(well_trained, "text.txt", "--per-example", "--sort", sort)
     for top in (1, 3, 1000):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from charrnn.cli.eval import run
-from charrnn.cli.eval.text import Text
+from charrnn.cli.eval.run import Text
 from charrnn.corpus.segmentation import stream_of
 from charrnn.runs import load
 from charrnn.scoring.pieces import score_blocks

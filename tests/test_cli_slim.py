@@ -82,7 +82,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert ran.status == 1
     assert ran.err.startswith("charrnn: error: slim.npz is slim")
     resume = well_trained.run("info", "-m", "slim.npz", "--json").json["resume"]
-    assert resume == {"is_possible": False, "why": "the file is slim and holds no training state"}
+    assert resume == {"is_possible": False, "why": "the file is slim, and holds no run"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from charrnn.errors import (
     DamagedModelError,
     SaveError,
 )
-from charrnn.model_file import container, reader
+from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Spec
 from tests.archives import FACTS, SMALL, Arrays, load, same, specs
 
@@ -173,7 +173,7 @@ def test_a_text_too_long_to_be_read_is_not_saved(
 
 def test_all_of_unicode_as_a_vocabulary_leaves_room_for_a_history() -> None:
     everything = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
-    assert len(reader.compose({"characters": everything})) < reader.LARGEST / 4
+    assert len(container.compose({"characters": everything})) < container.LARGEST / 4
 
 
 # Damage

@@ -83,7 +83,7 @@ def test_a_model_without_a_history_has_no_curve(model: Model) -> None:
     assert refused.value.hint == "A slim model has no history: use the model it was made from."
     with pytest.raises(CharrnnError, match="this model has no learning curve"):
         charrnn.train(["anna", "bob"], CONFIG).model.plot()
-    with pytest.raises(SettingError, match="there is no model to plot"):
+    with pytest.raises(SettingError, match="no model was given to plot"):
         charrnn.plot({})
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import DamagedModelError, NewerModelError
-from charrnn.model_file import checkpoint, fields, reader
+from charrnn.model_file import checkpoint, container, fields
 from charrnn.settings.training import Fitted
 from tests.faults import forging
 from tests.program import Program
@@ -148,12 +148,12 @@ def test_a_field_without_a_default_cannot_be_missing(program: Program) -> None:
 
 
 def test_a_file_of_tomorrow_is_told_as_newer(program: Program) -> None:
-    forging.forge(Path("format-1.npz"), lambda *_: None, reader.FORMAT + 1)
+    forging.forge(Path("format-1.npz"), lambda *_: None, container.FORMAT + 1)
     with pytest.raises(NewerModelError, match="newer"):
         charrnn.load("format-1.npz")
 
 
 def test_there_is_a_file_of_every_earlier_format() -> None:
-    assert set(SAID) == set(range(1, reader.FORMAT))
+    assert set(SAID) == set(range(1, container.FORMAT))
     for version in SAID:
         assert (FORMATS / f"format-{version}.npz").is_file()

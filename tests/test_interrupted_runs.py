@@ -12,7 +12,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import ModelExistsError, ModelFileError, NewerModelError, ResumeError
-from charrnn.model_file import reader
+from charrnn.model_file import container
 from charrnn.runs import delay_ctrl_c
 from charrnn.training.optimizers import Optimizer
 from tests.faults import forging
@@ -115,14 +115,14 @@ def test_a_run_that_cannot_be_read_here_is_not_replaced_either(
     charrnn.fit(TEXTS, CONFIG).save(path)
     model = charrnn.load(path)
     shutil.copy(path, newer)
-    forging.forge(newer, lambda *_: None, reader.FORMAT + 1)
+    forging.forge(newer, lambda *_: None, container.FORMAT + 1)
     before = newer.read_bytes()
     with pytest.raises(NewerModelError, match="newer"):
         model.save(newer)
     assert newer.read_bytes() == before
     before = path.read_bytes()
     with monkeypatch.context() as changed:
-        changed.setattr("charrnn.model_file.reader.np.empty", no_memory)
+        changed.setattr("charrnn.model_file.container.np.empty", no_memory)
         with pytest.raises(ModelFileError, match="more memory"):
             model.save(path)
     assert path.read_bytes() == before

@@ -39,3 +39,13 @@ def test_a_line_that_is_written_in_part_is_cut_off_again(
 def test_a_line_without_an_object_is_a_value_error(line: bytes) -> None:
     with pytest.raises(ValueError, match=r".*"):
         parse(line)
+
+
+def test_an_object_in_a_file_has_a_largest_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "row"
+    path.write_text('{"a": 1}' + 20 * " ")
+    assert json_lines.read(path) == {"a": 1}
+    with pytest.raises(ValueError, match="more than 27 bytes"):
+        parse(path.read_bytes(), largest=27)

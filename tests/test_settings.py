@@ -157,5 +157,5 @@ def test_a_share_to_hold_out_is_less_than_all() -> None:
 
 
 def test_a_path_is_not_empty() -> None:
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match="not allowed"):
         File().read("")

@@ -150,7 +150,11 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
     trained.refuses("eval", "--add", *names, what=unlike, hint="Add up parts of one text")
     trained.write("2.json", b"")
     trained.refuses("eval", "--add", *names, what="2.json is empty", hint="has finished")
-    for wrong in ("{}", "[]", "7", other[:100], json.dumps({"schema": "charrnn.eval/1"})):
+    whole = json.loads(other)
+    lacking = json.dumps({key: value for key, value in whole.items() if key != "fast"})
+    huge = json.dumps(whole | {"part": whole["part"] | {"of": 1 << 40}})
+    schema = json.dumps({"schema": "charrnn.eval/1"})
+    for wrong in ("{}", "[]", "7", other[:100], schema, lacking, huge):
         trained.write("2.json", wrong)
         hint = "Write it with charrnn eval --part I/N --json."
         what = "2.json is not the result of a part"

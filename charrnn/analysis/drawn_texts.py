@@ -1,8 +1,7 @@
 """Compare drawn texts with the corpus: the loss of a Markov model on both.
 
-The Markov model of five characters learns from the same training part. Its loss on drawn texts is
-above that on held-out text if the network goes astray after its own errors, and below it if the
-network writes only usual text.
+Its loss on drawn texts is above that on held-out text if the network goes astray after its own
+errors, and below it if the network writes only usual text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from charrnn.vocabulary import END, Ids
 
 CONTEXT: Final = 5  # characters
 NAME: Final = f"markov-{CONTEXT}"
-SEED: Final = 0  # fixed: the texts are the same each time
 
 
 @dataclass(frozen=True)
@@ -42,16 +40,14 @@ def drawn_texts(
     held_out = corpus.held_out.ids
     if not len(held_out):
         return None
-    sampler = Sampler(model, SampleConfig(seed=SEED), workers=workers)
-    samples = list(sampler.samples(range(count)))
+    samples = list(Sampler(model, SampleConfig(seed=0), workers=workers).samples(range(count)))
     ids = [np.append(model.vocabulary.encode(one.text), END) for one in samples]
     # A sample that was cut off has no END; the one appended only separates it from the next.
     drawn = [np.append(np.ones(len(one.text), bool), one.ended == "end") for one in samples]
-    most = slice(BUDGET.held_out)  # the limit for held-out text, too
+    most = BUDGET.held_out  # the limit for held-out text, too
+    drawn_ids = np.concatenate(ids).astype(held_out.dtype)[:most]
     of_held_out = losses(corpus, held_out)
-    of_drawn = losses(
-        corpus, np.concatenate(ids).astype(held_out.dtype)[most], np.concatenate(drawn)[most]
-    )
+    of_drawn = losses(corpus, drawn_ids, np.concatenate(drawn)[:most])
     best = int(np.argmin(of_held_out))  # the smoothing that suits the held-out text
     characters = sum(len(one.text) for one in samples)
     return DrawnTexts(count, characters, of_drawn[best], of_held_out[best])

@@ -5,9 +5,8 @@
                          |
                      the vector
 
-END is predicted from this state. The vector of the empty text is the state after the END that comes
-before every text. Each text starts from a zero state, even if the model was trained to carry its
-state. Computation is on the grid, so a text has the same vector alone and among thousands.
+Each text starts from a zero state, also in a model that carries its state. Computation is on the
+grid, so a text has the same vector alone and among thousands.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ LANES: Final = 512  # texts read side by side
 
 
 class Embedded(NamedTuple):
-    """Texts and their vectors."""
-
     texts: list[str]
     vectors: Vectors  # (n, H)
 

@@ -1,18 +1,10 @@
 """How far back through time the gradient of a trained network reaches.
 
-    norm of dL(t)/dh(t-k)     against k, the mean over many t whose example had begun by then
-    share cut off             by a horizon, of the sum of all these norms
-    cosine                    between the gradient of the parameters with a horizon, and without one
-    spectral radius           of W, or of W V where outputs are fed back: the largest |eigenvalue|
-
-A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
-faster than the spectral radius implies, the units are saturated.
-
     L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...
 
-The state of a step is all that it passes to the next: h of every layer, and c if a cell has one.
-The network is unfolded once, over all places. Then each loss walks back alone, one step at a time,
-through the same cell functions as in training.
+A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
+faster than the spectral radius of W implies, the units are saturated. The network is unfolded once.
+Then each loss walks back alone through the cell functions of training.
 """
 
 from __future__ import annotations
@@ -66,7 +58,10 @@ class Walk:
         gradient = self.p.like()
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
-        self._losses(t, lane, gradient, d_top)
+        readout = Readout(self.p.architecture, len(t), np.float64)
+        bound = self.p.architecture.state_bounds[0]
+        h, y = self.layers[-1].h[t + 1, lane], self.window.y[t, lane].astype(np.intp)
+        readout.nats_and_gradient(self.p, h, y, 1.0, None, bound, gradient, d_top)
         d[-1][0] = d_top
         yield StepBack(gradient, norms_of(d))
         while len(t):
@@ -79,13 +74,6 @@ class Walk:
             is_inside = t > 0  # steps before the window are not unfolded
             d = [[of[is_inside] for of in layer] for layer in d]
             t, lane = t[is_inside] - 1, lane[is_inside]
-
-    def _losses(self, t: Places, lane: Places, gradient: Parameters, d_top: Array) -> None:
-        readout = Readout(self.p.architecture, len(t), np.float64)
-        bound = self.p.architecture.state_bounds[0]
-        h = self.layers[-1].h[t + 1, lane]
-        y = self.window.y[t, lane].astype(np.intp)
-        readout.nats_and_gradient(self.p, h, y, 1.0, None, bound, gradient, d_top)
 
     def _step(self, t: Places, lane: Places, d: Gradients, gradient: Parameters) -> Gradients:
         """Return the gradients of the states before step t, from those after it."""
@@ -151,7 +139,7 @@ FAR: Final = 200  # steps back, at most
 LANES: Final = 16
 LENGTH: Final = 3 * FAR  # steps of a lane: to warm up, to walk back, and to start from
 WORK: Final = 1 << 25  # parameters times losses
-FEWEST, MOST = 32, 512  # losses
+FEWEST, MOST = 32, 512  # losses: fewer in a large network
 TINY: Final = 1e-250  # below it, a norm has vanished
 HUGE: Final = 1e100  # above it, a norm has exploded, and the walk ends
 
@@ -178,7 +166,6 @@ class Reach:
 
     @property
     def explodes(self) -> bool:
-        """Return whether gradients still grow at the farthest step."""
         is_far = len(self.norms) > FAR or self.norms[-1] > HUGE
         return is_far and (self.decay_per_step or 0.0) >= 1
 
@@ -196,11 +183,11 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
     window = stretches(ids, carry=model.carry)
     lanes = window.x.shape[1]
     start: State = [np.zeros((lanes, p.architecture.hidden)) for _ in p.architecture.state_names]
-    t, lane = places(window, losses_for(p))
+    count = max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))  # of losses
+    t, lane = places(window, count)
     norms: list[float] = []
     losses: list[int] = []
-    total = p.like()  # the gradient of the sum of the losses, with the horizon so far
-    cut = {}
+    total, cut = p.like(), {}  # the gradient of the sum of the losses, with the horizon so far
     for back, step in enumerate(Walk(p, window, start).back(t, lane)):
         total.flat += step.gradient.flat
         if len(step.norms):
@@ -222,25 +209,17 @@ def gradient_of(p: Parameters, of_plain: Parameters) -> Array:
     return gradient.flat
 
 
-def losses_for(p: Parameters) -> int:
-    """Return the number of losses to walk back from: fewer in a large network."""
-    return max(FEWEST, min(MOST, WORK // p.architecture.parameter_count))
-
-
 def stretches(ids: Ids, *, carry: bool) -> Window:
-    """Return stretches of a text, spread evenly, side by side.
-
-    Each begins with an example if one begins in its first half.
-    """
+    """Return stretches of a text, side by side, from where an example begins if possible."""
     read = np.concatenate([np.array([END], ids.dtype), ids])
     lanes = max(1, min(LANES, len(ids) // LENGTH))
     share = len(ids) // lanes
-    length = share if lanes == 1 else share // 2
+    length = min(LENGTH, share if lanes == 1 else share // 2)
     firsts = []
     for first in range(0, lanes * share, share):
         begun = np.flatnonzero(read[first : first + share // 2] == END)
         firsts.append(first + int(begun[0]) if len(begun) else first)
-    steps = np.arange(min(length, LENGTH) + 1)
+    steps = np.arange(length + 1)
     symbols = read[np.array(firsts) + steps[:, None]].astype(np.intp)
     x, y = symbols[:-1], symbols[1:]
     places = np.array(firsts) + steps[:-1, None]  # of the targets, in the text
@@ -268,9 +247,6 @@ def cosine(one: Array, other: Array) -> float:
 def spectral_radius(p: Parameters) -> float:
     """Return the largest spectral radius of W, over all layers and gates."""
     hidden = p.architecture.hidden
-    blocks: list[NDArray[np.float64]] = [
-        block.astype(np.float64)
-        for layer in range(1, p.architecture.layers + 1)
-        for block in p[f"W{layer}"].reshape(-1, hidden, hidden)
-    ]
+    layers = [p[f"W{n + 1}"].reshape(-1, hidden, hidden) for n in range(p.architecture.layers)]
+    blocks = np.concatenate(layers).astype(np.float64)
     return max(float(np.abs(np.linalg.eigvals(block)).max()) for block in blocks)

@@ -11,13 +11,13 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -27,46 +27,38 @@ from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fa
 from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
 
-if TYPE_CHECKING:
-    from charrnn.cli.options import CommandOptions
-
 Context = Any  # of Click
 
 # Commands
 
 
 class Entry(NamedTuple):
-    """The modules of a command, and the first line of its help.
+    """The modules of a command, and the first line of its help."""
 
-    ``options`` defines Options, HELP and EXAMPLES, and does not import numpy. ``work`` defines
-    run(options, threads, console).
-    """
-
-    options: str
-    work: str
+    options: str  # with Options, HELP and EXAMPLES, and without numpy
+    work: str  # with run(options, threads, console)
     line: str
 
 
-def _in_folder(name: str, line: str) -> Entry:
-    return Entry(f"charrnn.cli.{name}.options", f"charrnn.cli.{name}.run", line)
-
-
-def _in_file(name: str, line: str) -> Entry:
-    return Entry(f"charrnn.cli.{name}", f"charrnn.cli.{name}", line)
-
-
-COMMANDS = {
-    "train": _in_folder("train", "Train a network on a corpus."),
-    "sweep": _in_folder("sweep", "Train with every combination of some settings, and compare."),
-    "sample": _in_folder("sample", "Draw new text from a model."),
-    "eval": _in_folder("eval", "Measure how well a model predicts a text."),
-    "fill": _in_file("fill", "Fill in missing characters of a text."),
-    "embed": _in_file("embed", "Convert each text to a vector."),
-    "reach": _in_file("reach", "Measure how far back in time gradients reach."),
-    "info": _in_file("info", "Show the contents of a model file."),
-    "export": _in_file("export", "Export a model to HTML, JavaScript, C, PyTorch or ONNX."),
-    "slim": _in_file("slim", "Write a model without what only training needs."),
+IN_FOLDERS = {
+    "train": "Train a network on a corpus.",
+    "sweep": "Train with every combination of some settings, and compare.",
+    "sample": "Draw new text from a model.",
+    "eval": "Measure how well a model predicts a text.",
 }
+IN_FILES = {
+    "fill": "Fill in missing characters of a text.",
+    "embed": "Convert each text to a vector.",
+    "reach": "Measure how far back in time gradients reach.",
+    "info": "Show the contents of a model file.",
+    "export": "Export a model to HTML, JavaScript, C, PyTorch or ONNX.",
+    "slim": "Write a model without what only training needs.",
+}
+FOLDER = "charrnn.cli"
+COMMANDS = {
+    name: Entry(f"{FOLDER}.{name}.options", f"{FOLDER}.{name}.run", line)
+    for name, line in IN_FOLDERS.items()
+} | {name: Entry(f"{FOLDER}.{name}", f"{FOLDER}.{name}", line) for name, line in IN_FILES.items()}
 
 HELP = """
 Learn the spelling patterns of a list of names, or of any text, and generate more of the kind.
@@ -106,23 +98,21 @@ def load(name: str) -> Command:
     from charrnn.cli.options import with_options
 
     module = import_module(COMMANDS[name].options)
+    act = with_options(module.Options, partial(dispatch, name))
     app = _typer()
-    settings = _settings()
-    register = app.command(
-        name, cls=Command, help=module.HELP, epilog=module.EXAMPLES, context_settings=settings
-    )
-    register(with_options(module.Options, partial(dispatch, name)))
-    command = typer.main.get_command(app)
-    assert isinstance(command, Command)
-    return command
+    app.command(name, cls=Command, **_page(module.HELP, module.EXAMPLES))(act)
+    return cast(Command, typer.main.get_command(app))
 
 
-def dispatch(name: str, options: CommandOptions) -> None:
+def dispatch(name: str, options: Any) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
-    from charrnn.cli.options import check, with_piped_text
+    from charrnn.cli.console import has_text
+    from charrnn.cli.options import check
 
     console = Console(options.quiet)
-    options = with_piped_text(options, console)
+    sources = getattr(options, "sources", None)
+    if getattr(options, "held_out", None) is False and not sources and has_text(console):
+        options = replace(options, sources=("-",))
     check(options)
     threads = launcher.set_threads(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
@@ -130,15 +120,16 @@ def dispatch(name: str, options: CommandOptions) -> None:
 
 def program() -> Commands:
     """Return the program with all its commands."""
-    with_completion = _wants_completion()
-    if with_completion:
-        repair_completion()
-    app = _typer(with_completion=with_completion)
-    register = app.callback(cls=Commands, help=HELP, epilog=EXAMPLES, context_settings=_settings())
-    register(_charrnn)
-    group = typer.main.get_command(app)
-    assert isinstance(group, Commands)
-    return group
+    wishes = ("--install-completion", "--show-completion")
+    completes = "_CHARRNN_COMPLETE" in os.environ or any(arg.startswith(wishes) for arg in sys.argv)
+    if completes:  # slow to import
+        with suppress(ImportError, AttributeError):  # another Typer may keep its scripts elsewhere
+            from typer import _completion_shared as shared
+
+            shared._completion_scripts["zsh"] = ZSH
+    app = _typer(add_completion=completes)
+    app.callback(cls=Commands, **_page(HELP, EXAMPLES))(_charrnn)
+    return cast(Commands, typer.main.get_command(app))
 
 
 def _charrnn(
@@ -149,33 +140,47 @@ def _charrnn(
         raise typer.Exit
 
 
-def _typer(*, with_completion: bool = False) -> typer.Typer:
+def _typer(add_completion: bool = False) -> typer.Typer:
     return typer.Typer(
-        add_completion=with_completion, rich_markup_mode=None, pretty_exceptions_enable=False
+        add_completion=add_completion, rich_markup_mode=None, pretty_exceptions_enable=False
     )
 
 
-def _settings() -> dict[str, Any]:
-    return {"help_option_names": ["-h", "--help"], "terminal_width": width()}
+def _page(about: str, examples: str) -> dict[str, Any]:
+    width = max(20, min(shutil.get_terminal_size().columns, 100))
+    settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
+    return {"help": about, "epilog": examples, "context_settings": settings}
 
 
-class Command(TyperCommand):
-    """A command whose help is our page."""
-
-    def get_params(self, ctx: Context) -> list[Any]:
-        params = super().get_params(ctx)
-        spare_pydantic(params)
-        return params
+class Base:
+    """A command with our page of help, named in each of its usage errors."""
 
     def format_help(self, ctx: Context, formatter: Any) -> None:
-        write_help(self, ctx, formatter, {})
+        write_help(self, ctx, formatter)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        with usage_errors_in(ctx):
-            return super().parse_args(ctx, args)
+        try:
+            parsed: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]
+        except USAGE_ERROR as error:
+            if getattr(error, "ctx", ctx) is None:  # some errors lack their command
+                vars(error)["ctx"] = ctx
+            raise
+        return parsed
 
 
-class Commands(TyperGroup):
+class Command(Base, TyperCommand):
+    """A command, whose values are parsed without pydantic."""
+
+    def get_params(self, ctx: Context) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)
+        for param in params:
+            if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
+                parser = AsTyped(param.type_descriptor.parameter_info.parser)
+                param.get_runtime_param = lambda parser=parser: parser
+        return params
+
+
+class Commands(Base, TyperGroup):
     """All commands, each imported when it is needed."""
 
     def list_commands(self, ctx: Context) -> list[str]:
@@ -184,15 +189,11 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         return load(cmd_name) if cmd_name in COMMANDS else None
 
-    def format_help(self, ctx: Context, formatter: Any) -> None:
-        write_help(self, ctx, formatter, {name: entry.line for name, entry in COMMANDS.items()})
-
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:  # `charrnn` alone shows its help
             Console().out.write(Raw(ctx.get_help() + "\n"))
             raise typer.Exit(USAGE)
-        with usage_errors_in(ctx):
-            return super().parse_args(ctx, args)
+        return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> Any:
         name = args[0]
@@ -207,29 +208,17 @@ class AsTyped:
     """A replacement for what Typer asks for the value of an option.
 
     Typer since 0.25 asks pydantic, which takes as long to import as numpy. Our options bring their
-    own parsers or take a string, so pydantic has nothing to do. A Typer that works in another way
-    is left alone.
+    own parsers or take a string. A Typer that works in another way is left alone.
     """
 
     def __init__(self, parse: Callable[[Any], Any] | None) -> None:
-        self.parse = parse
+        self.parse = parse or (lambda value: value)
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the parsed value, or a list for an option that can be repeated."""
-        several = param.multiple or param.nargs == -1
-        if value is None:
-            return () if several else None
-        if self.parse is None:
-            return list(value) if several else value
-        return [self.parse(one) for one in value] if several else self.parse(value)
-
-
-def spare_pydantic(params: list[Any]) -> None:
-    """Let these parameters of a command parse their values without pydantic."""
-    for param in params:
-        if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
-            parser = AsTyped(param.type_descriptor.parameter_info.parser)
-            param.get_runtime_param = lambda parser=parser: parser
+        if param.multiple or param.nargs == -1:
+            return () if value is None else [self.parse(one) for one in value]
+        return None if value is None else self.parse(value)
 
 
 # Usage errors
@@ -258,10 +247,7 @@ OPTIONS_ELSEWHERE = {  # options of other programs: the command, and our option
     "length": ("sample", "--max-chars"),
     "prompt": ("sample", "--prime"),
 }
-SAME_OPTIONS = {"sweep": "train"}
-GRAPHICS = ("gpu", "cuda", "device")
-MODEL_AS_TEXT = re.compile(r"unexpected extra arguments?(?:\(s\))? \((\S+\.npz)\b")
-_USAGE_ERROR: type = typer.BadParameter.__mro__[1]
+USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 
 
 def explain(error: BaseException) -> Fault | None:
@@ -270,20 +256,9 @@ def explain(error: BaseException) -> Fault | None:
         return Fault(error.exit_code)
     if isinstance(error, typer.Abort):
         return Fault(INTERRUPTED)
-    if isinstance(error, _USAGE_ERROR):
+    if isinstance(error, USAGE_ERROR):
         return Fault(USAGE, _what(error), _hint(error))
     return None
-
-
-@contextmanager
-def usage_errors_in(ctx: Context) -> Iterator[None]:
-    """Note the command in usage errors that lack it."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, _USAGE_ERROR) and getattr(error, "ctx", ctx) is None:
-            vars(error)["ctx"] = ctx
-        raise
 
 
 def _what(error: Any) -> str:
@@ -303,7 +278,8 @@ def _what(error: Any) -> str:
 def _hint(error: Any) -> str:
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
     meant = ""
-    if model := MODEL_AS_TEXT.search(str(error.message)):
+    extra = r"unexpected extra arguments?(?:\(s\))? \((\S+\.npz)\b"
+    if model := re.search(extra, str(error.message)):
         meant = f"A model is named with -m: {command} -m {model[1]}. "
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
@@ -320,10 +296,10 @@ def _hint(error: Any) -> str:
 def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
     """Return a question or advice about an option that this command lacks; or nothing."""
     word = typed.lstrip("-").lower().replace("_", "-")
-    if word in GRAPHICS:
+    if word in ("gpu", "cuda", "device"):
         return "charrnn needs no graphics card: leave that out. "
     owner, ours = OPTIONS_ELSEWHERE.get(word, ("", ""))
-    if ours in options and owner == SAME_OPTIONS.get(command, command):
+    if ours in options and owner == ("train" if command == "sweep" else command):
         return question([ours])
     names = {name.lstrip("-"): name for name in options if len(name) > 2}
     near = get_close_matches(word, list(names), 1, CLOSE) if len(word) > 1 else []
@@ -340,12 +316,7 @@ def question(names: Collection[str]) -> str:
 # Help
 
 
-def width() -> int:
-    """Return the columns of a page of help."""
-    return max(20, min(shutil.get_terminal_size().columns, 100))
-
-
-def write_help(command: Any, ctx: Any, formatter: Any, commands: Mapping[str, str]) -> None:
+def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     """Write the page of a command, or of the program with one line for each command."""
     params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
     arguments = [
@@ -353,11 +324,13 @@ def write_help(command: Any, ctx: Any, formatter: Any, commands: Mapping[str, st
         for param in params
         if param.param_type_name == "argument"
     ]
-    pieces = ["[OPTIONS]", *arguments, *(["COMMAND ..."] if commands else [])]
+    pieces = ["[OPTIONS]", *arguments, *["COMMAND ..."] * isinstance(command, Commands)]
     formatter.write_usage(ctx.command_path, " ".join(pieces))
     formatter.write_paragraph()
     formatter.write_text(command.help or "")
-    panels = {"Commands": [(_styled(k, CYAN), v) for k, v in commands.items()]} if commands else {}
+    panels: dict[str, list[tuple[str, str]]] = {}
+    if isinstance(command, Commands):
+        panels["Commands"] = [(_styled(name, CYAN), COMMANDS[name].line) for name in COMMANDS]
     for param in params:
         is_argument = param.param_type_name == "argument"
         panel = getattr(param, "rich_help_panel", None) or ("Arguments", "Options")[not is_argument]
@@ -367,7 +340,7 @@ def write_help(command: Any, ctx: Any, formatter: Any, commands: Mapping[str, st
         panels["Options"] = panels.pop("Options")
     for panel, rows in panels.items():
         with formatter.section(_styled(panel, BOLD)):
-            formatter.write_dl(rows, col_max=min(30, width() // 2))
+            formatter.write_dl(rows, col_max=min(30, formatter.width // 2))
     if command.epilog:
         with formatter.section(_styled("Examples", BOLD)):
             for line in command.epilog.strip().splitlines():
@@ -390,9 +363,7 @@ def _option(param: Any) -> str:
 
 def _about(param: Any) -> str:
     default = param.show_default
-    if default is True and isinstance(param.default, (str, int, float, Path)):
-        default = str(param.default) if not isinstance(param.default, bool) else ""
-    asides = [f"[default: {default}]"] if isinstance(default, str) and default else []
+    asides = [f"[default: {default}]"] if isinstance(default, str) else []
     asides += [f"[env: {param.envvar}]"] if param.envvar else []
     return " ".join([param.help or "", *asides]).strip()
 
@@ -402,14 +373,6 @@ def _styled(text: str, style: str) -> str:
 
 
 # Completion
-
-
-def _wants_completion() -> bool:
-    """Return True if Typer's completion is needed, which is slow to import."""
-    return "_CHARRNN_COMPLETE" in os.environ or any(
-        arg.startswith(("--install-completion", "--show-completion")) for arg in sys.argv
-    )
-
 
 # Typer's own script for zsh completes nothing at the first Tab: it only defines a function.
 ZSH = """
@@ -427,14 +390,3 @@ else
   compdef _%(prog_name)s %(prog_name)s
 fi
 """
-
-
-def repair_completion() -> None:
-    """Replace Typer's script for zsh; a Typer that keeps it elsewhere is left alone."""
-    try:
-        from typer import _completion_shared
-    except ImportError:
-        return
-    scripts = getattr(_completion_shared, "_completion_scripts", None)
-    if isinstance(scripts, dict) and "zsh" in scripts:
-        scripts["zsh"] = ZSH

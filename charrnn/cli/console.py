@@ -1,16 +1,8 @@
 """All output: results on stdout, everything else on stderr; and the exit statuses.
 
 A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible:
-only text of the types Visible and Raw can be written, which mypy checks. Markup such as ``[b]`` or
-``:smile:`` has no meaning here.
-
-stdout is UTF-8 with plain newlines in every locale, and a failed write is an error. On stderr a
-failed write is ignored.
-
-0    success                       2    wrong usage, or a value out of range
-1    a known failure               130  Ctrl-C       143  SIGTERM       129  SIGHUP
-3    something is above --above
-141  the reader of stdout has left (128 + SIGPIPE, as with cat and grep)
+only text of the types Visible and Raw can be written, which mypy checks. stdout is UTF-8 with plain
+newlines in every locale, and a failed write is an error. On stderr a failed write is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +14,7 @@ import select
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, cast
 
@@ -33,12 +25,16 @@ from charrnn.text import Raw, Visible, encodable, visible, visible_json, visible
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+# Exit statuses; 0 is success, and 128 + N a signal: 129 SIGHUP, 143 SIGTERM
+FAILURE = 1  # known, such as a missing file
+USAGE = 2  # wrong options, or a value out of range
+ABOVE = 3  # something is above --above
+INTERRUPTED = 130  # Ctrl-C
+READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
-WIDEST = 1000  # columns: a terminal that claims more is not believed
 IN_A_FILE = 80  # columns
-DOTS_AND_BLOCKS = "⣿█"
 
 
 class Output:
@@ -79,15 +75,14 @@ class Output:
     @property
     def window(self) -> int:
         """Return the columns of the terminal; 80 for a file."""
-        if not self.is_terminal:
-            return IN_A_FILE
         size = 0
-        with suppress(ValueError):
-            size = int(os.environ.get("COLUMNS", ""))
-        if size <= 0:
-            with suppress(ValueError, OSError):
-                size = os.get_terminal_size(self.stream.fileno()).columns  # 0: it does not know
-        return min(size, WIDEST) if size > 0 else IN_A_FILE
+        if self.is_terminal:
+            with suppress(ValueError):
+                size = int(os.environ.get("COLUMNS", ""))
+            if size <= 0:
+                with suppress(ValueError, OSError):
+                    size = os.get_terminal_size(self.stream.fileno()).columns  # 0: it is not known
+        return min(size, 1000) if size > 0 else IN_A_FILE  # more columns would be a mistake
 
     @property
     def width(self) -> int:
@@ -100,7 +95,8 @@ class Output:
         locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
         if locale in ("C", "POSIX") or os.environ.get("TERM", "") in ("dumb", "unknown", "linux"):
             return True
-        return self.fitting(Visible(DOTS_AND_BLOCKS)) != DOTS_AND_BLOCKS
+        dots_and_blocks = Visible("⣿█")
+        return self.fitting(dots_and_blocks) != dots_and_blocks
 
     def fitting(self, text: Visible) -> Visible:
         """Return the text with a ? for each character that the encoding of the stream lacks."""
@@ -134,7 +130,8 @@ class Console:
 
     def warn(self, text: str) -> None:
         """Write a warning to stderr."""
-        self.say(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
+        if not self.quiet:
+            self.alarm(text)
 
     def alarm(self, text: str) -> None:
         """Write a warning to stderr, with --quiet too."""
@@ -203,37 +200,19 @@ def _is_dumb() -> bool:
     return term in ("dumb", "unknown") or (not term and os.name != "nt")
 
 
-class Forgiving:
-    """A stream that ignores failed writes."""
+class Guarded:
+    """A stream that writes within a context for errors."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, guard: Callable[[], AbstractContextManager[None]]) -> None:
+        self._stream, self._guard = stream, guard
 
     def write(self, text: str) -> int:
-        with suppress(OSError, ValueError):
+        with self._guard():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class Reporting:
-    """A stream that raises CharrnnError, or BrokenPipeError if the reader has left."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        with _write_errors():
-            return self._stream.write(text)
-
-    def flush(self) -> None:
-        with _write_errors():
+        with self._guard():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -241,7 +220,8 @@ class Reporting:
 
 
 @contextmanager
-def _write_errors() -> Iterator[None]:
+def _reported() -> Iterator[None]:
+    """Raise CharrnnError for a failed write, or BrokenPipeError if the reader has left."""
     try:
         yield
     except BrokenPipeError:
@@ -266,17 +246,14 @@ def prepare() -> None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if not isinstance(sys.stderr, Forgiving):
-        sys.stderr = cast(TextIO, Forgiving(sys.stderr))
+    if not isinstance(sys.stderr, Guarded):
+        sys.stderr = cast(TextIO, Guarded(sys.stderr, lambda: suppress(OSError, ValueError)))
     if sys.stdout is None:
         raise CharrnnError("standard output is closed", "Redirect it to a file or to /dev/null.")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace", newline="\n")
-    if not isinstance(sys.stdout, Reporting):
-        sys.stdout = cast(TextIO, Reporting(sys.stdout))
-
-
-SOON = 1.0  # seconds without input until a note about it
+    if not isinstance(sys.stdout, Guarded):
+        sys.stdout = cast(TextIO, Guarded(sys.stdout, _reported))
 
 
 def has_text(console: Console) -> bool:
@@ -292,7 +269,7 @@ def has_text(console: Console) -> bool:
             return False
         if os.name != "nt":
             os.set_blocking(file, True)
-            if not select.select([file], [], [], SOON)[0]:
+            if not select.select([file], [], [], 1.0)[0]:  # seconds
                 console.note("waiting for text from standard input")
         stream = sys.stdin.buffer
         if isinstance(stream, BufferedReader) and stream.peek(1):
@@ -315,13 +292,6 @@ def abandon_stdout() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-FAILURE = 1
-USAGE = 2
-ABOVE = 3
-INTERRUPTED = 130
-READER_LEFT = 141
 
 
 class Fault(NamedTuple):

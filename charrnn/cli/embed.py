@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile, Reads, codes_for, note_if_several
-from charrnn.cli.options import (
-    OUTPUT,
-    TEXT_OR_HELD_OUT,
-    NewFile,
-    TextOptions,
-    excludes,
-    flag,
-    needs,
-)
+from charrnn.cli.files import OutputFile, codes_for, note_if_several
+from charrnn.cli.options import OUTPUT, NewFile, TextOptions, excludes, flag, needs
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import setting
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
-    from charrnn.analysis.embedding import Embedded, Vectors
+    from charrnn.analysis.embedding import Vectors
 
 HELP = """
 Convert each text to a vector.
@@ -53,7 +44,7 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 class Options(TextOptions):
     """The options of ``charrnn embed``."""
 
-    RULES = (*TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
+    RULES = (*options.TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 
     model: Path = options.model()
     output: Path | None = setting(
@@ -80,29 +71,20 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file.check(options.model, *options.sources, corpus=model.corpus.files)
     console.note_if_waiting(options.sources)
     note_if_several(model, console)
-    codes = codes_for(model, Reads(options.sources, options.examples, options.reading))
-    batches = embed(model.language_model, codes)
+    vectors: list[Vectors] = []
     rows = 0
-    if file is None:
-        rows = write_lines(batches, console)
-    else:
-        vectors = [batch.vectors for batch in batches]
-        rows = sum(map(len, vectors))
+    for batch in embed(model.language_model, codes_for(model, options)):
+        rows += len(batch.texts)
+        if file is not None:
+            vectors.append(batch.vectors)
+            continue
+        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
+            console.json("embed", {"text": encodable(text), "vector": vector})
     if not rows:
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     if file is not None:
         write_array(file, vectors, rows)
         console.note(f"{count(rows, 'vector')} of {model.config.hidden:,} numbers: {file.path}")
-
-
-def write_lines(batches: Iterator[Embedded], console: Console) -> int:
-    """Write a JSON object for each example; return their number."""
-    rows = 0
-    for batch in batches:
-        for text, vector in zip(batch.texts, batch.vectors.tolist(), strict=True):
-            console.json("embed", {"text": encodable(text), "vector": vector})
-        rows += len(batch.texts)
-    return rows
 
 
 def write_array(file: OutputFile, vectors: list[Vectors], rows: int) -> None:

@@ -21,14 +21,9 @@ from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import ExportOptions, FillConfig, SampleConfig
 from charrnn.text import Visible
 
-OTHER_OPTIONS = {  # that hints name, and no configuration has
-    "model": "-m",
-    "start_from": "--from",
-    "valid": "--valid",
-    "use": "--use",
-    "dynamic": "--dynamic",
-    "part": "--part",
-}
+# Names in hints that no configuration has
+OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part")}
+OTHER_OPTIONS |= {"model": "-m", "start_from": "--from"}
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions)
 
 
@@ -112,9 +107,8 @@ def explain(error: BaseException) -> Fault | None:
             return Fault(FAILURE, f"{where}{error.strerror or error}")
         case MemoryError():
             what = f"not enough memory: {error}" if str(error) else "not enough memory"
-            return Fault(
-                FAILURE, what, "Try a smaller network, a smaller batch or shorter windows."
-            )
+            hint = "Try a smaller network, a smaller batch or shorter windows."
+            return Fault(FAILURE, what, hint)
     if "typer" in sys.modules:
         from charrnn.cli import app
 

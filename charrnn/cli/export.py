@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
@@ -14,9 +14,6 @@ from charrnn.errors import SettingError
 from charrnn.export import KINDS, export, kind_of
 from charrnn.settings.fields import OneOf, setting
 from charrnn.settings.using import FILE, ExportOptions
-
-if TYPE_CHECKING:
-    from charrnn.model import Model
 
 HELP = """
 Export a model to HTML, JavaScript, C, PyTorch or ONNX.
@@ -109,13 +106,17 @@ class Options(CommandOptions):
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the file and report its size."""
     from charrnn.cli.terminal.report import Fact, Report
+    from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load
+    from charrnn.scoring.texts import codes_in
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
     file.check(options.model, *options.novel, corpus=model.corpus.files)
     console.note_if_waiting(options.novel)
-    about = replace(options.export_options, novel=known_texts(options, model))
+    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))
+    about = replace(options.export_options, novel=novel)
     content = export(model.trained, options.kind, about)
     size = len(content)
     if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
@@ -132,12 +133,3 @@ def run(options: Options, _threads: int, console: Console) -> None:
     report.show("export", console, as_json=options.as_json)
     if options.kind in NEXT_STEP and not options.as_json:
         console.note(NEXT_STEP[options.kind].format(name=options.out.name))
-
-
-def known_texts(options: Options, model: Model) -> tuple[str, ...]:
-    """Return the texts that an exported page must not repeat (--novel)."""
-    from charrnn.corpus.segmentation import texts_in, whole_examples
-    from charrnn.scoring.texts import codes_in
-
-    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
-    return tuple(text for block in whole_examples(codes) for text in texts_in(block))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace as with_changes
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
+from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import path_of
 from charrnn.errors import CharrnnError, SaveError, SettingError
 from charrnn.model_file.saving import check_writable, replace
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from charrnn.model import Model
     from charrnn.vocabulary import Codes
 
-HEAD: Final = 1 << 16  # bytes that are enough to recognise a file
-
 Recognise = Callable[[bytes], bool]  # tells from its first bytes whether charrnn wrote a file
 
 
@@ -36,7 +35,6 @@ def check_not_an_input(
     """Raise SettingError if the output would take the place of an input.
 
     A str is a text as it is typed; a Path is a file, also if a corpus of the package has its name.
-    ``corpus`` names the files that a model was trained on.
     """
     for source in (*inputs, *(name for name in corpus if name != "-")):
         name = os.path.join(os.curdir, source) if isinstance(source, Path) else source
@@ -63,7 +61,7 @@ def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
         if not stat.S_ISREG(path.stat().st_mode):
             return
         with suppress(OSError), path.open("rb") as file:
-            head = file.read(HEAD)
+            head = file.read(1 << 16)  # bytes that are enough to recognise a file
             if not head or is_ours(head):
                 return
         raise CharrnnError(
@@ -92,10 +90,8 @@ class OutputFile:
         if not self._force and self._is_ours is not None:
             check_may_be_replaced(self.path, self._is_ours, self._option)
         elif not self._force and os.path.lexists(self.path):
-            raise SaveError(
-                f"{self.path} already exists",
-                f"{self._another}, or add --force to replace it.",
-            )
+            hint = f"{self._another}, or add --force to replace it."
+            raise SaveError(f"{self.path} already exists", hint)
         with self._save_errors():
             check_writable(self.path, 0)
 
@@ -109,11 +105,9 @@ class OutputFile:
         try:
             yield
         except SaveError as error:
-            cause = error.__cause__
-            reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else error.what
-            raise SaveError(
-                f"{self.path} cannot be written: {reason}", f"{self._another}."
-            ) from error
+            reason = getattr(error.__cause__, "strerror", None) or error.what
+            what = f"{self.path} cannot be written: {reason}"
+            raise SaveError(what, f"{self._another}.") from error
 
 
 class FigureFile(OutputFile):
@@ -142,29 +136,18 @@ class FigureFile(OutputFile):
 def names_of(models: Sequence[Path]) -> list[str]:
     """Return names for a legend: the file names, or the paths where file names are the same."""
     stems = [path.stem for path in models]
-    return [
-        stem if stems.count(stem) == 1 else str(path)
-        for stem, path in zip(stems, models, strict=True)
-    ]
+    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in models]
 
 
-class Reads(NamedTuple):
-    """The texts to read, and how."""
-
-    sources: Sequence[str]  # none: the held-out text of the model
-    examples: str | None  # None: as in training
-    reading: Mapping[str, Any]  # what it lacks: as in training
-
-
-def codes_for(model: Model, reads: Reads) -> Iterator[Codes]:
+def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     """Return the code points of the texts, END_CODE after each example."""
     from charrnn.scoring import texts
 
     record = model.corpus
-    if not reads.sources:
+    if not options.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
-    kind: Any = reads.examples or record.config.examples
-    return texts.codes_in(reads.sources, kind, with_changes(model.reading, **reads.reading))
+    kind: Any = options.examples or record.config.examples
+    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
 
 
 def note_if_several(model: Model, console: Console) -> None:

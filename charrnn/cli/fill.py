@@ -63,7 +63,7 @@ class Options(CommandOptions):
     workers: int | None = options.threads()
 
     def check(self) -> None:
-        """Raise SettingError where the options contradict each other."""
+        """Raise SettingError if the options contradict each other."""
         FillConfig(**self.filling)
         Reading(**self.reading)
         of_bytes = [name for name in ("encoding", "errors") if name in self.reading]

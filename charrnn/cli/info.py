@@ -15,16 +15,10 @@ from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import (
-    TOGETHER,
-    bytes_in_words,
-    count,
-    epochs_in_words,
-    of_bits,
-    of_held_out,
-)
+from charrnn.cli.terminal.tables import count
 from charrnn.corpus.files import path_of
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import File, setting, settings_of
@@ -79,14 +73,6 @@ class Options(CommandOptions):
     quiet: bool = options.quiet()
 
 
-@dataclass(frozen=True)
-class Resume:
-    """Whether the training can be resumed, and why or why not."""
-
-    is_possible: bool
-    why: str
-
-
 def run(options: Options, _threads: int, console: Console) -> None:
     """Show what the model file holds, and plot the learning curves with --plot."""
     from charrnn.display import figures
@@ -114,11 +100,11 @@ def report_on(path: Path, model: Model) -> Report:
     parameters = config.members * model.parameters.flat.size
     networks = f"{config.members} of " if config.members > 1 else ""
     layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
-    learned = f"{count(run['step'], 'step')}, {epochs_in_words(run['epoch'])}"
-    resume = resume_of(model)
+    learned = f"{count(run['step'], 'step')}, {tables.epochs_in_words(run['epoch'])}"
+    is_possible, why = resume_of(model)
     return Report(
         [
-            Fact("model", str(path), "model", f"{path}, {bytes_in_words(size)}"),
+            Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
             Fact("bytes", size),
             Fact(label="network", text=layers),
             Fact("parameters", parameters, text=f"{parameters:,} parameters"),
@@ -143,9 +129,9 @@ def report_on(path: Path, model: Model) -> Report:
             Fact("history", model.trained.longest.history),
             Fact(
                 "resume",
-                asdict(resume),
+                {"is_possible": is_possible, "why": why},
                 "resume",
-                f"{'possible' if resume.is_possible else 'not possible'}: {resume.why}",
+                f"{'possible' if is_possible else 'not possible'}: {why}",
             ),
         ]
     )
@@ -174,7 +160,7 @@ def counts_in_words(model: Model) -> str:
         return ""
     whole = model.corpus.characters + model.corpus.examples
     part = "all" if len(counted) >= whole else f"{len(counted) / whole:.0%}"
-    size = bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
+    size = tables.bytes_in_words(packed_size(len(counted), model.vocabulary.symbols))
     return f"the file contains {part} of the training text (--counts): {size}"
 
 
@@ -188,7 +174,7 @@ def settings_in_words(model: Model) -> str:
         is_off = value is None or (not value and value == settings_of(Fitted)[name].default)
         is_endless = name == "epochs" and value >= FOREVER
         if name not in ("hidden", "layers", "workers") and not is_off and not is_endless:
-            options.append(option if value is True else f"{option}{TOGETHER}{value}")
+            options.append(option if value is True else f"{option}{tables.TOGETHER}{value}")
     return " ".join(options)
 
 
@@ -205,28 +191,25 @@ def best_facts(model: Model) -> Iterator[Fact]:
         yield Fact("baselines", in_order(baselines))
         return
     step, mean = best[0], Mean(best[1], 1)
-    yield Fact(
-        "best",
-        {"step": step, **mean.per_character(), "perplexity": mean.perplexity},
-        "best",
-        of_held_out(mean.nats_per_character, step, model.config.members),
-    )
+    figures = {"step": step, **mean.per_character(), "perplexity": mean.perplexity}
+    words = tables.of_held_out(mean.nats_per_character, step, model.config.members)
+    yield Fact("best", figures, "best", words)
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
     text = ""
     if baselines:
         name = best_of(baselines)
-        text = f"{name}, the best baseline: {of_bits(baselines[name])}"
+        text = f"{name}, the best baseline: {tables.of_bits(baselines[name])}"
     yield Fact("baselines", in_order(baselines), text=text)
 
 
-def resume_of(model: Model) -> Resume:
-    """Return whether the training can be resumed: that takes the unchanged corpus."""
+def resume_of(model: Model) -> tuple[bool, str]:
+    """Return True if the training can be resumed, and why or why not."""
     from charrnn.scoring import texts
 
     if model.trained.slim:
-        return Resume(False, "the file is slim and holds no training state")
+        return False, "the file is slim, and holds no run"
     try:
         texts.check_files_exist(model.corpus)
         if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:
@@ -235,23 +218,19 @@ def resume_of(model: Model) -> Resume:
             texts.rebuild_corpus(model.corpus, model.vocabulary)
             found = "the corpus is there, unchanged"
     except CorpusError as error:
-        return Resume(False, error.what)
-    return Resume(True, found + limit_reached(model))
+        return False, error.what
+    return True, found + limit_reached(model)
 
 
 def limit_reached(model: Model) -> str:
     """Return which limit ended the training and has to be raised, if one did."""
     config, ended = model.config, model.trained.ended
-    match ended:
-        case "epochs":
-            reached = count(config.epochs, "epoch")
-        case "minutes":
-            reached = count(config.minutes or 0.0, "minute")
-        case "patience":
-            reached = f"{count(config.patience or 0, 'check-up')} without a better one"
-        case _:
-            return ""
-    return f"; finished after {reached}: use a larger --{ended}"
+    limits = {
+        "epochs": count(config.epochs, "epoch"),
+        "minutes": count(config.minutes or 0.0, "minute"),
+        "patience": f"{count(config.patience or 0, 'check-up')} without a better one",
+    }
+    return f"; finished after {limits[ended]}: use a larger --{ended}" if ended in limits else ""
 
 
 def characters_in_words(characters: str) -> str:
@@ -280,7 +259,7 @@ def ranges(characters: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _follow(first: str, second: str) -> bool:
-    """Return True if these are neighbouring letters of one case, or neighbouring digits."""
+    """Return True for neighbouring letters of one case, or digits."""
     kinds = unicodedata.category(first), unicodedata.category(second)
     return ord(second) == ord(first) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
 

@@ -1,25 +1,17 @@
-"""What must happen before imports: early signals, ranks of mpiexec, the threads of BLAS.
+"""Ranks of mpiexec and threads of BLAS, which the program must know before it imports numpy.
 
-While Python imports, a signal handler must not raise: some modules take any exception for a missing
-package, others would be left half imported. So the first line of the program installs a handler
-that only remembers the signal, and `signals.ending` obeys it.
-
-mpiexec tells each process its rank in the environment, before MPI is loaded.
-
-BLAS always gets one thread: with another number it adds in another order, and the last bits differ.
-Threads of our own share the lanes of a batch and add their results in a fixed order. NumPy reads
-the variables when it is imported, and imports faster with one thread.
+mpiexec tells each process its rank in the environment, before MPI is loaded. BLAS always gets one
+thread: with another number it adds in another order, and the last bits differ. Threads of our own
+share the lanes of a batch and add their results in a fixed order.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from types import FrameType
 
 from charrnn.errors import SettingError
 
@@ -27,11 +19,6 @@ RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 READING = 0.3  # seconds in which mpiexec reads what was written
-GIVING_WAY = 2.0  # seconds in which rank 0 gets as far as the other ranks
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows lacks SIGHUP, others SIGBREAK
-SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-_arrived: list[int] = []
-_is_ready = False
 
 
 def processes() -> int:
@@ -52,7 +39,7 @@ def wait_for_first_rank() -> None:
     """Give rank 0 of this machine time to report an error that all ranks have."""
     local = _number_in(LOCAL_RANK)
     if _is_before_mpi() and (_number_in(RANK) if local is None else local):
-        time.sleep(GIVING_WAY)
+        time.sleep(2.0)  # until rank 0 gets as far as this rank
 
 
 def end_all(status: int) -> None:
@@ -81,31 +68,6 @@ def _number_in(names: Iterable[str]) -> int | None:
     """Return the number in the first of these environment variables that holds one."""
     values = (os.environ.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), None)
-
-
-def keep_signals() -> None:
-    """Remember signals from now on instead of obeying them."""
-    for number in heeded_signals():
-        signal.signal(number, _remember)
-
-
-def heeded_signals() -> list[int]:
-    """Return the signals that the parent process does not ignore."""
-    return [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-
-
-def early_signal() -> int | None:
-    """Return the first signal that came early, if any; later signals are obeyed at once."""
-    global _is_ready
-    _is_ready = True
-    return _arrived.pop(0) if _arrived else None
-
-
-def _remember(number: int, _frame: FrameType | None) -> None:
-    if _is_ready:  # the program has ended by now, and nothing would look
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-    _arrived.append(number)
 
 
 BLAS = (

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, Output
-from charrnn.cli.files import FigureFile, Reads, codes_for, names_of, note_if_several
+from charrnn.cli.files import FigureFile, codes_for, names_of, note_if_several
 from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
 from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import Column, Table, entries
+from charrnn.cli.terminal.tables import Column, Table, entries, fitted
 from charrnn.errors import CorpusError, SettingError
-from charrnn.text import Visible, visible_line
+from charrnn.text import Visible
 
 if TYPE_CHECKING:
     from charrnn.analysis.reach import Reach
@@ -93,7 +93,6 @@ class Options(TextOptions):
 class Measured(NamedTuple):
     """The reach of one model, with its report."""
 
-    model: str
     reach: Reach
     report: Report
     advice: str
@@ -104,30 +103,29 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.display.figures import plot_reach
 
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    reads = Reads(options.sources, options.examples, options.reading)
     console.note_if_waiting(options.sources)
     if file is not None:
         file.check(*options.models, *options.sources)
-    models = [measure(path, reads, console) for path in options.models]
+    models = [measure(path, options, console) for path in options.models]
     if file is not None:
         reaches = [one.reach for one in models]
         named = dict(zip(names_of(options.models), reaches, strict=True))
         file.draw(partial(plot_reach, named), console)
     if not options.as_json:
-        console.out.write_lines(in_words(models, console.out))
+        console.out.write_lines(in_words(options.models, models, console.out))
         return
     for one in models:
         one.report.show("reach", console, as_json=True)
 
 
-def measure(path: Path, reads: Reads, console: Console) -> Measured:
+def measure(path: Path, options: Options, console: Console) -> Measured:
     """Return how far the gradients of this model reach on the text."""
     from charrnn.analysis.reach import reach_of
     from charrnn.runs import load
 
     model = load(path)
     note_if_several(model, console)
-    ids = ids_of(model, reads)
+    ids = ids_of(model, options)
     if not len(ids):
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
     bptt = model.config.bptt
@@ -150,10 +148,10 @@ def measure(path: Path, reads: Reads, console: Console) -> Measured:
             Fact("advice", advised),
         ]
     )
-    return Measured(str(path), reach, report, advised)
+    return Measured(reach, report, advised)
 
 
-def ids_of(model: Model, reads: Reads) -> Ids:
+def ids_of(model: Model, options: Options) -> Ids:
     """Return the text as symbols."""
     import numpy as np
 
@@ -161,7 +159,7 @@ def ids_of(model: Model, reads: Reads) -> Ids:
     from charrnn.vocabulary import END
 
     blocks = [np.zeros(0, model.vocabulary.dtype)]
-    for codes in codes_for(model, reads):
+    for codes in codes_for(model, options):
         ids = model.vocabulary.encode_codes(codes)
         ids[codes == END_CODE] = END
         blocks.append(ids)
@@ -190,9 +188,11 @@ def advice(reach: Reach, bptt: int) -> str:
     return f"--bptt {bptt} is long enough: {why}"
 
 
-def in_words(models: Sequence[Measured], output: Output) -> Iterator[Visible]:
+def in_words(
+    paths: Sequence[Path], models: Sequence[Measured], output: Output
+) -> Iterator[Visible]:
     """Yield the tables, with as many models in each as fit, the picture and the advice."""
-    names = short_names([one.model for one in models])
+    names = short_names(paths)
     column = max(COLUMN, 2 + max(map(len, names)))
     beside = max(1, (output.width - LABELS) // column)
     for first in range(0, len(models), beside):
@@ -219,7 +219,8 @@ def table_of(
     def rows(title: str, first: int, values: Sequence[Mapping[int, float]]) -> Iterator[Visible]:
         yield Visible("")
         yield output.paint(Visible(title), CYAN)
-        for steps in doubling(max(map(max, values)), first):
+        last = max(map(max, values))
+        for steps in sorted({first, *(1 << k for k in range(last.bit_length())), last}):
             yield row(
                 f"{steps:>5}", [three_digits(of[steps]) if steps in of else "" for of in values]
             )
@@ -233,23 +234,16 @@ def table_of(
     yield Visible("")
 
 
-def doubling(last: int, first: int) -> list[int]:
-    """Return first, 1, 2, 4, ... and last."""
-    powers = [1 << power for power in range(last.bit_length())]
-    return sorted({first, *powers, last})
-
-
 def three_digits(value: float | None) -> str:
     """Return a number of any size with three digits; "-" for none."""
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
 
 
-def short_names(models: Sequence[str]) -> list[str]:
+def short_names(paths: Sequence[Path]) -> list[str]:
     """Return the ends of the names, all different."""
     names: list[str] = []
-    for model in models:
-        whole = visible_line(model)
-        name = str(whole) if len(whole) <= LABELS else f"..{whole[2 - LABELS :]}"
+    for path in paths:
+        name = fitted(str(path), LABELS + 1)
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names
 

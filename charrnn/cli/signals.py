@@ -1,13 +1,5 @@
 """Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop after the current step, the second stops.
 
-    with signals.watched(console) as stop:
-        for event in train(...):
-            ...
-            if stop.requested:
-                break
-    if stop.requested:
-        raise SystemExit(stop.status)
-
 Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored. Outside of watched()
 a signal raises Stopped, so that files are closed and removed on the way out. The exception is
 delayed where it would be lost or do harm: while a module is imported, inside ``__del__``, and
@@ -22,20 +14,22 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from charrnn.cli import launcher
-from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError
 
-STDERR = 2
-RETRY = 0.01  # seconds
+if TYPE_CHECKING:
+    from charrnn.cli.console import Console
+
+NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows lacks SIGHUP, others SIGBREAK
+SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 IMPORTS = {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
 FINALIZERS = {"weakref.py", "_weakrefset.py"}
 # Functions of model_file/saving.py that create a file which only their caller removes.
 CREATORS = {"locked", "_temporary"}
-_MAY_REPEAT = getattr(signal, "SIGHUP", None)
-
-Handler = Callable[[int, FrameType | None], None]
+HANGUP = getattr(signal, "SIGHUP", None)
+_early: list[int] = []
+_is_ready = False
 
 
 class Stopped(KeyboardInterrupt):
@@ -54,6 +48,30 @@ class Stop:
         self.status = 0
 
 
+def keep() -> None:
+    """Remember signals from now on, until ending() obeys them.
+
+    While Python imports, a handler must not raise: some modules take any exception for a missing
+    package, others would be left half imported.
+    """
+    for number in heeded():
+        signal.signal(number, _remember)
+
+
+def _remember(number: int, _frame: FrameType | None) -> None:
+    if _is_ready:  # the program has ended by now, and nothing would look
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    _early.append(number)
+
+
+def heeded() -> list[int]:
+    """Return the signals that the parent process does not ignore; none outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+
+
 @contextmanager
 def watched(console: Console) -> Iterator[Stop]:
     """Yield a Stop that the first signal sets; the second signal raises Stopped."""
@@ -61,15 +79,17 @@ def watched(console: Console) -> Iterator[Stop]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.requested:
-            if number != _MAY_REPEAT:  # a closing terminal tends to send it twice
+            if number != HANGUP:  # a closing terminal tends to send it twice
                 _stop(number, frame)
             return
         stop.requested = True
         stop.status = 128 + number
         if not console.quiet:
+            name = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
+            line = f"charrnn: {name}finishing this step, then saving; Ctrl-C stops at once\n"
             # Not through sys.stderr: the signal may have come while it was being written to.
-            with suppress(OSError):
-                os.write(STDERR, _announcement(number))
+            with suppress(OSError):  # below the bar and the ^C
+                os.write(2, (("\n" if os.isatty(2) else "") + line).encode())
 
     with _handled(handle):
         yield stop
@@ -81,7 +101,7 @@ def errors_ignored_after_hangup(stop: Stop) -> Iterator[None]:
     try:
         yield
     except CharrnnError:
-        if _MAY_REPEAT is None or stop.status != 128 + _MAY_REPEAT:
+        if HANGUP is None or stop.status != 128 + HANGUP:
             raise
 
 
@@ -89,15 +109,16 @@ def errors_ignored_after_hangup(stop: Stop) -> Iterator[None]:
 def ending() -> Iterator[None]:
     """Let each signal raise Stopped, also one that came before this."""
     with _handled(_stop):
-        early = launcher.early_signal()
-        if early is not None:
-            raise Stopped(early)
+        global _is_ready
+        _is_ready = True
+        if _early:
+            raise Stopped(_early.pop(0))
         yield
 
 
 def restore_defaults() -> None:
     """Remove all handlers: from here to the end, Ctrl-C ends the process without a traceback."""
-    for number in _signals():
+    for number in heeded():
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -105,7 +126,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     """Raise Stopped, or try again soon if the exception would be lost."""
     if hasattr(signal, "setitimer") and _would_be_lost(frame):
         signal.signal(signal.SIGALRM, lambda _, frame: _stop(number, frame))
-        signal.setitimer(signal.ITIMER_REAL, RETRY)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # seconds
     else:
         raise Stopped(number)
 
@@ -126,8 +147,8 @@ def _would_be_lost(frame: FrameType | None) -> bool:
 
 
 @contextmanager
-def _handled(handler: Handler) -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in _signals()}
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in heeded()}
     try:
         for number in before:
             signal.signal(number, handler)
@@ -137,15 +158,3 @@ def _handled(handler: Handler) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, old in before.items():
             signal.signal(number, old)
-
-
-def _signals() -> list[int]:
-    """Return the signals to handle: Python allows handlers in the main thread only."""
-    is_main = threading.current_thread() is threading.main_thread()
-    return launcher.heeded_signals() if is_main else []
-
-
-def _announcement(number: int) -> bytes:
-    name = "" if number == signal.SIGINT else f"{signal.Signals(number).name}: "
-    line = f"charrnn: {name}finishing this step, then saving; Ctrl-C stops at once\n"
-    return (("\n" if os.isatty(STDERR) else "") + line).encode()  # below the bar and the ^C

@@ -50,7 +50,8 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the small file."""
+    """Write the small file, and report it and its size on stdout."""
+    from charrnn.cli.terminal.report import Fact, Report
     from charrnn.runs import load
 
     model = load(options.model)
@@ -63,18 +64,12 @@ def run(options: Options, _threads: int, console: Console) -> None:
         console.note(f"{options.out} contains the training text; --without-counts leaves it out")
     if options.without_counts and model.trained.counted is None:
         console.note(f"{options.model} has no counts to leave out")
-    show(options, before, console)
-
-
-def show(options: Options, before: int, console: Console) -> None:
-    """Report the file and its size on stdout."""
     size = options.out.stat().st_size
-    if options.as_json:
-        sizes = {"bytes": size, "bytes_before": before}
-        console.json("slim", {"model": str(options.out), "from": str(options.model), **sizes})
-        return
-    from charrnn.cli.terminal.tables import entries
-
     words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
-    lines = entries([("model", str(options.out)), ("size", words)], console.out)
-    console.out.write_lines(lines)
+    facts = [
+        Fact("model", str(options.out), "model", str(options.out)),
+        Fact("from", str(options.model)),
+        Fact("bytes", size, "size", words),
+        Fact("bytes_before", before),
+    ]
+    Report(facts).show("slim", console, as_json=options.as_json)

@@ -8,35 +8,29 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from charrnn.cluster.pool import Cluster
 from charrnn.cluster.worker import cached, check_wanted
 from charrnn.model import Model
 from charrnn.sampling.constraints import IN_VAIN, Wishes, redraw
-from charrnn.sampling.sampler import Ending, Fragment, Sample, SampleConfig, Sampler
+from charrnn.sampling.sampler import Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import Floats, Ranks, ScoredBlock, Scorer, SummedBlock, score_blocks
-from charrnn.scoring.predictor import Predictor, combine
+from charrnn.scoring.pieces import ScoredBlock, Scorer, SummedBlock, score_blocks
+from charrnn.scoring.predictor import combine
 from charrnn.scoring.score import Score
-from charrnn.vocabulary import Codes, Ids
+from charrnn.vocabulary import Codes
 
-# Samples a piece: few at first, so that the first texts appear soon.
-FIRST_PIECE: Final = 16
+FIRST_PIECE: Final = 16  # samples a piece: few at first, so that the first texts appear soon
 LARGEST_PIECE: Final = 1 << 14
 LONG_ENOUGH: Final = 1.0  # seconds; a piece that took so long does not grow
 LARGE_ENOUGH: Final = 1 << 20  # characters, likewise
-
-# Symbols between two checks whether a score is still wanted.
-CHECK_WORK: Final = 1 << 33  # multiply-adds
-CHECK_FEWEST: Final = 1 << 12
-CHECK_MOST: Final = 1 << 16
+CHECK_WORK: Final = 1 << 33  # multiply-adds between two checks whether a score is still wanted
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,50 +58,18 @@ class CancellableSampler(Sampler):
             yield piece
 
 
-@dataclass(frozen=True, eq=False)
-class PackedSamples:
-    """Samples packed for the way from a worker to the client."""
-
-    numbers: list[int]
-    texts: list[str | None]  # None: the sampler gave up on this number
-    endings: list[str]
-    lengths: list[int]  # how many of the nats belong to each sample
-    nats: NDArray[np.float64]
-    seconds: float  # time to draw them
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether larger pieces would not pay."""
-        return self.seconds >= LONG_ENOUGH or len(self.nats) >= LARGE_ENOUGH
-
-    def samples(self) -> Iterator[Sample | None]:
-        nats, at = self.nats.tolist(), 0
-        for row in zip(self.numbers, self.texts, self.endings, self.lengths, strict=True):
-            number, text, ending, length = row
-            if text is None:
-                yield None
-                continue
-            yield Sample(number, text, nats[at : at + length], cast(Ending, ending))
-            at += length
-
-
-def draw(numbers: range, job: SamplingJob) -> PackedSamples:
-    """Draw the samples of these numbers on a worker; stop early after too many failures."""
+def draw(numbers: range, job: SamplingJob) -> tuple[list[Sample | None], float]:
+    """Draw the samples of these numbers on a worker; stop early after too many failures. Return the
+    samples, None for each failure, and the seconds it took.
+    """
     began = time.monotonic()
-    sampler = cached(job.key, job.sampler)
+    sampler, wishes = cached(job.key, job.sampler), job.wishes
     samples: list[Sample | None]
-    if job.wishes is None:
+    if wishes is None:
         samples = list(sampler.samples(numbers))
     else:
-        samples = list(redraw(sampler, numbers, job.wishes.whole, job.wishes.rejects))
-    return PackedSamples(
-        list(numbers[: len(samples)]),
-        [sample.text if sample else None for sample in samples],
-        [sample.ended if sample else "" for sample in samples],
-        [len(sample.nats) if sample else 0 for sample in samples],
-        np.concatenate([np.zeros(0), *(np.array(sample.nats) for sample in samples if sample)]),
-        time.monotonic() - began,
-    )
+        samples = list(redraw(sampler, numbers, wishes.whole, wishes.rejects))
+    return samples, time.monotonic() - began
 
 
 def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
@@ -126,10 +88,11 @@ def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample
     def name(piece: range) -> str:
         return f"drawing samples {piece[0]:,} to {piece[-1]:,}"
 
-    for packed in cluster.ordered(draw, pieces(), cluster.share(job), name):
-        if not packed.is_enough:
+    for samples, seconds in cluster.ordered(draw, pieces(), cluster.share(job), name):
+        characters = sum(len(sample.nats) for sample in samples if sample)
+        if seconds < LONG_ENOUGH and characters < LARGE_ENOUGH:
             size = min(4 * size, LARGEST_PIECE)
-        for sample in packed.samples():
+        for sample in samples:
             yield sample
             failures = 0 if sample is not None else failures + 1
             if failures == IN_VAIN:
@@ -148,15 +111,10 @@ class ScoringJob:
     detailed: bool = False  # return the cost of each symbol instead of sums
     key: str = field(default_factory=lambda: uuid4().hex)
 
-    def predictors(self) -> list[Predictor]:
-        each = [model.predictor(self.use) for model in self.models]
-        return [combine(each), *each] if self.mixed else each
-
     def readers(self) -> list[Scorer]:
-        return [
-            scorer_of(predictor, ranking=self.ranking, fast=self.fast)
-            for predictor in self.predictors()
-        ]
+        each = [model.predictor(self.use) for model in self.models]
+        predictors = [combine(each), *each] if self.mixed else each
+        return [scorer_of(one, ranking=self.ranking, fast=self.fast) for one in predictors]
 
     @property
     def block(self) -> int:
@@ -166,7 +124,7 @@ class ScoringJob:
             for model in self.models
             for network in model.trained.networks
         )
-        return max(CHECK_FEWEST, min(CHECK_MOST, CHECK_WORK // size))
+        return max(1 << 12, min(1 << 16, CHECK_WORK // size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,29 +138,25 @@ class TextPiece:
         return self.name
 
 
-@dataclass(frozen=True, eq=False)
-class Costs:
-    """The cost of each symbol of a piece."""
-
-    ids: Ids
-    nats: Floats
-    ranks: Ranks | None
-    parts: Mapping[str, Floats]
-
-
-def score_piece(piece: TextPiece, job: ScoringJob) -> list[Costs | dict[str, Score]]:
+def score_piece(piece: TextPiece, job: ScoringJob) -> list[ScoredBlock]:
     """Score a piece with each reader, on a worker."""
-    readers = cached(job.key, job.readers)
-    return [score_with(reader, piece.codes, job) for reader in readers]
+    return [score_with(reader, piece.codes, job) for reader in cached(job.key, job.readers)]
 
 
-def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[str, Score]:
-    """Score code points with one reader; return costs or sums, as the job says."""
-    blocks = list(score_blocks(reader, wanted_blocks(codes, job.block), 1))
+def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> ScoredBlock:
+    """Score code points with one reader; return costs or sums, without the code points."""
+
+    def wanted_blocks(size: int) -> Iterator[Codes]:
+        for at in range(0, len(codes), size):
+            check_wanted()
+            yield codes[at : at + size]
+
+    blocks = list(score_blocks(reader, wanted_blocks(job.block), 1))
     parts = blocks[0].parts
     if job.detailed:
         ranks = [block.ranks for block in blocks if block.ranks is not None]
-        return Costs(
+        return ScoredBlock(
+            codes[:0],
             np.concatenate([block.ids for block in blocks]),
             np.concatenate([block.nats for block in blocks]),
             np.concatenate(ranks) if job.ranking else None,
@@ -211,14 +165,7 @@ def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> Costs | dict[st
     sums = {"": sum((block.score() for block in blocks), Score())}
     for name in parts:
         sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
-    return sums
-
-
-def wanted_blocks(codes: Codes, size: int) -> Iterator[Codes]:
-    """Yield code points in blocks; check before each that the result is still wanted."""
-    for at in range(0, len(codes), size):
-        check_wanted()
-        yield codes[at : at + size]
+    return SummedBlock(codes[:0], sums)
 
 
 def scored(
@@ -232,11 +179,8 @@ def scored(
             sent.append(piece.codes)
             yield piece
 
-    for results in cluster.ordered(score_piece, remember(), cluster.share(job)):
+    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job)):
         codes = sent.popleft()
-        yield [
-            ScoredBlock(codes, result.ids, result.nats, result.ranks, result.parts)
-            if isinstance(result, Costs)
-            else SummedBlock(codes, result)
-            for result in results
-        ]
+        for block in blocks:
+            block.codes = codes
+        yield blocks

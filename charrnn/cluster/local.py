@@ -20,11 +20,8 @@ from typing import Final
 from charrnn.errors import ClusterError
 
 ONE_THREAD: Final = {  # for each BLAS library
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "BLIS_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
+    f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
+    for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 }
 LOOPBACK: Final = "127.0.0.1"
 ANY_PORT: Final = f"{LOOPBACK}:0"  # for Dask's dashboard, which cannot be switched off
@@ -58,9 +55,8 @@ def local_cluster(workers: int) -> Iterator[str]:
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         if not address:
-            raise ClusterError(
-                f"{workers} workers did not start", "There may be too little memory: try fewer."
-            )
+            hint = "There may be too little memory: try fewer."
+            raise ClusterError(f"{workers} workers did not start", hint)
         yield address
     finally:
         with process:

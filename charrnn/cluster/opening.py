@@ -1,9 +1,5 @@
 """Open a cluster: workers of this machine, or those of a Dask scheduler elsewhere.
 
-    with open_cluster(workers=4) as cluster:
-        for result in cluster.ordered(function, pieces):
-            ...
-
 Anybody who can reach the port of a scheduler or a worker can run code there. Local workers listen
 on 127.0.0.1 only; elsewhere, TLS is set up with Dask's own settings.
 """
@@ -11,20 +7,16 @@ on 127.0.0.1 only; elsewhere, TLS is set up with Dask's own settings.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any, Final
 
 from charrnn.cluster.local import local_cluster
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import MissingPackageError, SettingError
-
-if TYPE_CHECKING:
-    from distributed import Client
-
+from charrnn.json_lines import read
 
 TIMEOUT: Final = 3.0  # seconds for a scheduler to answer
 SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx")
@@ -38,19 +30,15 @@ def address_of(scheduler: str) -> str:
     if host and port.isdigit() and not os.path.exists(scheduler):
         return f"tcp://{scheduler}"
     try:
-        with open(scheduler, encoding="utf-8") as file:
-            address = json.load(file)["address"]
+        return str(read(scheduler)["address"])
     except OSError as error:
         raise SettingError(
             f"cannot read the scheduler file {scheduler!r}: {error.strerror}",
             "Give an address such as tcp://HOST:PORT, or the file that the scheduler wrote.",
         ) from None
-    except (ValueError, KeyError, TypeError):
-        raise SettingError(
-            f"{scheduler} is not a scheduler file",
-            "Give the file that the scheduler wrote, or its address.",
-        ) from None
-    return str(address)
+    except (ValueError, KeyError):
+        hint = "Give the file that the scheduler wrote, or its address."
+        raise SettingError(f"{scheduler} is not a scheduler file", hint) from None
 
 
 def check(address: str) -> None:
@@ -59,40 +47,22 @@ def check(address: str) -> None:
     """
     from importlib.metadata import version
 
-    from distributed.comm.core import CommClosedError
-
-    mine = version("distributed")
-
     if address.partition("://")[0] not in SCHEMES:
         raise SettingError(f"{address} is not an address", "Give one such as tcp://HOST:PORT.")
     try:
         kind, theirs = asyncio.run(asyncio.wait_for(_identity(address), TIMEOUT))
-    except CommClosedError:
-        raise SettingError(
-            f"{address} closed the connection, as a scheduler that needs TLS does",
-            f"For TLS, begin the address with tls://. {CERTIFICATES}",
-        ) from None
-    except TimeoutError:
-        raise SettingError(
-            f"no scheduler of Dask answers at {address}",
-            "Check that it runs and can be reached from this machine.",
-        ) from None
-    except OSError as error:
-        raise _unreachable(address, error) from None
     except Exception as error:  # any server may answer anything
-        raise _unlike(address, error) from None
+        raise SettingError(*_explain(address, error)) from None
     if kind != "Scheduler":
-        raise SettingError(
-            f"{address} is a {kind} of Dask, not a scheduler",
-            "Give the address that dask scheduler prints.",
-        )
-    if theirs != mine:
+        raise SettingError(f"{address} is a {kind} of Dask, not a scheduler", GIVE)
+    if theirs != (mine := version("distributed")):
         raise SettingError(
             f"the scheduler at {address} has Dask {theirs}, this machine {mine}",
             f"Install the same version on all machines: pip install 'distributed=={theirs}'",
         )
 
 
+GIVE: Final = "Give the address that dask scheduler prints."
 CERTIFICATES: Final = (
     "Set the certificates in DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and"
     " __CLIENT__KEY."
@@ -115,29 +85,30 @@ async def _identity(address: str) -> tuple[str, str]:
     return str(identity["type"]), str(versions["packages"]["distributed"])
 
 
-def _unreachable(address: str, error: OSError) -> SettingError:
-    """Return the error for a failed connection."""
+def _explain(address: str, error: Exception) -> tuple[str, str]:
+    """Return why a scheduler does not answer, and what to do."""
     import ssl
+
+    from distributed.comm.core import CommClosedError
 
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    if isinstance(error, FileNotFoundError) or isinstance(cause, ssl.SSLError):
-        return SettingError(f"no TLS with {address}: {cause}", CERTIFICATES)
-    return SettingError(
-        f"no scheduler of Dask answers at {address}: {cause}",
-        "Start one with dask scheduler, or give another address.",
-    )
-
-
-def _unlike(address: str, error: Exception) -> SettingError:
-    """Return the error for an answer that no scheduler gives."""
+    silent = f"no scheduler of Dask answers at {address}"
+    match error:
+        case CommClosedError():
+            what = f"{address} closed the connection, as a scheduler that needs TLS does"
+            return what, f"For TLS, begin the address with tls://. {CERTIFICATES}"
+        case TimeoutError():
+            return silent, "Check that it runs and can be reached from this machine."
+        case OSError() if isinstance(error, FileNotFoundError) or isinstance(cause, ssl.SSLError):
+            return f"no TLS with {address}: {cause}", CERTIFICATES
+        case OSError():
+            hint = "Start one with dask scheduler, or give another address."
+            return f"{silent}: {cause}", hint
     if address.startswith(("tls", "wss")) and "ssl" in str(error).lower():
-        return SettingError(f"no certificates for TLS with {address}", CERTIFICATES)
-    return SettingError(
-        f"the server at {address} is not a Dask scheduler",
-        "Give the address that dask scheduler prints.",
-    )
+        return f"no certificates for TLS with {address}", CERTIFICATES
+    return f"the server at {address} is not a Dask scheduler", GIVE
 
 
 LOGGERS: Final = ("distributed", "tornado", "asyncio")
@@ -149,24 +120,31 @@ def open_cluster(
     scheduler: str | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Cluster]:
-    """Open a cluster of ``workers`` single-threaded processes on this machine, or of the workers of
-    a ``scheduler``, given by its address or the file it wrote.
+    """Open a cluster of processes on this machine, or of the workers of a scheduler, given by its
+    address or its file. While it has no workers, wait for one and tell ``say``.
 
-    All workers have the charrnn and numpy of this process and one BLAS thread; else ClusterError.
-    Raise SettingError if the scheduler cannot be used, and MissingPackageError without Dask.
-    While a scheduler has no workers, wait for one and tell ``say``.
+    Raise ClusterError unless all workers have the charrnn and numpy of this process and one BLAS
+    thread, SettingError if the scheduler cannot be used, and MissingPackageError without Dask.
     """
     if (workers is None) == (scheduler is None):
         raise TypeError("give either workers or scheduler")
     try:
-        import distributed  # noqa: F401
+        import distributed
     except ImportError:
         raise MissingPackageError("Dask", "cluster") from None
     with (
         _silent_loggers(),
-        local_cluster(workers) if workers else _elsewhere(scheduler or "") as address,
+        local_cluster(workers) if workers else nullcontext(address_of(scheduler or "")) as address,
     ):
-        client = _client(address)
+        if scheduler is not None:
+            check(address)
+        try:
+            client = distributed.Client(address, timeout="5s", set_as_default=False)
+        except Exception as error:  # Dask raises many kinds
+            raise SettingError(
+                f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
+                "Check that it runs and has the same version of Dask.",
+            ) from error
         try:
             cluster = Cluster(client, address, say)
             cluster.begin()
@@ -174,26 +152,6 @@ def open_cluster(
         finally:
             with suppress(Exception):  # the results are in; a failed goodbye does no harm
                 client.close(timeout=1)
-
-
-@contextmanager
-def _elsewhere(scheduler: str) -> Iterator[str]:
-    """Yield the address of a scheduler that answers."""
-    address = address_of(scheduler)
-    check(address)
-    yield address
-
-
-def _client(address: str) -> Client:
-    from distributed import Client
-
-    try:
-        return Client(address, timeout="5s", set_as_default=False)
-    except Exception as error:  # Dask raises many kinds
-        raise SettingError(
-            f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-            "Check that it runs and has the same version of Dask.",
-        ) from error
 
 
 @contextmanager

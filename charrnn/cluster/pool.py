@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from charrnn.cluster import worker
@@ -27,14 +27,6 @@ RECOUNT: Final = 2.0  # seconds after which workers are counted again
 QUIET: Final = 10.0  # seconds without a worker before the user is told
 
 Message = Mapping[str, Any]
-
-
-class Outcome(NamedTuple):
-    """The result of an item, or its error."""
-
-    item: Any
-    result: Any
-    error: CharrnnError | None
 
 
 class DeadlyPieceError(ClusterError):
@@ -67,9 +59,8 @@ class Cluster:
         answers = self._call(lambda: self._client.run(worker.environment, on_error="return"))
         for name, environment in answers.items():
             if not isinstance(environment, worker.Environment):
-                raise ClusterError(
-                    f"worker {name} cannot import this charrnn: {environment}", worker.SAME_INSTALL
-                )
+                what = f"worker {name} cannot import this charrnn: {environment}"
+                raise ClusterError(what, worker.SAME_INSTALL)
             self._environment.check(environment, name)
 
     @property
@@ -91,9 +82,7 @@ class Cluster:
         return list(self._call(lambda: self._client.run(function)).values())
 
     def listen(self, listener: Callable[[Message], None]) -> None:
-        """Pass each message that a task reports to a listener, while this process waits for
-        results.
-        """
+        """Pass messages of tasks to a listener, while this process waits for results."""
         self._listener = listener
         self._client.subscribe_topic(self._topic, lambda event: self._messages.put(event[1]))
 
@@ -104,11 +93,9 @@ class Cluster:
         shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
     ) -> Iterator[Any]:
-        """Yield ``function(piece)`` or ``function(piece, shared value)`` for each piece, in order.
-        The function must be defined in a charrnn module.
-
-        Few pieces are sent ahead, so memory stays bounded. If ``pieces`` raises an error, all
-        results before it come first. ``name`` describes a piece in messages.
+        """Yield ``function(piece)`` or ``function(piece, shared value)`` for each piece, in order;
+        if ``pieces`` raises an error, after all results before it. Few pieces are sent ahead, so
+        memory stays bounded. ``name`` describes a piece in messages.
         """
         pending: deque[tuple[Any, Future[Any]]] = deque()
         suspects: deque[Any] = deque()  # one of these pieces kills workers
@@ -155,9 +142,9 @@ class Cluster:
         items: Iterable[Any],
         shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
-    ) -> Iterator[Outcome]:
-        """Yield the outcome of each item as soon as it is ready; one failure does not stop the
-        others. No item queues behind another, so the item that kills a worker is known.
+    ) -> Iterator[tuple[Any, Any, CharrnnError | None]]:
+        """Yield each item with its result or its error as soon as it is ready. One failure does not
+        stop the others. No item queues behind another, so the item that kills a worker is known.
         """
         pending: dict[Future[Any], Any] = {}
         source = iter(items)
@@ -175,15 +162,16 @@ class Cluster:
                     return
                 for future in self._wait_for([*pending]):
                     item = pending[future]
+                    result, failure = None, None
                     try:
-                        outcome = Outcome(item, self._result(item, future, name), None)
+                        result = self._result(item, future, name)
                     except CharrnnError as error:
                         if self.is_lost:
                             raise
-                        outcome = Outcome(item, None, error)
+                        failure = error
                     del pending[future]
                     future.release()
-                    yield outcome
+                    yield item, result, failure
         finally:
             for future in pending:
                 future.release()
@@ -199,9 +187,8 @@ class Cluster:
     def _submit(self, function: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Dask warns of large arguments
-            future: Future[Any] = self._call(
-                partial(self._client.submit, function, *args, pure=False, **options)
-            )
+            submit = partial(self._client.submit, function, *args, pure=False, **options)
+            future: Future[Any] = self._call(submit)
             return future
 
     def _result(self, piece: Any, future: Future[Any], name: Callable[[Any], str]) -> Any:
@@ -216,13 +203,11 @@ class Cluster:
                 "It may need more memory than a worker has.",
             ) from None
         if isinstance(result, worker.Failed):
-            raise result.error
+            raise pickle.loads(result.packed)
         return result
 
     def _wait_for(self, futures: list[Future[Any]]) -> list[Future[Any]]:
-        """Wait until at least one future is done and return those; return none if new workers
-        joined first.
-        """
+        """Wait for a future and return those that are done: none if new workers joined first."""
         from distributed import wait
 
         threads = self.threads
@@ -254,11 +239,8 @@ class Cluster:
             self._silent_since = float("inf")
 
     def _deliver_messages(self) -> None:
-        while self._listener is not None:
-            try:
-                self._listener(self._messages.get_nowait())
-            except Empty:
-                return
+        while self._listener is not None and not self._messages.empty():
+            self._listener(self._messages.get())
 
     def _count(self) -> int:
         """Count threads and workers; return the number of workers."""

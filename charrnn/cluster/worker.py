@@ -1,10 +1,5 @@
 """Code that runs on a worker: check that it computes the same, run a piece, cache, report.
 
-    def work(piece):
-        for step in ...:
-            check_wanted()
-            report({"step": step})
-
 A worker cannot stop a thread, so a task checks regularly whether its client still wants the result.
 Outside of a cluster, ``check_wanted`` and ``report`` do nothing.
 """
@@ -53,13 +48,11 @@ class Environment:
     def check(self, other: Environment, name: str) -> None:
         """Raise ClusterError if a worker's environment would give different results."""
         if self.charrnn != other.charrnn:
-            raise ClusterError(
-                f"worker {name} has a different charrnn than this machine", SAME_INSTALL
-            )
+            what = f"worker {name} has a different charrnn than this machine"
+            raise ClusterError(what, SAME_INSTALL)
         if self.numpy != other.numpy:
-            raise ClusterError(
-                f"worker {name} has numpy {other.numpy}, this machine {self.numpy}", SAME_INSTALL
-            )
+            what = f"worker {name} has numpy {other.numpy}, this machine {self.numpy}"
+            raise ClusterError(what, SAME_INSTALL)
         if other.threads > 1:
             raise ClusterError(
                 f"worker {name} multiplies matrices with {other.threads} threads, which changes"
@@ -69,7 +62,6 @@ class Environment:
 
 
 def environment() -> Environment:
-    """Return the environment of this process."""
     library = matrix_library()
     return Environment(_source_hash(), np.__version__, 1 if library is None else library.get())
 
@@ -119,38 +111,18 @@ class Failed:
             packed = pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
         return cls(packed)
 
-    @property
-    def error(self) -> Exception:
-        error: Exception = pickle.loads(self.packed)
-        return error
-
 
 class Task:
     """The task that runs in this thread of a worker."""
 
     def __init__(self, worker: Worker, topic: str) -> None:
-        self.worker = worker
-        self.topic = topic
-        self._key = worker.get_current_task()
-        self._checked = time.monotonic()
-
-    def check_wanted(self) -> None:
-        """Raise Unwanted if the client no longer waits for the result."""
-        now = time.monotonic()
-        if now - self._checked < POLL:
-            return
-        self._checked = now
-        state = self.worker.state.tasks.get(self._key)
-        if state is None or state.state not in WANTED:
-            raise Unwanted
+        self.worker, self.topic = worker, topic
+        self.key = worker.get_current_task()
+        self.checked = time.monotonic()
 
 
 def run(
-    function: Callable[..., Any],
-    packed: bytes,
-    shared: Any,
-    client: Environment,
-    topic: str,
+    function: Callable[..., Any], packed: bytes, shared: Any, client: Environment, topic: str
 ) -> Any:
     """Run a function on a pickled piece, on a worker whose environment equals the client's."""
     from distributed import get_worker
@@ -169,10 +141,14 @@ def run(
 
 
 def check_wanted() -> None:
-    """Stop this task with an exception if its result is no longer wanted."""
+    """Raise Unwanted if the client no longer waits for the result of this task."""
     task: Task | None = getattr(_thread, "task", None)
-    if task is not None:
-        task.check_wanted()
+    if task is None or time.monotonic() - task.checked < POLL:
+        return
+    task.checked = time.monotonic()
+    state = task.worker.state.tasks.get(task.key)
+    if state is None or state.state not in WANTED:
+        raise Unwanted
 
 
 def report(message: Mapping[str, Any]) -> None:

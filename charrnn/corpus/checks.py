@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import islice
 from typing import Final, Literal
 
@@ -13,8 +12,6 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus, Examples
 from charrnn.vocabulary import END
 
-MOST_HELD_OUT: Final = Fraction(1, 3)  # of the characters
-FEWEST_EXAMPLES: Final = 2  # one alone does not show how examples end
 LOOKED_FOR: Final = 1 << 16  # held-out examples
 LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
 BLOCK: Final = 1 << 10  # examples compared at a time
@@ -30,17 +27,13 @@ class Warned:
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
-    """Return the reasons to doubt figures that are measured on this corpus.
-
-    Validation files take nothing away from training, so their size is not a reason. A whole file is
-    a single example only on request.
-    """
+    """Return the reasons to doubt figures that are measured on this corpus."""
     train, held_out = corpus.train, corpus.held_out
     characters = train.characters + held_out.characters
     found = []
-    if not corpus.valid and held_out.characters > MOST_HELD_OUT * characters:
+    if not corpus.valid and 3 * held_out.characters > characters:
         found.append(Warned("much held out", held_out.characters, characters))
-    if len(train) < FEWEST_EXAMPLES and corpus.examples_are != "files":
+    if len(train) < 2 and corpus.examples_are != "files":  # one does not show how examples end
         found.append(Warned("few examples", len(train), len(train) + len(held_out)))
     known, looked_for = repeated(train, held_out)
     if known:

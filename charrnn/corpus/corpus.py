@@ -1,8 +1,7 @@
 """Files to examples, in the numbers of a vocabulary; a part of them is held out.
 
 While files are read, their vocabulary is not known yet. So a Draft numbers characters as they
-arrive, and keeps the symbols in pieces. Each piece is freed as soon as it is copied to its last
-place, so the corpus is never in memory twice.
+arrive. It frees each piece of symbols once that is copied, so the corpus is never in memory twice.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ Texts = Iterable[str] | Path | Sequence[Path]  # examples, or files with example
 BLOCK: Final = 1 << 17  # symbols worked on at a time
 PIECE_BYTES: Final = 1 << 22
 STRATUM: Final = 1 << 16  # examples among which lots are drawn at once
-TEXT_ENDS: Final = b"\xff"  # neither byte is in UTF-8
-VALIDATION_FOLLOWS: Final = b"\xfe"
+TEXT_ENDS: Final = b"\xff"  # not in UTF-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +46,9 @@ class Examples:
 
     @property
     def characters(self) -> int:
-        """Return the number of characters, ENDs not counted."""
-        return len(self.ids) - len(self)
+        return len(self.ids) - len(self)  # ENDs not counted
 
     def nth(self, i: int) -> Ids:
-        """Return one example, its END last."""
         return self.ids[self.starts[i] : self.starts[i + 1]]
 
 
@@ -95,32 +91,24 @@ class Corpus:
         seen = self.log_frequencies[np.isfinite(self.log_frequencies)]
         return -float(np.sum(np.exp(seen) * seen))
 
-    def is_that_of(self, fingerprint: str, digest: str) -> bool:
-        """Return whether this corpus has one of these; files of the first format lack a digest."""
-        return self.fingerprint == fingerprint or (bool(digest) and self.digest == digest)
-
 
 def read_files(
     sources: Sequence[str], config: CorpusConfig | None = None, valid: Sequence[str] = ()
 ) -> Corpus:
-    """Read the corpus from files; "-" is standard input.
-
-    If there are validation files, they are held out, and everything else trains.
-    """
+    """Read the corpus from files; validation files are held out, and everything else trains."""
     config = config or CorpusConfig()
     sources, valid = tuple(_each_of(sources)), tuple(_each_of(valid))
     digest = hashlib.sha256()
-    draft, cuts = read_draft(
-        _texts(sources, config.reading, digest.update), config.kinds(len(sources))
-    )
+    hash_in, reading = digest.update, config.reading
+    draft, cuts = read_draft(_texts(sources, reading, hash_in), config.kinds(len(sources)))
     _check_not_empty(draft, sources)
     are = common_cut(cuts)
     vocabulary, train, held_out = _settle(draft, 0.0 if valid else config.holdout, config)
     if valid:
-        digest.update(VALIDATION_FOLLOWS)
+        hash_in(b"\xfe")  # not in UTF-8, either: validation files follow
         same: Any = [are] * len(valid)
         kinds = config.kinds(len(valid), len(sources)) if are == "mixed" else same
-        draft, more = read_draft(_texts(valid, config.reading, digest.update), kinds)
+        draft, more = read_draft(_texts(valid, reading, hash_in), kinds)
         _check_not_empty(draft, valid)
         cuts += more
         held_out = encode_draft(draft, vocabulary)
@@ -136,10 +124,8 @@ def corpus_of(texts: Texts, config: CorpusConfig, valid: Sequence[str] = ()) -> 
 def files_in(texts: Texts) -> tuple[str, ...]:
     """Return the names of the files, if these are paths and not texts."""
     if isinstance(texts, str):
-        raise SettingError(
-            "a str is one text, and a corpus has many",
-            f"Give a list of texts, or Path({texts[:40]!r}) to read a file.",
-        )
+        hint = f"Give a list of texts, or Path({texts[:40]!r}) to read a file."
+        raise SettingError("a str is one text, and a corpus has many", hint)
     if isinstance(texts, Path):
         return (str(texts),)
     if isinstance(texts, Sequence) and all(isinstance(path, Path) for path in texts):
@@ -153,17 +139,13 @@ def check_texts(texts: object, name: str = "texts") -> Iterator[str]:
         raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
     for text in texts:
         if not isinstance(text, str):
-            raise SettingError(
-                f"a text cannot be {type(text).__name__}", "Give texts alone, or paths alone."
-            )
+            what = f"a text cannot be {type(text).__name__}"
+            raise SettingError(what, "Give texts alone, or paths alone.")
         yield text
 
 
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:
-    """Return the corpus of these texts, each of them one example.
-
-    A lone surrogate is not a character: it is UNKNOWN everywhere.
-    """
+    """Return the corpus of these texts, an example each. A lone surrogate is UNKNOWN."""
     config = config or CorpusConfig()
     digest = hashlib.sha256()
     draft = Draft()
@@ -183,14 +165,15 @@ def _each_of(strings: Iterable[str]) -> Iterable[str]:
 def _texts(
     sources: Sequence[str], reading: Reading, hash_in: Callable[[bytes], None]
 ) -> Iterator[Iterator[str]]:
-    return (_hash_blocks(blocks(source, reading), hash_in) for source in sources)
+    """Yield the text of each source, in blocks that are hashed on the way."""
 
+    def hashed(source: str) -> Iterator[str]:
+        for block in blocks(source, reading):
+            hash_in(block.encode("utf-8", "surrogatepass"))
+            yield block
+        hash_in(TEXT_ENDS)
 
-def _hash_blocks(blocks: Iterable[str], hash_in: Callable[[bytes], None]) -> Iterator[str]:
-    for block in blocks:
-        hash_in(block.encode("utf-8", "surrogatepass"))
-        yield block
-    hash_in(TEXT_ENDS)
+    return map(hashed, sources)
 
 
 def _hash_whole(texts: Iterable[str], hash_in: Callable[[bytes], None]) -> Iterator[str]:
@@ -219,11 +202,8 @@ def _settle(
     counted = zip(draft.characters, counts[2:].tolist(), strict=True)
     seen = {chr(code): count for code, count in counted if count}
     vocabulary = Vocabulary.counted({**dict.fromkeys(config.known, 0), **seen}, len(train.ids))
-    return (
-        vocabulary,
-        replace(train, ids=_renumber(train.ids, draft, vocabulary)),
-        replace(held_out, ids=_renumber(held_out.ids, draft, vocabulary)),
-    )
+    train = replace(train, ids=_renumber(train.ids, draft, vocabulary))
+    return vocabulary, train, replace(held_out, ids=_renumber(held_out.ids, draft, vocabulary))
 
 
 class Draft:
@@ -240,7 +220,6 @@ class Draft:
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """Return the smallest type that holds the numbers so far."""
         return self._numbers.dtype
 
     def add(self, codes: Codes) -> None:
@@ -250,11 +229,21 @@ class Draft:
             numbers = self._numbers.take(codes)
         self.examples += int(np.count_nonzero(numbers == END))
         self.size += len(numbers)
-        self._store(numbers)
+        if numbers.dtype != self._room.dtype:  # the alphabet has outgrown its type
+            self._close_piece()
+        while len(numbers):
+            if not len(self._room):
+                self._room = _new_piece(numbers.dtype)
+                self._pieces.append(self._room)
+            fits = min(len(numbers), len(self._room))
+            self._room[:fits] = numbers[:fits]
+            self._room = self._room[fits:]
+            numbers = numbers[fits:]
 
     def starts(self) -> Starts:
         """Return where each example starts, and where the last one ends: (examples + 1,)."""
-        starts = np.empty(self.examples + 1, _starts_type(self.size))
+        kind = np.uint32 if self.size < 1 << 32 else np.uint64
+        starts: Starts = np.empty(self.examples + 1, kind)
         starts[0] = at = done = 0
         self._close_piece()
         for block in (block for piece in self._pieces for block in blocks_of(piece)):
@@ -291,18 +280,6 @@ class Draft:
         self._numbers[new] = numbers
         return True
 
-    def _store(self, numbers: Ids) -> None:
-        if numbers.dtype != self._room.dtype:  # the alphabet has outgrown its type
-            self._close_piece()
-        while len(numbers):
-            if not len(self._room):
-                self._room = _new_piece(numbers.dtype)
-                self._pieces.append(self._room)
-            fits = min(len(numbers), len(self._room))
-            self._room[:fits] = numbers[:fits]
-            self._room = self._room[fits:]
-            numbers = numbers[fits:]
-
     def _close_piece(self) -> None:
         """Cut off the unused end of the last piece, which has not taken memory yet."""
         if len(self._room):
@@ -316,15 +293,8 @@ def _new_piece(dtype: np.dtype[np.unsignedinteger[Any]]) -> Ids:
     try:
         return np.frombuffer(mmap(-1, PIECE_BYTES), dtype)
     except OSError:
-        raise CorpusError(
-            "the corpus needs more memory than there is",
-            "Learn from a part of it, or on a machine with more memory.",
-        ) from None
-
-
-def _starts_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """Return the type of places among ``size`` symbols: four bytes if they are enough."""
-    return np.dtype(np.uint32 if size < 1 << 32 else np.uint64)
+        hint = "Learn from a part of it, or on a machine with more memory."
+        raise CorpusError("the corpus needs more memory than there is", hint) from None
 
 
 def blocks_of(ids: Ids) -> Iterator[Ids]:
@@ -336,8 +306,7 @@ def read_draft(
     texts: Iterable[Iterable[str]], kinds: Iterable[Kind]
 ) -> tuple[Draft, tuple[FileCut, ...]]:
     """Read texts that come in blocks; return the draft, and how each text was cut."""
-    draft = Draft()
-    cuts = []
+    draft, cuts = Draft(), []
     for text, kind in zip(texts, kinds, strict=True):
         stream, how = cut_file(text, kind)
         for codes in stream:
@@ -411,14 +380,14 @@ def _split_off_tail(ids: Ids, share: float) -> tuple[Examples, Examples]:
 
 def _single(ids: Ids) -> Examples:
     """Return one example; without ids, none."""
-    return Examples(ids, np.array([0, len(ids)][: 1 + bool(len(ids))], _starts_type(len(ids))))
+    starts = np.array([0, len(ids)] if len(ids) else [0])
+    return Examples(ids, starts.astype(np.uint32 if len(ids) < 1 << 32 else np.uint64))
 
 
 def _close_ranks(starts: Starts, chosen: NDArray[np.bool_], out: Starts) -> None:
     """Write where the chosen examples start once they stand side by side.
 
-    The output may be the input: writing never overtakes reading. Where the two meet, all examples
-    so far were chosen, so each value is overwritten by itself.
+    The output may be the input: writing never overtakes reading.
     """
     out[0] = at = done = 0
     for first in range(0, len(chosen), BLOCK):

@@ -2,8 +2,7 @@
 
     bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> str --NFC, NFKC--> str
 
-Each stage holds back the characters that the next block could still change, so the text does not
-depend on where the blocks are cut.
+Each stage holds back the characters that the next block could still change.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import codecs
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Final, Literal
 
 from charrnn.corpus.files import byte_blocks, name_of
@@ -31,7 +30,8 @@ def blocks(source: str, reading: Reading) -> Iterator[str]:
     texts = _decode(source, reading)
     if reading.errors == "skip":
         texts = _drop_wrong_lines(texts, reading.wants_bytes_without_nul)
-    texts = _drop_mark(texts)
+    texts = filter(None, texts)
+    texts = chain((text.removeprefix(BOM) for text in islice(texts, 1)), texts)
     if reading.normalize != "none":
         texts = normalize(texts, reading.normalize)
     return filter(None, texts)
@@ -70,29 +70,21 @@ codecs.register_error(HANDLERS["skip"], _mark)
 def _drop_wrong_lines(texts: Iterator[str], without_nul: bool) -> Iterator[str]:
     """Drop each line with undecodable bytes, or NULs; a line is held back until it is whole."""
     is_wrong = re.compile(f"[\0{WRONG}]" if without_nul else WRONG).search
+
+    def right_lines(text: str) -> str:
+        if not is_wrong(text):
+            return text
+        return "\n".join(line for line in text.split("\n") if not is_wrong(line))
+
     held: list[str] = []
     for text in texts:
         cut = text.rfind("\n") + 1
         if cut:
             lines = "".join([*held, text[:cut]])
             held = []
-            yield _right_lines(lines, is_wrong)
+            yield right_lines(lines)
         held.append(text[cut:])
-    yield _right_lines("".join(held), is_wrong)
-
-
-def _right_lines(text: str, is_wrong: Callable[[str], object]) -> str:
-    if not is_wrong(text):
-        return text
-    return "\n".join(line for line in text.split("\n") if not is_wrong(line))
-
-
-def _drop_mark(texts: Iterator[str]) -> Iterator[str]:
-    for text in texts:
-        if text:
-            yield text.removeprefix(BOM)
-            break
-    yield from texts
+    yield right_lines("".join(held))
 
 
 # Characters that never combine with the one before them, in any form. All scripts with spaces have
@@ -127,10 +119,7 @@ MARKS: Final = {  # UTF-32 first: its mark begins with that of UTF-16
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
 COMMON: Final = ("utf-8", "cp1252", "cp1251", "shift_jis", "gb18030", "euc_kr")  # encodings
-SHOWN: Final = 30  # characters of a wrong line
-BEFORE: Final = 10  # of them before the first that is not ASCII
 FAR: Final = 1000  # bytes; beyond them, the beginning of a wrong line is not shown
-NO_TEXT: Final = "A corpus is text."
 SKIP: Final = "If only a few bytes are wrong, read on with [errors] replace, or skip."
 
 
@@ -139,30 +128,24 @@ def _check_bytes(name: str, reading: Reading, block: bytes, head: bytes, offset:
     if offset == 0:
         for encoding, marks in MARKS.items():
             if block.startswith(marks):
-                raise _named(f"{name} looks like {encoding.upper()}", encoding)
+                what = f"{name} looks like {encoding.upper()}"
+                raise CorpusError(what, f"Try [encoding] {encoding}")
     nul = block.find(0)
     if nul >= 0 and reading.errors == "strict":
-        raise _not_a_text(name, head) or CorpusError(
-            f"{name} looks binary: there is a NUL at byte {offset + nul}", f"{NO_TEXT} {SKIP}"
-        )
-
-
-def _named(what: str, encoding: str) -> CorpusError:
-    return CorpusError(what, f"Try [encoding] {encoding}")
+        what = f"{name} looks binary: there is a NUL at byte {offset + nul}"
+        raise _not_a_text(name, head) or CorpusError(what, f"A corpus is text. {SKIP}")
 
 
 def _not_a_text(name: str, head: bytes, encoding: str = "") -> CorpusError | None:
     """Return the error for a model file, or for UTF-16 without a mark; None for other bytes."""
     if head.startswith(b"PK\x03\x04") and b"charrnn.json" in head:
-        return CorpusError(
-            f"{name} is a model of charrnn, not a text",
-            "Name a model with [model], or start a training from it with [start_from].",
-        )
+        hint = "Name a model with [model], or start a training from it with [start_from]."
+        return CorpusError(f"{name} is a model of charrnn, not a text", hint)
     nuls = [head[first:HEAD:2].count(0) for first in (0, 1)]
     wide = "utf-16-le" if nuls[1] else "utf-16-be"
     if min(nuls) or 4 * max(nuls) < len(head[:HEAD]) or wide == encoding:
         return None
-    return _named(f"{name} looks like UTF-16 without its mark", wide)
+    return CorpusError(f"{name} looks like UTF-16 without its mark", f"Try [encoding] {wide}")
 
 
 def _undecodable(
@@ -180,8 +163,8 @@ def _undecodable(
         before = block[:start].decode(encoding, "replace")
         line += before.replace("\r\n", "\n").replace("\r", "\n").count("\n")
         offset = end - len(block) + start
-        what = f"{name} is not {encoding.upper()}: byte {offset}, in line {line}, is"
-        what = f"{what} 0x{block[start]:02x}"
+        where = f"byte {offset}, in line {line}, is 0x{block[start]:02x}"
+        what = f"{name} is not {encoding.upper()}: {where}"
         begins = max(block.rfind(newline, 0, start) for newline in (b"\n", b"\r")) + 1
         wrong_line = block[begins if start - begins < FAR else start :]
     offers = _offers(re.split(rb"[\r\n]", wrong_line, maxsplit=1)[0][:HEAD], encoding)
@@ -202,8 +185,8 @@ def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:
         first = next((at for at, c in enumerate(text) if not c.isascii()), None)
         if first is None or codecs.lookup(encoding).name == codecs.lookup(tried).name:
             continue
-        start = max(0, first - BEFORE)
-        shown = text[start : start + SHOWN].strip()
+        start = max(0, first - 10)
+        shown = text[start : start + 30].strip()
         if all(c.isprintable() or c.isascii() for c in shown):
             offers.append((encoding, shown))
         if offers and encoding == "utf-8":  # never by chance

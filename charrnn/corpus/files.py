@@ -1,8 +1,7 @@
 """Names to blocks of bytes: files, pipes and standard input, decompressed where they are packed.
 
-A corpus that comes with the program is opened by its bare name. A model file keeps the places of
-its corpus relative to its own folder. So model and corpus can move together, and the model does not
-show the name of a home folder.
+A model file keeps the places of its corpus relative to its own folder: both can move together, and
+the model does not show the name of a home folder.
 """
 
 from __future__ import annotations
@@ -18,14 +17,15 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from charrnn.errors import CorpusError
 
 NAMES = ("dinosaurs", "given-names", "reber", "verses")  # corpora that come with the program
-_HERE = Path(__file__).parent
-FOLDERS = (_HERE.parent / "data", _HERE.parent.parent / "data")  # installed; in a checkout
+FOLDERS = [home / "data" for home in Path(__file__).parents[1:3]]  # installed; in a checkout
 
 BLOCK: Final = 1 << 17  # bytes: arrays made from one block fit into the cache
 PATIENCE_SECONDS: Final = 5.0  # a named pipe that stays silent for longer has no writer
@@ -39,11 +39,8 @@ COPY_AGAIN: Final = "Copy or download it again."
 
 
 def path_of(source: str) -> str:
-    """Return the path of a corpus that comes with the program; any other name stays as it is.
-
-    A file of that name in the current folder comes first.
-    """
-    if source in NAMES and not os.path.lexists(source):
+    """Return the path of a corpus that comes with the program; any other name stays as it is."""
+    if source in NAMES and not os.path.lexists(source):  # a file of that name comes first
         for folder in FOLDERS:
             file = folder / f"{source}.txt"
             if file.is_file():
@@ -72,27 +69,25 @@ def byte_blocks(source: str) -> Iterator[bytes]:
             while block := stream.read1(BLOCK):
                 yield block
         except EOFError:
-            raise CorpusError(
-                f"{name} is cut short: its {packing} data has no end", COPY_AGAIN
-            ) from None
-        except (OSError, zlib.error, _lzma_error()) as error:
+            what = f"{name} is cut short: its {packing} data has no end"
+            raise CorpusError(what, COPY_AGAIN) from None
+        except (
+            OSError,
+            zlib.error,
+            getattr(sys.modules.get("lzma"), "LZMAError", OSError),
+        ) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise _unreadable(name, error) from None
             is_sum = "incorrect data check" in str(error)
             wrong = "does not match its checksum" if is_sum else "cannot be unpacked"
-            raise CorpusError(
-                f"{name} is damaged: its {packing} data {wrong}", COPY_AGAIN
-            ) from None
+            what = f"{name} is damaged: its {packing} data {wrong}"
+            raise CorpusError(what, COPY_AGAIN) from None
 
 
-def check_source(source: str) -> None:
-    """Raise CorpusError if the source cannot be read, without opening it."""
-    if source != "-":
-        _mode(source)
-
-
-def _mode(source: str) -> int:
-    """Return the file mode."""
+def check_source(source: str) -> int:
+    """Return the file mode of a source; raise CorpusError if it cannot be read."""
+    if source == "-":
+        return 0
     if not source:
         raise CorpusError("a name is empty", "Check that the variable in the shell is set.")
     source = path_of(source)
@@ -110,7 +105,7 @@ def _mode(source: str) -> int:
 def _open(source: str) -> AbstractContextManager[io.BufferedReader]:
     if source == "-":
         return nullcontext(_standard_input())
-    mode = _mode(source)
+    mode = check_source(source)
     source = path_of(source)
     try:
         if stat.S_ISFIFO(mode) and not source.startswith(INHERITED):
@@ -140,10 +135,8 @@ def _open_named_pipe(path: str) -> io.BufferedReader:
     pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not select.select([pipe], [], [], PATIENCE_SECONDS)[0]:
-            raise CorpusError(
-                f"{path} is a pipe without a writer",
-                "Start the writer first, or pipe it into charrnn and name the corpus -",
-            )
+            hint = "Start the writer first, or pipe it into charrnn and name the corpus -"
+            raise CorpusError(f"{path} is a pipe without a writer", hint)
         os.set_blocking(pipe, True)
         return os.fdopen(pipe, "rb")
     except BaseException:
@@ -158,19 +151,17 @@ def _packing(source: str, head: bytes) -> str | None:
             return packing
     for packing, (suffix, _) in PACKED.items():
         if head and source.endswith(suffix):
-            raise CorpusError(
-                f"{source} is named like a {packing} file and does not start like one",
-                f"Copy it again if it is damaged; if it is plain text, drop the {suffix}",
-            )
+            what = f"{source} is named like a {packing} file and does not start like one"
+            hint = f"Copy it again if it is damaged; if it is plain text, drop the {suffix}"
+            raise CorpusError(what, hint)
     return None
 
 
 def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Any]) -> Iterator[bytes]:
     """Yield the content of all streams in a packed file; EOFError if one is cut short.
 
-    An unpacker is an object of zlib, bz2 or lzma that stops at the end of one stream. xz and tape
-    drives pad streams with NULs. Anything else between them is damage, and raises the error of the
-    unpacker.
+    An unpacker of zlib, bz2 or lzma stops at the end of a stream. NULs may follow; anything else
+    between two streams is damage, and the next unpacker raises its error.
     """
     data = stream.read1(BLOCK)
     while data:
@@ -190,23 +181,14 @@ def _unpacked(stream: io.BufferedReader, unpacker: Callable[[], Any]) -> Iterato
 def _unpacker(packing: str) -> Callable[[], Any]:
     try:  # some builds of Python lack a module
         if packing == "gzip":
-            return lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+            return partial(zlib.decompressobj, wbits=16 + zlib.MAX_WBITS)
         if packing == "xz":
-            import lzma
-
-            return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
-        import bz2
-
-        return bz2.BZ2Decompressor
+            lzma = import_module("lzma")
+            return partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
+        return partial(import_module("bz2").BZ2Decompressor)
     except ImportError:
-        raise CorpusError(
-            f"this Python cannot unpack {packing}", "Unpack the file first."
-        ) from None
-
-
-def _lzma_error() -> type[Exception]:
-    lzma = sys.modules.get("lzma")
-    return lzma.LZMAError if lzma else zlib.error
+        what = f"this Python cannot unpack {packing}"
+        raise CorpusError(what, "Unpack the file first.") from None
 
 
 def _device(path: str) -> CorpusError:
@@ -220,9 +202,8 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
             return CorpusError(f"{name} is a broken link to {os.readlink(name)}", "Mend the link.")
         near = get_close_matches(name, NAMES)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
-        return CorpusError(
-            f"{name} does not exist", f"{meant}Check the name, and the folder you are in."
-        )
+        hint = f"{meant}Check the name, and the folder you are in."
+        return CorpusError(f"{name} does not exist", hint)
     if isinstance(error, PermissionError):
         return CorpusError(f"{name} may not be read", "Change its permissions, or copy it.")
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
@@ -257,7 +238,8 @@ def relative_place(model: str | os.PathLike[str], place: str) -> str:
     """Return the place relative to the folder of the model file."""
     if place:
         with suppress(OSError, ValueError):  # another drive
-            return os.path.relpath(place, _folder(model)).replace(os.sep, "/")
+            folder = os.path.dirname(os.path.realpath(model))
+            return os.path.relpath(place, folder).replace(os.sep, "/")
     return NOWHERE
 
 
@@ -265,9 +247,5 @@ def absolute_place(model: str | os.PathLike[str], relative: str) -> str:
     """Return the place that is recorded relative to the folder of the model file."""
     if relative:
         with suppress(OSError):
-            return os.path.normpath(os.path.join(_folder(model), relative))
+            return os.path.normpath(os.path.join(os.path.realpath(model), "..", relative))
     return NOWHERE
-
-
-def _folder(model: str | os.PathLike[str]) -> str:
-    return os.path.dirname(os.path.realpath(model))

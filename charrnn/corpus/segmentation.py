@@ -4,21 +4,7 @@
     paragraphs   ab⏎cd⏎⏎⏎ef⏎  ->  ab⏎cd■ef■
     files        ab⏎cd⏎       ->  ab⏎cd⏎■
 
-Blank lines are dropped; they separate paragraphs. Text comes in blocks, and only spaces that may
-turn out to be a blank line are held back between blocks.
-
-With ``auto``, the examples of a file are its lines, unless its first LOOK characters show all of
-this:
-
-    many        it has at least FEWEST paragraphs
-    short       a paragraph has at most LONGEST lines on average; more is a chapter or a group
-    multi-line  at least one paragraph in SOME has more than one line; else it is a list with gaps
-    no list     it is not a list in groups. In such a list all lines of a group begin with the same
-                letter, another one than in the group before; or lines are a word or two, and the
-                groups do not end in a full stop or another mark
-
-Each file is judged on its own, by the same characters in whatever blocks they arrive. So a stream
-yields its first example after LOOK characters or its end; name the kind to get it sooner.
+Blank lines are dropped; they separate paragraphs. ``choose_cut`` chooses for ``auto``.
 """
 
 from __future__ import annotations
@@ -26,7 +12,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Final, Literal
 
 import numpy as np
@@ -42,12 +28,6 @@ SPACES: Final = np.array([chr(code).isspace() for code in range(0x3002)])
 
 BLOCK: Final = 1 << 17  # symbols worked on at a time
 LOOK: Final = 1 << 16  # characters
-FEWEST: Final = 10  # paragraphs: a tenth held out is one
-LONGEST: Final = 16  # lines: a sonnet and a bit
-SOME: Final = 10
-WORDS: Final = 2  # in a line of a list, at most
-ENDING_IN_A_MARK: Final = 0.25  # of the groups of a list, at most
-KEEPING_A_LETTER: Final = 0.75  # of the groups of an alphabetical list, at least
 
 
 @dataclass(frozen=True)
@@ -83,14 +63,12 @@ class LineNumbers:
             if kind == "files":  # its blocks begin with the one example
                 begins = np.zeros(len(codes), np.bool_)
                 begins[0] = before.all() and self._line == 1
-            self._tell(begins, np.flatnonzero(ends))
+            line_ends = np.flatnonzero(ends)
+            if self._report is not None and begins.any():
+                self._report(self._line + np.searchsorted(line_ends, np.flatnonzero(begins)))
+            self._line += len(line_ends)
             before = newline[-2:]
             yield codes
-
-    def _tell(self, begins: NDArray[np.bool_], ends: NDArray[np.intp]) -> None:
-        if self._report is not None and begins.any():
-            self._report(self._line + np.searchsorted(ends, np.flatnonzero(begins)))
-        self._line += len(ends)
 
 
 def cut_file(
@@ -99,8 +77,13 @@ def cut_file(
     """Cut the text of one file; return its blocks, and how it was cut for after the last one."""
     if kind != "auto":
         return cut(texts, kind, keep_blank, lines), lambda: FileCut(kind)
-    head, texts = _look(texts)
-    are, count = choose_cut(head), lines or LineNumbers()
+    texts = iter(texts)
+    held, size = [], 0
+    while size < LOOK and (text := next(texts, None)) is not None:
+        held.append(text)
+        size += len(text)
+    texts = chain(held, texts)
+    are, count = choose_cut("".join(held)[:LOOK]), lines or LineNumbers()
     return cut(texts, are, keep_blank, count), lambda: FileCut(
         are, count.lines, count.blank_lines, count.paragraphs
     )
@@ -111,7 +94,7 @@ def cut(
 ) -> Iterator[Codes]:
     """Yield the code points of a text that comes in blocks, END_CODE after each example.
 
-    With ``keep_blank``, every line is an example, even an empty one.
+    With ``keep_blank``, an empty line is an example, too.
     """
     blocks: Iterator[Codes] = (codes_of(text) for text in texts if text)
     if kind == "files":
@@ -146,9 +129,8 @@ def whole_examples(blocks: Iterable[Codes]) -> Iterator[Codes]:
             yield np.concatenate([*begun, codes[:after]])
             begun = []
         begun.append(codes[after:])
-    rest = np.concatenate([np.empty(0, np.uint32), *begun])
-    if len(rest):
-        yield rest
+    if any(map(len, begun)):
+        yield np.concatenate(begun)
 
 
 def text_of(codes: Codes) -> str:
@@ -268,48 +250,36 @@ def _end_at_gaps(blocks: Iterator[Codes]) -> Iterator[Codes]:
         yield np.array([END_CODE])
 
 
-def _look(texts: Iterable[str]) -> tuple[str, Iterator[str]]:
-    """Return the first LOOK characters of a text, and an iterator over all of it."""
-    texts = iter(texts)
-    held, size = [], 0
-    for text in texts:
-        held.append(text)
-        size += len(text)
-        if size >= LOOK:
-            break
-    return "".join(held)[:LOOK], chain(held, texts)
-
-
 def choose_cut(head: str) -> Literal["lines", "paragraphs"]:
-    """Return what the examples of a text are, by its first characters: the rule above."""
-    groups = _groups(head)
-    many = len(groups) >= FEWEST
-    short = sum(map(len, groups)) <= LONGEST * len(groups)
-    multi_line = SOME * sum(len(group) > 1 for group in groups) >= len(groups)
+    """Return the examples of a text that begins so: paragraphs if many are short, else lines.
+
+    A paragraph has at most 16 lines on average: more is a chapter. One in ten has several lines:
+    else the text is a list with gaps.
+    """
+    lines = head.split("\n")
+    lines = lines[:-1] if len(head) == LOOK else lines  # the last one may be incomplete
+    visible = [line.strip() for line in lines]
+    groups = [list(group) for is_visible, group in groupby(visible, bool) if is_visible]
+    many = len(groups) >= 10  # a tenth held out is one
+    short = sum(map(len, groups)) <= 16 * len(groups)
+    multi_line = 10 * sum(len(group) > 1 for group in groups) >= len(groups)
     return "paragraphs" if many and short and multi_line and not _is_list(groups) else "lines"
 
 
-def _groups(head: str) -> list[list[str]]:
-    """Return the lines of each paragraph, without a last line that may be incomplete."""
-    groups: list[list[str]] = [[]]
-    lines = head.split("\n")
-    for line in lines[:-1] if len(head) == LOOK else lines:
-        if visible := line.strip():
-            groups[-1].append(visible)
-        elif groups[-1]:
-            groups.append([])
-    return groups if groups[-1] else groups[:-1]
-
-
 def _is_list(groups: list[list[str]]) -> bool:
+    """Return whether paragraphs are the groups of a list.
+
+    Its lines have a word or two, and few groups end in a full stop or another mark. Or all lines of
+    a group begin with one letter, and those of the next group with another.
+    """
     lines = [line for group in groups for line in group]
     words = sum(len(line.split()) for line in lines)
     marked = sum(unicodedata.category(group[-1][-1])[0] not in "LMN" for group in groups)
-    if words <= WORDS * len(lines) and marked < ENDING_IN_A_MARK * len(groups):
+    if words <= 2 * len(lines) and 4 * marked < len(groups):
         return True
     initials = [{line[0].casefold() for line in group} for group in groups if len(group) > 1]
     keeping = sum(
         len(here) == 1 and here != before and min(here).isalpha()
         for before, here in pairwise([set(), *initials])
     )
-    return keeping >= KEEPING_A_LETTER * len(initials)
+    return 4 * keeping >= 3 * len(initials)

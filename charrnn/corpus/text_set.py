@@ -1,7 +1,6 @@
-"""A set of texts that keeps 8 bytes of each: is this sample a copy of a line of the corpus?
+"""A set of texts that keeps 64 bits of each: is this sample a copy of a line of the corpus?
 
-The texts are known by hashes of 64 bits. Against a million of them, a text that is not in the set
-is taken for one that is with a probability of 10^-13.
+Against a million texts, a new text is taken for one of them with a probability of 10^-13.
 """
 
 from __future__ import annotations
@@ -26,19 +25,11 @@ def hash_of(text: str) -> int:
     return int.from_bytes(blake2b(codes_of(text).tobytes(), digest_size=8).digest(), "little")
 
 
-def fold(text: str) -> str:
-    """Return the text without case and without spaces at either end."""
-    return text.strip().casefold()
-
-
 class TextSet:
     """A set of texts, filled from a stream of examples and by ``add``."""
 
     def __init__(self, stream: Iterable[Codes] = (), *, ignoring_case: bool = False) -> None:
-        """Read a stream of code points with END_CODE after each example, as ``cut`` yields it.
-
-        Where case is ignored, spaces at either end are ignored too.
-        """
+        """Read a stream of ``cut``. With case, ignore spaces at either end of a text too."""
         self._ignoring_case = ignoring_case
         self._read: NDArray[np.uint64] = np.empty(0, np.uint64)  # sorted
         self._added: set[int] = set()
@@ -54,7 +45,6 @@ class TextSet:
         return self.has_hash(self._hash(text))
 
     def add(self, text: str) -> None:
-        """Add one text."""
         if text not in self:
             self._added.add(self._hash(text))
 
@@ -65,4 +55,4 @@ class TextSet:
         return is_read or number in self._added
 
     def _hash(self, text: str) -> int:
-        return hash_of(fold(text) if self._ignoring_case else text)
+        return hash_of(text.strip().casefold() if self._ignoring_case else text)

@@ -1,8 +1,6 @@
 """Figures by matplotlib, an extra: learning curves, the reach of gradients, lengths of texts.
 
-``plot`` draws into the caller's Axes or into new ones of pyplot. Files are drawn without pyplot, so
-they need no window system, and the same run gives the same bytes. Names of models are shown as they
-are, also those with ``$`` or a leading ``_``.
+Files are drawn without pyplot, so they need no window system; the same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -28,9 +26,7 @@ class HasTrained(Protocol):
     """A model with the record of its training."""
 
     @property
-    def trained(self) -> Trained:
-        """The networks and the record."""
-        ...
+    def trained(self) -> Trained: ...
 
 
 class Curve(NamedTuple):
@@ -73,26 +69,16 @@ def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
     curves = {}
     for name, model in models.items():
         if not isinstance(getattr(model, "trained", None), Trained):
-            raise SettingError(
-                f"a model cannot be {type(model).__name__}",
-                "Give models of charrnn.load or charrnn.fit.",
-                "models",
-            )
+            what = f"a model cannot be {type(model).__name__}"
+            raise SettingError(what, "Give models of charrnn.load or charrnn.fit.", "models")
         curve = curve_of(model.trained)
         if curve is None:
-            raise CharrnnError(
-                f"{name or 'this model'} has no learning curve",
-                "A slim model has no history: use the model it was made from."
-                if model.trained.slim
-                else "Train it until its first check-up.",
-            )
+            hint = "Train it until its first check-up."
+            if model.trained.slim:
+                hint = "A slim model has no history: use the model it was made from."
+            raise CharrnnError(f"{name or 'this model'} has no learning curve", hint)
         curves[name] = curve
     return curves
-
-
-def share_a_corpus(models: Mapping[str, HasTrained]) -> bool:
-    """Return True if all models were trained on one corpus, so that one baseline serves."""
-    return len({model.trained.corpus.fingerprint for model in models.values()}) == 1
 
 
 def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
@@ -108,11 +94,7 @@ def best_of(losses: Mapping[str, float]) -> str:
 
 # The colours of Okabe and Ito, which colour-blind people can tell apart.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES: Final = ("-", "--", "-.")  # when the colours repeat
-GREY, FAINT = "0.5", "0.9"
 SIZE: Final = (7.0, 4.2)  # inches
-DOTS: Final = 160  # an inch
-BARS: Final = 60  # of a histogram, at most
 # Without times and random names, the same figure gives the same bytes.
 METADATA: Final[Mapping[str, Mapping[str, Any]]] = {
     "svg": {"Date": None, "Creator": "charrnn"},
@@ -121,39 +103,36 @@ METADATA: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 SETTINGS: Final[Any] = {"svg.hashsalt": "charrnn", "svg.fonttype": "none", "text.usetex": False}
 
-Draw = Callable[["Axes"], object]
-
 
 def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
     """Draw the learning curves of models by name, and return the Axes."""
+    hint = "Give models by their names: {'a': model}."
     if not isinstance(models, Mapping):
-        raise SettingError(
-            f"models cannot be {type(models).__name__}",
-            "Give models by their names: {'a': model}.",
-            "models",
-        )
+        raise SettingError(f"models cannot be {type(models).__name__}", hint, "models")
     if not models:
-        raise SettingError(
-            "no model was given to plot", "Give models by their names: {'a': model}."
-        )
+        raise SettingError("no model was given to plot", hint)
     curves = curves_of(models)
-    ax = new_axes() if ax is None else ax
-    legend = Legend()
+    if ax is None:
+        with matplotlib_needed():
+            from matplotlib import pyplot as plt
+        ax = plt.subplots(figsize=SIZE, layout="constrained")[1]  # which notebooks show at once
+    legend: dict[str, Artist] = {}
     has_learning = len(curves) == 1 or any(not curve.held_out for curve in curves.values())
     for number, (name, curve) in enumerate(curves.items()):
         style = style_of(number)
         of = f"{name}, " if len(curves) > 1 else ""
         if has_learning:
             (line,) = ax.plot(curve.steps, curve.learning, **style | {"ls": ":", "lw": 1.2})
-            legend.add(line, f"{of}learning")
+            legend[f"{of}learning"] = line
         if curve.held_out:
             (line,) = ax.plot(curve.steps, curve.held_out, **style)
-            legend.add(line, f"{of}held out")
+            legend[f"{of}held out"] = line
         if curve.best is not None:
             ax.plot(*([part] for part in curve.best), "o", color=style["color"], ms=5)
     baseline = next(iter(curves.values())).baseline
-    if baseline is not None and share_a_corpus(models):
-        legend.add(ax.axhline(baseline[1], color=GREY, lw=1, ls="--"), baseline[0])
+    corpora = {model.trained.corpus.fingerprint for model in models.values()}
+    if baseline is not None and len(corpora) == 1:
+        legend[baseline[0]] = ax.axhline(baseline[1], color="0.5", lw=1, ls="--")
     ax.set_ylim(*heights(list(curves.values())))
     finish(ax, legend, "step", "nats per character")
     return ax
@@ -161,32 +140,32 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
 
 def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
     """Draw the mean norms of gradients over the steps back, and return the Axes."""
-    legend = Legend()
+    legend: dict[str, Artist] = {}
     for number, (name, reach) in enumerate(reaches.items()):
         back = [steps for steps, norm in enumerate(reach.norms) if norm > 0]
-        (line,) = ax.plot(back, [reach.norms[steps] for steps in back], **style_of(number))
-        legend.add(line, name)
+        norms = [reach.norms[steps] for steps in back]
+        (legend[name],) = ax.plot(back, norms, **style_of(number))
     ax.set_yscale("log")
-    finish(ax, legend if len(reaches) > 1 else Legend(), "steps back", "mean norm of the gradient")
+    finish(ax, legend if len(reaches) > 1 else {}, "steps back", "mean norm of the gradient")
     return ax
 
 
 def plot_lengths(lengths: Mapping[str, Sequence[int]], ax: Axes) -> Axes:
     """Draw histograms of the lengths of texts by name, and return the Axes."""
-    legend = Legend()
+    legend: dict[str, Artist] = {}
     longest = max((length for some in lengths.values() for length in some), default=0)
-    width = longest // BARS + 1
+    width = longest // 60 + 1  # at most 60 bars
     edges = [edge - 0.5 for edge in range(0, longest + width + 1, width)]
     for number, (name, some) in enumerate(lengths.items()):
         style = style_of(number)
         weights = [1 / len(some)] * len(some)
         ax.hist(some, edges, weights=weights, histtype="step", label=name, **style)
-        legend.add(ax.patches[-1], name)
+        legend[name] = ax.patches[-1]
     finish(ax, legend, "characters", "share of the texts")
     return ax
 
 
-def render(kind: str, draw: Draw) -> bytes:
+def render(kind: str, draw: Callable[[Axes], object]) -> bytes:
     """Return a file of that kind, a key of METADATA, with one figure."""
     with matplotlib_needed():
         from matplotlib import rc_context
@@ -196,7 +175,7 @@ def render(kind: str, draw: Draw) -> bytes:
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script without a font
         figure = Figure(figsize=SIZE, layout="constrained")
         draw(figure.add_subplot())
-        figure.savefig(file, format=kind, dpi=DOTS, metadata=METADATA[kind])
+        figure.savefig(file, format=kind, dpi=160, metadata=METADATA[kind])
     return file.getvalue()
 
 
@@ -207,54 +186,30 @@ def heights(curves: Sequence[Curve]) -> tuple[float, float]:
     return max(0.0, min(shown) - free), max(shown) + free
 
 
-class Legend:
-    """The names of the lines."""
-
-    def __init__(self) -> None:
-        self.lines: list[Artist] = []
-        self.names: list[str] = []
-
-    def add(self, line: Artist, name: str) -> None:
-        """Add a line and its name."""
-        self.lines.append(line)
-        self.names.append(visible_line(name))
-
-    def put(self, ax: Axes) -> None:
-        """Show the legend, where matplotlib would hide a leading _ and read $x$ as a formula."""
-        if not self.lines:
-            return
-        legend = ax.legend(self.lines, [f"line {n}" for n, _ in enumerate(self.lines)])
-        legend.set_frame_on(False)
-        for text, name in zip(legend.get_texts(), self.names, strict=True):
-            text.set_usetex(False)
-            text.set_parse_math(False)
-            text.set_text(name)
-
-
-def finish(ax: Axes, legend: Legend, x: str, y: str) -> None:
-    """Add labels, grid and legend."""
+def finish(ax: Axes, lines: Mapping[str, Artist], x: str, y: str) -> None:
+    """Add labels, grid, and a legend with the names of the lines."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     ax.margins(x=0.01)
     ax.locator_params(axis="x", integer=True)
-    ax.grid(visible=True, color=FAINT, lw=0.6)
+    ax.grid(visible=True, color="0.9", lw=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    legend.put(ax)
+    if not lines:
+        return
+    legend = ax.legend(list(lines.values()), [f"line {n}" for n in range(len(lines))])
+    legend.set_frame_on(False)
+    for text, name in zip(legend.get_texts(), lines, strict=True):
+        text.set_usetex(False)
+        text.set_parse_math(False)
+        text.set_text(visible_line(name))  # also one with $ or a leading _
 
 
 def style_of(number: int) -> dict[str, Any]:
     """Return colour, width and dashes of the line of that number."""
-    colour = COLOURS[number % len(COLOURS)]
-    return {"color": colour, "lw": 1.8, "ls": DASHES[number // len(COLOURS) % len(DASHES)]}
-
-
-def new_axes() -> Axes:
-    """Return the Axes of a new pyplot figure; notebooks show it without a further call."""
-    with matplotlib_needed():
-        from matplotlib import pyplot as plt
-    return plt.subplots(figsize=SIZE, layout="constrained")[1]
+    again, place = divmod(number, len(COLOURS))
+    return {"color": COLOURS[place], "lw": 1.8, "ls": ("-", "--", "-.")[again % 3]}
 
 
 @contextmanager

@@ -1,12 +1,8 @@
 """A model as a notebook shows it, and the progress bar of Python.
 
-The model is a table with a small learning curve. Styles stand in the elements themselves, because
-notebooks can be dark or light. Names of models and corpora are escaped.
+The model is a table with a small learning curve. The bar appears in terminals and notebooks alone:
 
     |#########            |  43% 00:12<00:16, 1.713 nats held out
-
-The bar appears in terminals and notebooks alone. A notebook with ipywidgets gets a widget, and one
-without a plain bar.
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 10, 8, 22  # margins
 LEARNING: Final = 'stroke="#56B4E9" stroke-dasharray="2 2"'
 HELD_OUT: Final = 'stroke="#0072B2" stroke-width="2"'
 BASELINE: Final = 'stroke="#999999" stroke-dasharray="6 3"'
-MOST_POINTS: Final = 500  # of a line
 
 
 def model_card(trained: Trained) -> str:
@@ -58,9 +53,7 @@ def model_card(trained: Trained) -> str:
 
 
 def nats_and_bits(nats: float) -> str:
-    """Return a loss in words, in both units."""
-    bits = Mean(nats, 1).bits_per_character
-    return f"{nats:.3f} nats, {bits:.3f} bits per character"
+    return f"{nats:.3f} nats, {Mean(nats, 1).bits_per_character:.3f} bits per character"
 
 
 def svg(curve: Curve) -> str:
@@ -77,7 +70,7 @@ def svg(curve: Curve) -> str:
 
     def line(values: list[float], style: str) -> str:
         points = list(zip(curve.steps, values, strict=True))
-        points = points[:: -(-len(points) // MOST_POINTS)]
+        points = points[:: -(-len(points) // 500)]
         places = " ".join(f"{x(step):.1f},{y(nats):.1f}" for step, nats in points)
         return f'<polyline fill="none" {style} points="{places}"/>'
 
@@ -105,9 +98,6 @@ def svg(curve: Curve) -> str:
     )
 
 
-FORMAT = "{percentage:3.0f}% |{bar}| {elapsed}<{remaining}{postfix}"
-
-
 def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
     """Yield the events while a bar shows how far the run is."""
     with warnings.catch_warnings():
@@ -115,8 +105,11 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
         from tqdm.auto import tqdm
 
     symbols = run.corpus.characters + run.corpus.examples
-    disable = False if in_notebook() else None  # None: disabled unless stderr is a terminal
-    with tqdm(total=1.0, bar_format=FORMAT, disable=disable) as bar:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    in_notebook = shell is not None and "IPKernelApp" in shell.config
+    disable = False if in_notebook else None  # None: disabled unless stderr is a terminal
+    layout = "{percentage:3.0f}% |{bar}| {elapsed}<{remaining}{postfix}"
+    with tqdm(total=1.0, bar_format=layout, disable=disable) as bar:
         for event in events:
             if isinstance(event, Checkup):
                 words = f"{event.train_nats_per_character:.3f} nats in training"
@@ -125,11 +118,3 @@ def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
                 bar.set_postfix_str(words, refresh=False)
             bar.update(share_done(run.states, run.config, symbols) - bar.n)
             yield event
-
-
-def in_notebook() -> bool:
-    """Return True in a notebook, False in a terminal."""
-    if "IPython" not in sys.modules:
-        return False
-    shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and "IPKernelApp" in shell.config

@@ -1,10 +1,8 @@
 """Export of a model to a file for people who do not have charrnn.
 
-A kind of file is a module in this folder with one function
+A kind of file is a module in this folder with one function, and a line in KINDS:
 
     def export(trained: Trained, options: ExportOptions) -> bytes
-
-and a line in KINDS. The module is imported when it is needed; this file imports no numpy.
 """
 
 from __future__ import annotations
@@ -28,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """A kind of file: its module, its suffix and the options that it takes."""
+    """A kind of file."""
 
     module: str
     suffix: str
-    takes: frozenset[str]
+    takes: frozenset[str]  # names of options
 
 
 KINDS = {
@@ -63,27 +61,18 @@ def export_to(
 
     content = export(trained, kind_of(path), replace(options, name=PurePath(path).stem))
     if os.path.lexists(path) and not force:
-        raise ModelExistsError(
-            f"{os.fspath(path)} is there already", "Name another file, or say force=True."
-        )
+        what = f"{os.fspath(path)} is there already"
+        raise ModelExistsError(what, "Name another file, or say force=True.")
     saving.replace(path, len(content), [content])
 
 
 def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
-    """Return the content of the file.
-
-    Raise ExportError for several networks or for counts, since the file would hold the first
-    network alone and would draw other texts than the model.
-    """
+    """Return the content of the file. Raise ExportError if it would draw other texts."""
     options.check_for(kind, KINDS[kind].takes)
     if len(trained.networks) > 1:
-        raise ExportError(
-            "a model of several networks cannot be exported: a file holds one",
-            "Train one network alone.",
-        )
+        what = "a model of several networks cannot be exported: a file holds one"
+        raise ExportError(what, "Train one network alone.")
     if trained.counted is not None:
-        raise ExportError(
-            "counts cannot be exported, and this model draws with them",
-            "Export its network alone, made slim without counts.",
-        )
+        what = "counts cannot be exported, and this model draws with them"
+        raise ExportError(what, "Export its network alone, made slim without counts.")
     return cast("Export", import_module(KINDS[kind].module).export)(trained, options)

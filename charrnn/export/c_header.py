@@ -1,14 +1,8 @@
 """A model as one C99 header that draws the texts of ``charrnn sample --seed``, byte for byte.
 
-``assets/model.h`` holds the arithmetic of the stepper and the drawing of symbols. This module adds
-the cells, the heads and the numbers. A matrix has an integer for each weight and a scale for each
-row:
-
-    32 bits   on the grid of the stepper itself, so no sum is rounded: see network/rounding.py
-    16, 8     as fine as the bits allow, from the largest weight of the row
-
-``rint`` rounds a state. Adding and subtracting a large number would do the same, but -ffast-math
-would leave that out.
+``assets/model.h`` holds the arithmetic. This module adds the cells, the heads and the numbers: an
+integer for each weight and a scale for each row. With 32 bits they are on the grid of the stepper,
+so no sum is rounded. States are rounded by ``rint``, which -ffast-math leaves alone.
 """
 
 from __future__ import annotations
@@ -70,20 +64,22 @@ COARSE: Final = "Its weights have %d bits: now and then a text differs from char
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the header."""
     model, architecture = trained.model, trained.model.architecture
     prefix, bits = prefix_for(options), options.bits
     check_known(architecture, "a C header", CELLS, HEADS)
     weights = Weights(model.parameters, prefix, bits)
     cell, head = architecture.cell_name, architecture.head_name
     layers = "layer" if architecture.layers == 1 else "layers"
+    first_row = f"{prefix}_U1[s->symbol * columns + i]"  # the i-th number of U x
+    if bits < 32:
+        first_row = f"{prefix}_U1_scale[s->symbol] * {first_row}"
     size = f"{architecture.layers} {layers} of {architecture.hidden} {cell} units"
     values = {
         "CELL": "\n".join(" " * 12 + line for line in CELLS[cell].split("\n")),
         "HEAD": HEADS[head],
         "SIGMOID": SIGMOID if cell != "tanh" else "",
         "CELL_STATE": ", *c = s->state[l][1]" if len(architecture.cell.states) > 1 else "",
-        "U1": weights.first_row(),
+        "U1": first_row,
         "WEIGHTS": weights.arrays(model.vocabulary.characters),
         "LAYERS": weights.layers(),
         "GRID": f"{2.0**weights.grid.state_bits!r}",
@@ -115,9 +111,8 @@ def prefix_for(options: ExportOptions) -> str:
         is_word = prefix in KEYWORDS.split()
         return prefix if prefix[:1].isalpha() and not is_word else f"model_{prefix}".strip("_")
     if prefix in KEYWORDS.split():
-        raise SettingError(
-            f"prefix cannot be {prefix!r}", "It is a word of C: choose another.", "prefix"
-        )
+        what = f"prefix cannot be {prefix!r}"
+        raise SettingError(what, "It is a word of C: choose another.", "prefix")
     return prefix
 
 
@@ -143,11 +138,6 @@ class Weights:
             lines.append(self._array(self.type, name, map(str, integers.ravel().tolist())))
             lines.append(self._array("double", f"{name}_scale", map(repr, scales.tolist())))
         return "\n".join(lines)
-
-    def first_row(self) -> str:
-        """Return the expression for the i-th number of U x in the first layer."""
-        row = f"{self.prefix}_U1[s->symbol * columns + i]"
-        return row if self.bits == 32 else f"{self.prefix}_U1_scale[s->symbol] * {row}"
 
     def layers(self) -> str:
         """Return a row for each layer, with 0 for arrays that it does not have."""

@@ -1,13 +1,7 @@
-"""The numbers of a model as bytes, on the grid of the stepper, for the page and the module.
+"""The numbers of a model as bytes, array after array, little-endian, for the page and the module.
 
-The arrays follow each other in their own order, little-endian:
-
-    32 bits     float32, row by row; a matrix that multiplies states is on the grid
-    16, 8       for each row of a matrix an int16 e and integers n: a weight is 2^e n; a vector
-                (b, d, c) is float32
-
-A matrix on the grid is as exact in float32 as in float64, since it was float32 before it was
-rounded. Fewer bits need no grid, for they are a coarser one.
+With 32 bits they are float32, exact because matrices that multiply states are on the grid. With 16
+or 8 each row of a matrix is an int16 e and integers n: a weight is 2^e n; vectors remain float32.
 """
 
 from __future__ import annotations
@@ -58,9 +52,8 @@ def check_known(
     if cell not in cells:
         raise ExportError(f"{kind} cannot hold the cell {cell}", f"It can hold {in_words(cells)}.")
     if head not in heads:
-        raise ExportError(
-            f"{kind} cannot end texts by {head}", f"It can end them by {in_words(heads)}."
-        )
+        what = f"{kind} cannot end texts by {head}"
+        raise ExportError(what, f"It can end them by {in_words(heads)}.")
     known = Architecture(architecture.symbols, architecture.hidden, architecture.layers, cell, head)
     if architecture.shapes != known.shapes:
         inputs = [name for name in architecture.inputs if name not in known.inputs]

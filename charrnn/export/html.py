@@ -33,7 +33,6 @@ STATES: Final = dict(zip("stuvwxy", ("-1", "-⅔", "-⅓", "0", "⅓", "⅔", "1
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the page."""
     config = trained.config
     is_short = not config.carry and trained.corpus.examples_are != "files"
     scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
@@ -114,17 +113,14 @@ def about(trained: Trained) -> str:
     }
     best = trained.learned[0].best
     if best is not None:
-        bits = best[1] * BITS
-        rows["Held-out loss"] = f"{bits:.2f} bits per character"
+        rows["Held-out loss"] = f"{best[1] * BITS:.2f} bits per character"
     return "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in rows.items())
 
 
 def filter_of(texts: Sequence[str]) -> dict[str, object]:
-    """Return a Bloom filter of these texts.
-
-    The lower half of a text's key is the place of its first bit. The upper half is the step to the
-    next bit, made odd: the size is even, and an even step would return to the start sooner.
-    """
+    """Return a Bloom filter of these texts."""
+    # The lower half of a text's key is the place of its first bit. The upper half is the step to
+    # the next bit, made odd: the size is even, and an even step would return to the start sooner.
     keys = np.unique(keys_of_texts(texts))
     size = -(-max(FEWEST_BITS, len(keys) * BITS_A_TEXT) // 8)  # bytes
     bits = np.zeros(8 * size, np.bool_)

@@ -28,17 +28,13 @@ export default model;
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the module."""
     facts = facts_of(trained, options, "a JavaScript module")
     numbers = in_base64(encode(trained.model.parameters, options.bits))
     return MODULE.format(engine=engine(), facts=plain_json(facts), numbers=numbers).encode()
 
 
 def facts_of(trained: Trained, options: ExportOptions, kind: str = "a page") -> dict[str, object]:
-    """Return the facts that the engine needs beside the numbers.
-
-    Raise ExportError if the engine does not know such a model.
-    """
+    """Return the facts beside the numbers. Raise ExportError for a model that is not known."""
     architecture, vocabulary = trained.model.architecture, trained.model.vocabulary
     check_known(architecture, kind, CELLS, HEADS)
     return {
@@ -56,7 +52,6 @@ def facts_of(trained: Trained, options: ExportOptions, kind: str = "a page") -> 
 
 
 def engine() -> str:
-    """Return the source of the engine."""
     return asset("network.js") + asset("core.js")
 
 

@@ -1,16 +1,8 @@
-"""A model as an ONNX graph, for any runtime that reads ONNX.
+"""A model as an ONNX graph. OPSET and IR are low, for older runtimes.
 
-    ids     (steps, lanes)                      ->  logits (steps, lanes, symbols)
-    states  (layers, lanes, hidden)             ->  states_out
-    cells   (layers, lanes, hidden), of an LSTM ->  cells_out
-
-The softmax of the logits is the distribution, for every head. The first id is END (0), and the
-states before it are zero. Runtimes compute in 32 bits: the probabilities agree to about 1e-5, and
-the drawn texts differ.
-
-OPSET and IR are low so that older runtimes can read the graph. ONNX has the gates of a GRU in the
-order z r n and those of an LSTM in the order i o f g. ``linear_before_reset`` puts the reset of a
-GRU after the product.
+ids (steps, lanes), states and, of an LSTM, cells (layers, lanes, hidden) become logits (steps,
+lanes, symbols), states_out and cells_out. The first id is END (0), after zero states. Runtimes
+compute in 32 bits, so drawn texts differ.
 """
 
 from __future__ import annotations
@@ -37,7 +29,6 @@ GATES: Final = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 3, 1, 2)}  # torch's,
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the content of the file."""
     architecture = trained.model.architecture
     check_known(architecture, "an ONNX graph", CELLS, HEADS)
     try:
@@ -73,13 +64,9 @@ class Graph:
 
         symbols, hidden = self.architecture.symbols, self.architecture.hidden
         layers = range(self.architecture.layers)
-        below = self.add(
-            "OneHot",
-            "ids",
-            self.constant("symbol_count", np.array(symbols, np.int64)),
-            self.constant("off_and_on", np.array([0, 1], np.float32)),
-            to=["below_0"],
-        )
+        depth = self.constant("symbol_count", np.array(symbols, np.int64))
+        values = self.constant("off_and_on", np.array([0, 1], np.float32))
+        below = self.add("OneHot", "ids", depth, values, to=["below_0"])
         ones = self.constant("one_each", np.ones(len(layers), np.int64))
         for state in self.states:
             self.add("Split", state, ones, to=[f"{state}_{layer}" for layer in layers], axis=0)
@@ -98,26 +85,21 @@ class Graph:
 
     def layer(self, layer: int, below: str) -> str:
         """Add a cell over all steps. Return the name of its states for the layer above."""
-        arrays = (
-            self.arrays[f"rnn.{name}_l{layer}"]
-            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
         order = GATES[self.cell]
-        U, W, b, d = (
-            np.concatenate([np.split(array, len(order))[gate] for gate in order])
-            for array in arrays
-        )
-        attributes = {"linear_before_reset": 1} if self.cell == "GRU" else {}
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        arrays = (np.split(self.arrays[f"rnn.{name}_l{layer}"], len(order)) for name in names)
+        U, W, b, d = (np.concatenate([array[gate] for gate in order]) for array in arrays)
+        attributes: dict[str, Any] = {"hidden_size": self.architecture.hidden}
+        if self.cell == "GRU":
+            attributes["linear_before_reset"] = 1  # the reset comes after the product
         self.add(
-            self.cell,
-            below,
+            *(self.cell, below),
             self.constant(f"U_{layer}", U[None]),
             self.constant(f"W_{layer}", W[None]),
             self.constant(f"b_{layer}", np.concatenate([b, d])[None]),
             "",  # no lengths: all lanes have as many steps
             *(f"{state}_{layer}" for state in self.states),
             to=[f"h_{layer}", *(f"{state}_out_{layer}" for state in self.states)],
-            hidden_size=self.architecture.hidden,
             **attributes,
         )
         direction = self.constant(f"direction_{layer}", np.array([1], np.int64))

@@ -1,19 +1,8 @@
-"""A model for torch: a safetensors file whose arrays have the names of torch's own layers.
+"""A model for torch: a safetensors file, whose names `load_state_dict` finds without any others.
 
-    rnn   torch.nn.RNN, GRU or LSTM (symbols, hidden, layers), with one-hot symbols as input
-    out   torch.nn.Linear (hidden, symbols)
-    halt  torch.nn.Linear (hidden, 1) if the end is a unit of its own: its sigmoid is the
-          probability of the end, and `out` has no row for END
-
-`load_state_dict` finds each name that it needs, and no others. The gates are in torch's order: r z
-n, and i f g o. Torch's second bias is zero, except for the d of a GRU.
-
-    8 bytes     the length of the header
-    header      JSON padded with spaces: type, shape and place of each array, and metadata
-    numbers     float32, one array after the other
-
-The numbers are not on the grid, and torch computes in 32 bits. The probabilities agree to about
-1e-6, and the drawn texts differ.
+rnn   torch.nn.RNN, GRU or LSTM (symbols, hidden, layers), with one-hot symbols as input
+out   torch.nn.Linear (hidden, symbols); without END if halt gives its probability
+halt  torch.nn.Linear (hidden, 1), the logit of the end, if the end is a unit of its own
 """
 
 from __future__ import annotations
@@ -37,7 +26,6 @@ HEADS = ("symbol", "halt")
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
-    """Return the content of the file."""
     check_known(trained.model.architecture, "a safetensors file", CELLS, HEADS)
     return safetensors(torch_arrays(trained.model.parameters), metadata(trained))
 
@@ -85,7 +73,7 @@ def metadata(trained: Trained) -> dict[str, str]:
 
 
 def safetensors(arrays: Mapping[str, Array], facts: Mapping[str, str]) -> bytes:
-    """Return the file that holds these arrays."""
+    """Return the file that holds these arrays: the size of its header, the header, the numbers."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt", **facts}}
     numbers: list[bytes] = []
     at = 0

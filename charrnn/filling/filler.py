@@ -1,17 +1,16 @@
 """Filling in the missing characters of a text: exactly if possible, else with particles.
 
-Particles (sequential Monte Carlo) estimate the fillings if these are too many to search. A particle
-is a text that grows. In a run it draws a length and characters from the model. At a literal it is
-weighted by the probability of the literal. When few particles have most of the weight, all are
-resampled. The product of the mean weights is an unbiased estimate of the sum of P over all
-fillings. The weight of a text is divided by the number of ways in which the runs can match it.
+Particles (sequential Monte Carlo) are texts that grow. In a run, each draws a length and characters
+from the model; at a literal, it is weighted by the probability of the literal. When few particles
+have most of the weight, all are resampled. The product of the mean weights is an unbiased estimate
+of the sum of P over all fillings.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -25,8 +24,6 @@ from charrnn.sampling.sampler import random_seed
 from charrnn.scoring.predictor import Predictor, as_predictor
 from charrnn.settings.using import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN
-
-FEW: Final = 0.5  # effective share of particles below which they are resampled
 
 
 class Particles:
@@ -47,12 +44,13 @@ class Particles:
 
     def run(self) -> None:
         """Go through the whole pattern and END."""
-        for piece in self.pattern.pieces:
+        for piece in (*self.pattern.pieces, END):
             if isinstance(piece, Run):
                 self._draw(piece)
             else:
                 self._read(piece)
-        self._read(END)
+            if piece != END:
+                self._resample()
 
     def _draw(self, run: Run) -> None:
         """Draw a length for each particle, and its characters."""
@@ -68,7 +66,6 @@ class Particles:
             self.log_weights[rows] += np.log(sums[:, -1]) + most
             above = sums > (self._chances()[rows] * sums[:, -1])[:, None]
             self._grow(rows, above.argmax(1) + known.start, log_p)
-        self._resample()
 
     def _read(self, symbol: int) -> None:
         """Append this symbol to each particle, and weight it."""
@@ -76,8 +73,6 @@ class Particles:
         log_p = self._next(rows)
         self.log_weights += log_p[:, symbol]
         self._grow(rows, np.full(len(rows), symbol), log_p)
-        if symbol != END:
-            self._resample()
 
     def _next(self, rows: Symbols) -> Array64:
         """Return log P of the next symbol of these particles, (n, E); they have to grow then."""
@@ -85,7 +80,6 @@ class Particles:
         return self._lanes.read(lanes)[which]
 
     def _grow(self, rows: Symbols, chosen: Symbols, log_p: Array64) -> None:
-        """Append a symbol to each of these particles."""
         self.log_p[rows] += log_p[np.arange(len(rows)), chosen]
         self.symbols[rows, self.lengths[rows]] = chosen
         self.lengths[rows] += 1
@@ -95,7 +89,7 @@ class Particles:
         """Resample particles by their weight if the effective number is small."""
         count = len(self.lengths)
         weights = np.exp(self.log_weights - self.log_weights.max())
-        if weights.sum() ** 2 >= FEW * count * (weights * weights).sum():
+        if weights.sum() ** 2 >= 0.5 * count * (weights * weights).sum():
             return
         self.log_mean += log_sum(self.log_weights) - math.log(count)
         self.log_weights[:] = 0
@@ -137,10 +131,7 @@ class Lanes:
         return log_p
 
     def split(self, lane: Symbols, rows: Symbols, chosen: Symbols) -> Symbols:
-        """Append the chosen symbols in these rows, and return the new lane of every row.
-
-        Each distinct text has one lane; empty lanes are dropped.
-        """
+        """Append the chosen symbols in these rows, and return the new lane of every row."""
         x, index = self._x[lane], self._index[lane]
         x[rows] = chosen
         index[rows] += 1
@@ -157,17 +148,9 @@ class Lanes:
 
 
 def by_particles(
-    pattern: Pattern,
-    reader: NextSymbols,
-    known: Fillings,
-    count: int,
-    particles: int,
-    seed: int,
+    pattern: Pattern, reader: NextSymbols, known: Fillings, count: int, particles: int, seed: int
 ) -> Fillings:
-    """Return the likeliest fillings among those known and those that particles find.
-
-    The total over all fillings is an estimate.
-    """
+    """Return the likeliest fillings, known or found by particles; the total is an estimate."""
     swarm = Particles(pattern, reader, particles, seed)
     swarm.run()
     found: dict[tuple[int, ...], float] = {}
@@ -178,19 +161,14 @@ def by_particles(
         if text not in found:
             found[text] = float(swarm.log_p[number])
             ways[text] = pattern.ways(list(text))
+        # The runs may match a text in several ways, and so draw it more often.
         weights[number] = swarm.log_weights[number] - math.log(ways[text])
     estimate = swarm.log_mean + log_sum(weights) - math.log(particles)
     at_least = log_sum(np.array(list(found.values())))
     found |= {tuple(text): log_p for text, log_p in zip(known.texts, known.log_p, strict=True)}
     best = sorted(found, key=lambda text: -found[text])[:count]
-    return Fillings(
-        [list(text) for text in best],
-        [found[text] for text in best],
-        max(estimate, at_least, known.log_total),
-    )
-
-
-Method = Literal["exact", "particles"]
+    total = max(estimate, at_least, known.log_total)
+    return Fillings(list(map(list, best)), [found[text] for text in best], total)
 
 
 @dataclass(frozen=True)
@@ -207,7 +185,7 @@ class Filled:
 
     text: str
     fillings: list[Filling]
-    method: Method
+    method: Literal["exact", "particles"]
     left_out: float | None  # share of the fillings not considered, at most; None if unknown
 
 
@@ -220,26 +198,24 @@ class Filler:
         self.config = config or FillConfig()
         network = as_predictor(model).single_network
         if network is not None and network.architecture.head.lengths is not None:
-            raise SettingError(
-                "a model that draws the length before the text cannot fill in missing characters",
-                "Train one with [ends] symbol or [ends] halt.",
-            )
+            what = "a model that draws the length before the text cannot fill in missing characters"
+            raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")
         self._vocabulary = model.vocabulary
         self._reader = NextSymbols(model, workers)
         self._seed = random_seed() if self.config.seed is None else self.config.seed
 
     def fill(self, text: str) -> Filled:
         """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
-        config = self.config
-        pattern = Pattern(text, self._vocabulary, config.blank, config.gap, config.max_gap)
-        found = exact(pattern, self._reader, config.count)
-        method: Method = "exact" if found.is_exact else "particles"
-        if not found.is_exact:
-            how = config.count, config.particles, self._seed
-            found = by_particles(pattern, self._reader, found, *how)
+        c = self.config
+        pattern = Pattern(text, self._vocabulary, c.blank, c.gap, c.max_gap)
+        found = exact(pattern, self._reader, c.count)
+        is_exact, left_out = found.is_exact, found.left_out
+        if not is_exact:
+            found = by_particles(pattern, self._reader, found, c.count, c.particles, self._seed)
         fillings = [
             Filling(pattern.text_of(symbols), math.exp(log_p - found.log_total))
             for symbols, log_p in zip(found.texts, found.log_p, strict=True)
         ]
-        left_out = found.left_out if method == "exact" else None
-        return Filled(text, fillings, method, left_out)
+        if is_exact:
+            return Filled(text, fillings, "exact", left_out)
+        return Filled(text, fillings, "particles", None)

@@ -9,7 +9,6 @@ Fillings consist of characters that the model knows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +29,7 @@ class Run:
 
 
 class Pattern:
-    """The literals and runs of a text, as symbols.
-
-    Unseen characters of the text have symbols of their own, from K on.
-    """
+    """The literals and runs of a text, as symbols; those of unseen characters begin at K."""
 
     def __init__(
         self, text: str, vocabulary: Vocabulary, blank: str, gap: str, max_gap: int
@@ -50,27 +46,16 @@ class Pattern:
                     self.pieces.pop()
                     run = Run(before.least + run.least, before.most + run.most)
                 self.pieces.append(run)
+            elif character in self.unseen:
+                self.pieces.append(vocabulary.symbols + self.unseen.index(character))
             else:
-                self.pieces.append(self._symbol(character))
-
-    def _symbol(self, character: str) -> int:
-        if character in self.unseen:
-            return self.vocabulary.symbols + self.unseen.index(character)
-        return int(self.vocabulary.encode(character)[0])
-
-    @property
-    def symbols(self) -> int:
-        """The number of symbols with those of unseen characters: E."""
-        return self.vocabulary.symbols + len(self.unseen)
-
-    @cached_property
-    def read_as(self) -> Symbols:
-        """The symbol that the network reads for each, (E,)."""
-        known = self.vocabulary.symbols
-        return np.where(np.arange(self.symbols) < known, np.arange(self.symbols), UNKNOWN)
+                self.pieces.append(int(vocabulary.encode(character)[0]))
+        self.symbols = vocabulary.symbols + len(self.unseen)  # E
+        # The symbol that the network reads for each: (E,)
+        self.read_as: Symbols = np.arange(self.symbols)
+        self.read_as[vocabulary.symbols :] = UNKNOWN
 
     def text_of(self, symbols: list[int]) -> str:
-        """Return the text of these symbols."""
         characters = ["", "", *self.vocabulary.characters, *self.unseen]
         return "".join([characters[symbol] for symbol in symbols])
 
@@ -96,10 +81,7 @@ class Pattern:
 
 
 class Automaton:
-    """An automaton that accepts the texts that match a pattern.
-
-    A state is a set of places in the pattern, as bits. States are numbered as they are first met.
-    """
+    """An automaton for the texts that match a pattern; a state is a set of places, as bits."""
 
     def __init__(self, pattern: Pattern) -> None:
         literals = sorted({piece for piece in pattern.pieces if not isinstance(piece, Run)})

@@ -1,7 +1,7 @@
 """The likeliest fillings by branch and bound, over all beginnings of one length side by side.
 
-A beginning is as likely as all texts together that begin with it. So the probability of the dropped
-beginnings bounds the fillings that were left out. If that is too much, the next try keeps more.
+The probability of the dropped beginnings bounds the fillings that were left out. If that is too
+much, the next try keeps more beginnings.
 
     P(filling | text)  =  P(whole text, its END)  /  sum of that over all fillings
 """
@@ -37,14 +37,10 @@ class NextSymbols:
         self._stepper = predictor.stepper(self.lanes, workers)
 
     def zeros(self, lanes: int) -> State:
-        """Return the states before anything is read."""
         return self._stepper.zeros(lanes)
 
     def log_p(self, pattern: Pattern, x: Symbols, state: State, index: int) -> Array64:
-        """Read x (B,), the index-th symbol of each text, and return log P of the next, (B, E).
-
-        The probabilities are those of scores: a distribution over all texts.
-        """
+        """Read x (B,), the index-th symbol of each text, and return log P of the next, (B, E)."""
         o = self._stepper.step(pattern.read_as[x], state, index)
         logits: Array64 = o - np.maximum.reduce(o, 1)[:, None]
         known: Array64 = logits - np.log(normalise(logits.copy()))[:, None]
@@ -136,19 +132,15 @@ class Search:
         lengths = np.concatenate([np.full(len(rows), n) for n, rows, _ in self._ended])
         places = np.concatenate([rows for _, rows, _ in self._ended])
         best = np.argsort(-every, kind="stable")[:count]
-        return Fillings(
-            [self._text(int(lengths[i]), int(places[i])) for i in best],
-            every[best].tolist(),
-            log_sum(every),
-            log_sum(np.array(self._left_out)),
-        )
-
-    def _text(self, length: int, row: int) -> list[int]:
-        symbols = []
-        for rows, added in reversed(self._levels[:length]):
-            symbols.append(int(added[row]))
-            row = int(rows[row])
-        return symbols[::-1]
+        texts = []
+        for length, row in zip(lengths[best].tolist(), places[best].tolist(), strict=True):
+            symbols = []
+            for rows, added in reversed(self._levels[:length]):
+                symbols.append(int(added[row]))
+                row = int(rows[row])
+            texts.append(symbols[::-1])
+        left_out = log_sum(np.array(self._left_out))
+        return Fillings(texts, every[best].tolist(), log_sum(every), left_out)
 
 
 def exact(pattern: Pattern, reader: NextSymbols, count: int) -> Fillings:

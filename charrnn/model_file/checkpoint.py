@@ -1,23 +1,15 @@
 """A run in a model file: all that sampling, scoring and resuming need.
 
-    charrnn.json              vocabulary, settings, corpus, history, place in the data
-    U1 W1 b1 .. V c           the best parameters of a network, by held-out loss
-    last                      its current parameters in one row
-    adam.m  adam.v  ..        the moments of its optimiser
-    lane.1  lane.2  ..        the states before its next window
-    2.U1 .. 2.last ..         the same of the second network, and so on
-    counted                   the text for n-gram counts, packed
-
-The text determines the arrays and their shapes. The file holds no time of day, and a duration only
-if minutes end the run. So a run that was stopped and resumed ends in the same bytes as one that was
-not.
+The text determines the arrays. U1 .. c are the best parameters, ``last`` the current ones in one
+row, ``adam.m`` .. the moments, ``lane.1`` .. the states. Network 2 has ``2.U1`` .. ``counted`` is
+text. Without [minutes] the file holds no time: a resumed run ends in the same bytes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -34,7 +26,7 @@ from charrnn.errors import (
     SettingError,
 )
 from charrnn.model_file import container
-from charrnn.model_file.container import JSON, Spec
+from charrnn.model_file.container import JSON, Document, Spec, damaged
 from charrnn.model_file.fields import (
     COUNTERS,
     Contents,
@@ -42,9 +34,9 @@ from charrnn.model_file.fields import (
     Learned,
     Row,
     contents_of,
+    facts_of,
     relative_to,
 )
-from charrnn.model_file.reader import Document, damaged_error
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array
@@ -92,9 +84,7 @@ def specs(
     return arrays
 
 
-def all_arrays(
-    networks: Iterable[Arrays], counted: Ids | None, symbols: int
-) -> dict[str, NDArray[Any]]:
+def all_arrays(networks: Iterable[Arrays], counted: Ids | None, symbols: int) -> Arrays:
     """Return the arrays of all networks and the counted text, under their names in the file."""
     arrays = {
         array_name(number, name): array
@@ -104,19 +94,6 @@ def all_arrays(
     if counted is not None:
         arrays[COUNTED] = pack(counted, symbols)
     return arrays
-
-
-def run_arrays(state: TrainState, optimizer: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of one run."""
-    p = state.parameters
-    best = p if state.best is None else Parameters(p.architecture, state.best.flat)
-    lanes = zip(p.architecture.state_names, state.lanes, strict=True)
-    return {
-        **best,
-        "last": p.flat,
-        **{f"{optimizer}.{name}": m for name, m in state.moments.items()},
-        **{f"lane.{name}": h for name, h in lanes},
-    }
 
 
 class Unpacker:
@@ -133,9 +110,9 @@ class Unpacker:
         try:
             claims = contents_of(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise self.damaged(f"its facts make no sense ({error})") from error
+            raise damaged(self.path, f"its facts make no sense ({error})") from error
         except SettingError as error:
-            raise self.damaged(f"its facts make no sense ({error.what})") from error
+            raise damaged(self.path, f"its facts make no sense ({error.what})") from error
         places = tuple(absolute_place(self.path, place) for place in claims.corpus.places)
         self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
         config, vocabulary = claims.config, claims.vocabulary
@@ -146,7 +123,7 @@ class Unpacker:
         """Return True if sampling or scoring needs this array."""
         number, _, rest = name.partition(".")
         own = rest if number.isdigit() else name
-        return name == COUNTED or own == SQUARES or own in self.architecture.shapes
+        return own in (COUNTED, SQUARES) or own in self.architecture.shapes
 
     def squares(self, number: int, arrays: Mapping[str, Array]) -> Array | None:
         """Return the usual squares of the gradients of a network, if Adam has learned them."""
@@ -156,7 +133,6 @@ class Unpacker:
         return usual_squares(self.claims.config, v, self.claims.learned[number - 1].run["step"])
 
     def state(self, number: int, arrays: Mapping[str, Array]) -> TrainState:
-        """Return the run of a network."""
         learned, rule = self.claims.learned[number - 1], self.claims.config.optimizer
         best = self.best(number, arrays).flat
         moments = {name: arrays[array_name(number, f"{rule}.{name}")] for name in MOMENTS[rule]}
@@ -179,10 +155,9 @@ class Unpacker:
         try:
             return unpack(arrays[COUNTED], self.claims.counted, self.architecture.symbols)
         except ValueError as error:
-            raise self.damaged(f"its text for counts makes no sense ({error})") from error
+            raise damaged(self.path, f"its text for counts makes no sense ({error})") from error
 
     def best(self, number: int, arrays: Mapping[str, Array]) -> Parameters:
-        """Return the best parameters of a network."""
         names = self.architecture.shapes
         parts = [self.bounded(name, number, arrays, LARGEST).reshape(-1) for name in names]
         return Parameters(self.architecture, np.concatenate(parts))
@@ -191,18 +166,13 @@ class Unpacker:
         """Return an array of a network. Raise DamagedModelError for a number out of bounds."""
         array = arrays[array_name(number, name)]
         if np.abs(array).max(initial=0) > largest:
-            raise self.damaged(
-                f"{array_name(number, name)} holds a number that no training leads to"
-            )
+            name = array_name(number, name)
+            raise damaged(self.path, f"{name} holds a number that no training leads to")
         return array
 
     def check_squares(self, name: str, v: Array) -> None:
-        """Raise DamagedModelError if a sum of squares is negative."""
         if (v < 0).any():
-            raise self.damaged(f"{name} is a sum of squares, and less than 0")
-
-    def damaged(self, why: str) -> DamagedModelError:
-        return damaged_error(os.fspath(self.path), why)
+            raise damaged(self.path, f"{name} is a sum of squares, and less than 0")
 
 
 @dataclass
@@ -239,7 +209,6 @@ class Trained:
 
     @property
     def model(self) -> LanguageModel:
-        """The first network, with its vocabulary."""
         return self.networks[0]
 
     @property
@@ -260,43 +229,33 @@ class Trained:
     @property
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
-        why = [
-            ending(
-                of_member(self.config, number),
-                one.run["epoch"],
-                one.run["minutes"],
-                None if one.best is None else one.best[0],
-                one.history,
-            )
-            for number, one in enumerate(self.learned)
-        ]
+        why = []
+        for number, one in enumerate(self.learned):
+            config, best = of_member(self.config, number), one.best and one.best[0]
+            why.append(ending(config, one.run["epoch"], one.run["minutes"], best, one.history))
         return last_ending(why, [one.run["step"] for one in self.learned])
 
 
 def save(path: Path, run: Checkpoint, home: Path = "") -> None:
-    """Write the run. Raise SaveError and leave the old file if that fails.
+    """Write the run. ``home`` is the final path, if the file will be moved there.
 
-    Places in the file are relative to ``home``, the final path, if the file will be moved there.
+    Raise SaveError and leave the old file if that fails.
     """
-    facts = _facts(home or path, run)
-    container.save(path, _arrays(run), facts, Unpacker(path).expected)
+    container.save(path, _arrays(run), _facts(home or path, run), Unpacker(path).expected)
 
 
 def save_slim(path: Path, trained: Trained) -> None:
     """Write the model without its run, and without the folders of its corpus."""
-    sources, valid = (
-        tuple(os.path.basename(name) for name in names)
-        for names in (trained.corpus.sources, trained.corpus.valid)
-    )
-    corpus = replace(trained.corpus, sources=sources, valid=valid, places=())
+    corpus = trained.corpus
+    sources, valid = (tuple(map(os.path.basename, n)) for n in (corpus.sources, corpus.valid))
+    corpus = replace(corpus, sources=sources, valid=valid, places=())
     first, *others = trained.learned
-    unused = {"window": 0, "nats": 0, "since": 0}
-    learned = [replace(first, run=first.run | unused, history=[]), *others]
+    first = replace(first, run=first.run | {"window": 0, "nats": 0, "since": 0}, history=[])
     vocabulary, counted = trained.model.vocabulary, trained.counted
-    facts = _facts_of(vocabulary, trained.config, corpus, learned, counted, slim=True)
-    networks = (network.parameters for network in trained.networks)
-    arrays = all_arrays(networks, counted, vocabulary.symbols)
-    container.save(path, arrays, facts, Unpacker(path).expected)
+    size = length_of(counted)
+    contents = Contents(True, vocabulary, trained.config, corpus, (first, *others), size)
+    arrays = all_arrays((m.parameters for m in trained.networks), counted, vocabulary.symbols)
+    container.save(path, arrays, facts_of(contents), Unpacker(path).expected)
 
 
 def check_holds_no_run(path: Path) -> None:
@@ -306,17 +265,14 @@ def check_holds_no_run(path: Path) -> None:
     except (NotAModelError, DamagedModelError):
         return  # no run can be resumed from these; other errors are passed on
     if is_run:
-        raise ModelExistsError(
-            f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none",
-            "Name another file, or remove that one.",
-        )
+        what = f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none"
+        raise ModelExistsError(what, "Name another file, or remove that one.")
 
 
 def room_needed(path: Path, run: Checkpoint) -> int:
     """Return the size of the file in bytes."""
     architecture = architecture_of(run.config, run.vocabulary.symbols)
-    counted = None if run.counted is None else len(run.counted)
-    arrays = specs(run.config, architecture, counted, slim=False)
+    arrays = specs(run.config, architecture, length_of(run.counted), slim=False)
     return container.room_needed(arrays, _facts(path, run))
 
 
@@ -325,10 +281,8 @@ def load(path: Path) -> Checkpoint:
     file = Unpacker(path)
     arrays = container.load(path, file.expected).arrays
     if file.claims.slim:
-        raise ResumeError(
-            f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume",
-            "Resume the file that it was made from, or train a new model.",
-        )
+        what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
+        raise ResumeError(what, "Resume the file that it was made from, or train a new model.")
     claims = file.claims
     states = tuple(file.state(number, arrays) for number in range(1, claims.config.members + 1))
     return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
@@ -336,17 +290,13 @@ def load(path: Path) -> Checkpoint:
 
 def copy_best(run: Checkpoint) -> Trained:
     """Return a copy of the best networks of a run so far."""
-    networks = tuple(
-        LanguageModel(best_of(state), run.vocabulary, run.config.carry) for state in run.states
-    )
+    networks = []
+    for state in run.states:
+        p = state.parameters
+        best = Parameters(p.architecture, (p if state.best is None else state.best).flat.copy())
+        networks.append(LanguageModel(best, run.vocabulary, run.config.carry))
     learned = tuple(map(learned_by, run.states))
-    return Trained(networks, run.config, run.corpus, learned, counted=run.counted)
-
-
-def best_of(state: TrainState) -> Parameters:
-    """Return a copy of the best parameters so far."""
-    flat = state.parameters.flat if state.best is None else state.best.flat
-    return Parameters(state.parameters.architecture, flat.copy())
+    return Trained(tuple(networks), run.config, run.corpus, learned, counted=run.counted)
 
 
 def learned_by(state: TrainState) -> Learned:
@@ -361,46 +311,32 @@ def load_trained(path: Path) -> Trained:
     file = Unpacker(path)
     arrays = container.load(path, file.expected, file.is_for_use).arrays
     claims = file.claims
-    networks = tuple(
-        LanguageModel(
-            file.best(number, arrays),
-            claims.vocabulary,
-            claims.config.carry,
-            None if claims.slim else file.squares(number, arrays),
-        )
-        for number in range(1, claims.config.members + 1)
-    )
+    config, networks = claims.config, []
+    for number in range(1, config.members + 1):
+        squares = None if claims.slim else file.squares(number, arrays)
+        best = file.best(number, arrays)
+        networks.append(LanguageModel(best, claims.vocabulary, config.carry, squares))
     counted = file.counted(arrays)
-    return Trained(networks, claims.config, claims.corpus, claims.learned, claims.slim, counted)
+    return Trained(tuple(networks), config, claims.corpus, claims.learned, claims.slim, counted)
 
 
-def _arrays(run: Checkpoint) -> dict[str, NDArray[Any]]:
-    networks = (run_arrays(state, run.config.optimizer) for state in run.states)
+def _arrays(run: Checkpoint) -> Arrays:
+    networks: list[Arrays] = []
+    for state in run.states:
+        p, rule = state.parameters, run.config.optimizer
+        best = p if state.best is None else Parameters(p.architecture, state.best.flat)
+        moments = {f"{rule}.{name}": m for name, m in state.moments.items()}
+        lanes = zip(p.architecture.state_names, state.lanes, strict=True)
+        networks.append({**best, "last": p.flat, **moments, **{f"lane.{n}": h for n, h in lanes}})
     return all_arrays(networks, run.counted, run.vocabulary.symbols)
 
 
 def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
-    learned = [learned_by(state) for state in run.states]
+    learned, counted = tuple(map(learned_by, run.states)), length_of(run.counted)
     corpus = relative_to(path, run.corpus)
-    return _facts_of(run.vocabulary, run.config, corpus, learned, run.counted, slim=False)
+    return facts_of(Contents(False, run.vocabulary, run.config, corpus, learned, counted))
 
 
-def _facts_of(
-    vocabulary: Vocabulary,
-    config: Fitted,
-    corpus: CorpusRecord,
-    learned: list[Learned],
-    counted: Ids | None,
-    *,
-    slim: bool,
-) -> dict[str, JSON]:
-    first, *others = (asdict(one) for one in learned)
-    return {
-        "vocabulary": asdict(vocabulary),
-        "settings": asdict(config),
-        "corpus": asdict(corpus),
-        **first,
-        "others": others,
-        "counted": None if counted is None else len(counted),
-        "slim": slim,
-    }
+def length_of(counted: Ids | None) -> int | None:
+    """Return the number of symbols of the counted text, if it is kept."""
+    return None if counted is None else len(counted)

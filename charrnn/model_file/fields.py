@@ -1,9 +1,8 @@
 """The facts that a model file states, checked before they are used, in every format so far.
 
-The file may come from a stranger, and its checksums only prove that it is as the stranger wrote
-it. So each number has a range and each text has a form that every run of ours stays within.
-
-A field that is missing takes its default. A field that is unknown makes the file a newer one.
+The file may come from a stranger, so each number has a range and each text has a form that every
+run of ours stays within. A field that is missing takes its default. A field that is unknown makes
+the file a newer one.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
-from charrnn.model_file.reader import Document, NewerFormatError, printable
+from charrnn.model_file.container import JSON, Document, NewerFormatError, printable
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
 from charrnn.vocabulary import Vocabulary
@@ -26,15 +25,8 @@ from charrnn.vocabulary import Vocabulary
 Record = TypeVar("Record")
 Row = dict[str, float]
 
-COUNTERS: dict[str, type] = {
-    "step": int,
-    "epoch": int,
-    "window": int,
-    "characters": int,
-    "nats": float,
-    "since": int,
-    "minutes": float,
-}
+COUNTERS: dict[str, type] = dict.fromkeys(("step", "epoch", "window", "characters", "since"), int)
+COUNTERS |= {"nats": float, "minutes": float}
 MOST = 1 << 62
 MOST_COUNTED = 1 << 26  # symbols
 LEARNED = {"run", "best", "history"}  # the fields of each network
@@ -73,7 +65,6 @@ class CorpusRecord:
 
     @property
     def reading(self) -> Reading:
-        """How the texts are decoded."""
         return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
 
     @property
@@ -96,12 +87,10 @@ class CorpusRecord:
 
     @property
     def source_files(self) -> tuple[str, ...]:
-        """The files to train on."""
         return self.files[: len(self.sources)]
 
     @property
     def valid_files(self) -> tuple[str, ...]:
-        """The files to validate with."""
         return self.files[len(self.sources) :]
 
 
@@ -126,11 +115,17 @@ class Contents:
     counted: int | None  # symbols of the counted text, breaks included
 
 
-def contents_of(document: Document) -> Contents:
-    """Return the facts of a document.
+def facts_of(contents: Contents) -> dict[str, JSON]:
+    """Return the facts as the text of a file states them: those of the first network on top."""
+    facts = asdict(contents)
+    first, *others = facts.pop("learned")
+    return {"settings": facts.pop("config"), "others": others, **facts, **first}
 
-    Raise NewerFormatError for an unknown field, and LookupError, TypeError or ValueError for facts
-    that no run of ours states.
+
+def contents_of(document: Document) -> Contents:
+    """Return the facts of a document. Raise NewerFormatError for an unknown field.
+
+    Raise LookupError, TypeError or ValueError for facts that no run of ours states.
     """
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)
@@ -151,8 +146,13 @@ def contents_of(document: Document) -> Contents:
         raise ValueError("the counted text contradicts the settings")
     vocabulary = _record(Vocabulary, facts["vocabulary"])
     corpus = _corpus(facts["corpus"])
-    if document.version == 1:
-        corpus = replace(corpus, baselines=by_context(corpus.baselines))
+    if document.version == 1:  # markov-6 had five characters of context, and the predicted one
+        order = re.compile("^markov-([0-9]+)$")
+        baselines = {
+            order.sub(lambda found: f"markov-{int(found[1]) - 1}", name): nats
+            for name, nats in corpus.baselines.items()
+        }
+        corpus = replace(corpus, baselines=baselines)
     return Contents(slim, vocabulary, config, corpus, learned, counted)
 
 
@@ -179,18 +179,6 @@ def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
     return Learned(run, best, history)
 
 
-def by_context(baselines: Mapping[str, float]) -> dict[str, float]:
-    """Return the losses under today's names: markov-6 has six characters of context.
-
-    Format 1 counted the predicted character as well.
-    """
-    named: dict[str, float] = {}
-    for name, nats in baselines.items():
-        kind, _, order = name.partition("-")
-        named[f"{kind}-{int(order) - 1}" if kind == "markov" and order else name] = nats
-    return named
-
-
 def _corpus(facts: dict[str, Any]) -> CorpusRecord:
     corpus = _record(CorpusRecord, facts)
     for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
@@ -203,13 +191,9 @@ def _corpus(facts: dict[str, Any]) -> CorpusRecord:
         _matches("the digest", corpus.digest, FINGERPRINT)
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
-    corpus = replace(
-        corpus,
-        sources=_texts(corpus.sources),
-        valid=_texts(corpus.valid),
-        cuts=_texts(corpus.cuts),
-        places=_texts(corpus.places),
-    )
+    for name in ("sources", "valid", "cuts", "places"):
+        texts: Any = _texts(getattr(corpus, name))
+        corpus = replace(corpus, **{name: texts})
     if len(corpus.places) not in (0, len(corpus.names)):
         raise ValueError("the places of a corpus do not match its files")
     _ = corpus.config, Vocabulary(corpus.known)  # both check their values
@@ -232,27 +216,19 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
 
 
 def _record(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
-    """Return a record of these fields, with defaults for those that are missing.
-
-    Raise ValueError for a value of an undeclared type.
-    """
+    """Return a record of these fields. Raise ValueError for a value of an undeclared type."""
     declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
     _check_known(facts, declared)
     record = kind(**facts)
     for name, types in declared.items():
         value = facts.get(name, getattr(record, name))
-        if type(value).__name__ not in _types_of(types):
+        words = {word.split("[")[0].strip() for word in types.split("|")}
+        if type(value).__name__ not in words | {SAVED_AS[word] for word in words & set(SAVED_AS)}:
             raise ValueError(f"{name} is {type(value).__name__}, not {types}")
     return record
 
 
 SAVED_AS = {"None": "NoneType", "tuple": "list", "float": "int", "Rule": "str", "Schedule": "str"}
-
-
-def _types_of(declared: str) -> set[str]:
-    """Return the names of the types that a field with this declaration may have in a file."""
-    words = {word.split("[")[0].strip() for word in declared.split("|")}
-    return words | {SAVED_AS[word] for word in words & set(SAVED_AS)}
 
 
 def _texts(values: Any) -> tuple[str, ...]:

@@ -1,19 +1,8 @@
-"""The byte layout of a model file.
+"""The byte layout of a model file: a plain .npz in ZIP64 form, with the JSON text first.
 
-    member   charrnn.json    the JSON text
-    member   U1.npy          an .npy header, then the numbers      } sorted by name
-    member   W1.npy          ...                                   }
-    directory                every member again, with its offset
-    end                      the offset of the directory; the ZIP comment holds the seal,
-                             the SHA-256 of all bytes before it
-
-A model file is a plain .npz: a ZIP of uncompressed .npy files, always in ZIP64 form, as numpy
-writes it. ZIP allows many encodings of the same content, and a hostile writer can exploit that. A
-model file allows only one: the length of the text and the names, shapes and types of the arrays
-determine every byte that is not a number. The reader compares these bytes and parses none of them.
-
-`read_headers` reads the member headers of any ZIP. Use it to find the JSON text and to describe
-damage, and never to decide whether a file is good.
+ZIP allows many encodings of the same content, and a hostile writer can exploit that. Here the size
+of the text and the names, shapes and types of the arrays determine every byte that is not a number.
+The reader compares these bytes and parses none. The ZIP comment holds the SHA-256 of all before it.
 """
 
 from __future__ import annotations
@@ -21,7 +10,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from io import FileIO
 from math import prod
 from operator import index
@@ -78,8 +66,7 @@ class Member(NamedTuple):
         return self.name.removesuffix(".npy")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The place of every member, known before any byte is written or read."""
 
     members: tuple[Member, ...]  # the JSON text first
@@ -90,7 +77,6 @@ class Layout:
 
     @property
     def size(self) -> int:
-        """The size of the whole file in bytes."""
         return self.ending_at + len(self.ending([0] * len(self.members))) + SEAL_SIZE
 
     def ending(self, checksums: Sequence[int]) -> bytes:
@@ -98,32 +84,26 @@ class Layout:
         pairs = zip(self.members, checksums, strict=True)
         directory = b"".join(_entry(member, checksum) for member, checksum in pairs)
         count, at, size = len(self.members), self.ending_at, len(directory)
-        return b"".join(
-            (
-                directory,
-                _END64.pack(b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, size, at),
-                _LOCATOR.pack(b"PK\6\7", 0, at + size, 1),
-                _END.pack(
-                    *(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, _ELSEWHERE, _ELSEWHERE),
-                    len(SEAL_LABEL) + SEAL_SIZE,
-                ),
-                SEAL_LABEL,
-            )
-        )
+        end64 = _END64.pack(b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, size, at)
+        locator = _LOCATOR.pack(b"PK\6\7", 0, at + size, 1)
+        sizes = (0xFFFF, 0xFFFF, _ELSEWHERE, _ELSEWHERE, len(SEAL_LABEL) + SEAL_SIZE)
+        return directory + end64 + locator + _END.pack(b"PK\5\6", 0, 0, *sizes) + SEAL_LABEL
 
 
 def lay_out(text_size: int, arrays: Mapping[str, Spec]) -> Layout:
-    """Return the layout for a text of this size and these arrays.
-
-    Raise OverflowError if no file can be that large.
-    """
+    """Return the layout for these sizes. Raise OverflowError if no file can be that large."""
     member = Member(JSON_MEMBER, b"", text_size, 0)
     members = [member]
     for name in sorted(arrays):
         if not (name.isascii() and name.isprintable()):
             raise ValueError(f"not a name for an array: {name!r}")
         at = member.content_at + member.content_size
-        shape, dtype = canonical(arrays[name])
+        shape, dtype = tuple(map(index, arrays[name][0])), np.dtype(arrays[name][1])
+        if dtype.kind not in "iuf" or dtype.itemsize > 8:
+            raise TypeError(f"a model file cannot hold an array of {dtype}")
+        if not all(0 <= length <= _LARGEST for length in shape):
+            raise OverflowError("a side of an array is negative or larger than any file")
+        dtype = dtype.newbyteorder("<")
         preface = npy_preface(shape, dtype)
         size = len(preface) + prod(shape) * dtype.itemsize
         if at + size > _LARGEST:
@@ -133,21 +113,9 @@ def lay_out(text_size: int, arrays: Mapping[str, Spec]) -> Layout:
     return Layout(tuple(members))
 
 
-def canonical(spec: Spec) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Return the shape as plain integers and the type as little-endian."""
-    shape, dtype = tuple(index(length) for length in spec[0]), np.dtype(spec[1])
-    if dtype.kind not in "iuf" or dtype.itemsize > 8:
-        raise TypeError(f"a model file cannot hold an array of {dtype}")
-    if not all(0 <= length <= _LARGEST for length in shape):
-        raise OverflowError("a side of an array is negative or larger than any file")
-    return shape, dtype.newbyteorder("<")
-
-
 def npy_preface(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> bytes:
-    """Return the .npy header (version 1.0), padded to a multiple of 64 bytes.
-
-    numpy's own padding has changed before and may change again. These bytes must not.
-    """
+    """Return the .npy header (version 1.0), padded to a multiple of 64 bytes."""
+    # numpy's own padding has changed before and may change again. These bytes must not.
     words = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     padding = -(10 + len(words) + 1) % 64
     length = len(words) + padding + 1
@@ -194,7 +162,10 @@ class Header(NamedTuple):
 
 
 def read_headers(file: FileIO, most: int) -> tuple[list[Header], bool]:
-    """Return the first headers, at most `most`, and whether the directory follows them."""
+    """Return the first headers, at most `most`, and whether the directory follows them.
+
+    They find the JSON text and describe damage. They never decide whether a file is good.
+    """
     headers: list[Header] = []
     at = 0
     while len(headers) < most:

@@ -30,15 +30,14 @@ class Saver:
         home: str = "",
         is_saved: bool = False,
         ranks: Ranks = ALONE,
-        before: Callable[[], None] = lambda: None,
         alarm: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Call ``before`` ahead of each save, and ``alarm`` if a save fails during training.
-
-        ``home`` is the later path of the file, and ``is_saved`` says that the file is up to date.
+        """Call ``alarm`` if a save fails during training. ``home`` is the later path of the file.
+        The file is up to date if it ``is_saved``.
         """
         self.path, self.run, self.ranks = fspath(path), run, ranks
-        self._home, self._before, self._alarm = home, before, alarm
+        self.before: Callable[[], None] = lambda: None  # called ahead of each save
+        self._home, self._alarm = home, alarm
         self.step: int | None = run.longest.step if is_saved else None  # in the file
         self._saved = self._progress() if is_saved else None
         self._at = time.monotonic()
@@ -63,7 +62,7 @@ class Saver:
         if self._saved == self._progress() and os.path.exists(self.path):
             return
         began = time.monotonic()
-        self._before()
+        self.before()
         checkpoint.save(self.path, self.run, self._home)
         self._saved, self.step = self._progress(), self.run.longest.step
         self._at = time.monotonic()

@@ -1,14 +1,8 @@
 """Atomic replacement of files, and the lock that a run holds on its model.
 
-`replace` writes `.model.npz.4242.1f3a9c0d.tmp` in the same folder, syncs it, renames it over
-`model.npz` and syncs the folder. At every moment the name leads to all of the old content or all
-of the new. A killed run leaves its temporary file behind. The next run removes it, unless a living
-process holds a lock on it. (Python ignores SIGXFSZ, so a limit on file sizes is an OSError.)
-
-`locked` refuses a second run on the same model. The lock is on a small file beside the model,
-`.model.npz.lock`. The operating system releases it when the process ends, so the lock file of a
-killed run stops no other run. It stands beside the target of a link, so two names of one model
-share one lock. Readers take no lock.
+At every moment the name leads to all of the old content or all of the new. A killed run leaves a
+temporary file, which the next run removes, and a lock, which stops no other run. The lock file
+stands beside the target of a link, so two names of one model share one lock. Readers take no lock.
 """
 
 from __future__ import annotations
@@ -135,7 +129,7 @@ def _hold(beside: str) -> int:
 def replace(path: Path, size: int, pieces: Iterable[bytes | memoryview]) -> None:
     """Replace a file, or the target of a link, by the pieces, of `size` bytes in all.
 
-    Raise SaveError if that fails. An error in making a piece is passed on as it is.
+    Raise SaveError if that fails, or the error of making a piece.
     """
     with ExitStack() as stack:
         with _save_errors(path, size):
@@ -253,17 +247,13 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
             _remove(temporary)
 
 
-@atexit.register
-def _remove_all() -> None:
-    """Remove temporary files that a signal during clean-up has left."""
-    for temporary in [*_temporaries]:
-        _remove(temporary)
-
-
 def _remove(temporary: str) -> None:
     with suppress(OSError):
         os.unlink(temporary)
     _temporaries.discard(temporary)
+
+
+atexit.register(lambda: [*map(_remove, [*_temporaries])])  # left by a signal during clean-up
 
 
 def _sync_folder(folder: str) -> None:
@@ -284,7 +274,6 @@ def _sync_folder(folder: str) -> None:
 
 @contextmanager
 def _save_errors(path: Path, size: int) -> Iterator[None]:
-    """Turn every OSError into a SaveError."""
     try:
         yield
     except OSError as error:

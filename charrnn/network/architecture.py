@@ -1,21 +1,23 @@
-"""The architecture of a network: symbols, units and layers, a cell and a head.
-
-It determines the arrays and their shapes, the number of parameters, and the states that a step
-passes to the next.
-"""
+"""The architecture of a network: symbols, units and layers, a cell and a head."""
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from math import prod
+from typing import Any
 
-from charrnn.network.cells import Cell, cell_named
-from charrnn.network.heads import Head, head_named
+from charrnn.network.cells import CELLS, FORCED, Cell
+from charrnn.network.heads import HEADS, Head
 from charrnn.network.inputs import INPUTS
 from charrnn.network.rounding import Grid
 
-Shapes = dict[str, tuple[int, ...]]
+
+def _load(place: str) -> Any:
+    """Return the object at module:attribute."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,13 @@ class Architecture:
 
     @cached_property
     def cell(self) -> Cell:
-        """The cell, the same in every layer."""
-        return cell_named(self.cell_name, forced=self.forced)
+        cell: Cell = _load((FORCED if self.forced else CELLS)[self.cell_name])
+        return cell
 
     @cached_property
     def head(self) -> Head:
-        """The head, which turns outputs into a distribution over the next symbol."""
-        return head_named(self.head_name)
+        head: Head = _load(HEADS[self.head_name])
+        return head
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -59,12 +61,15 @@ class Architecture:
     @cached_property
     def grid(self) -> Grid:
         """The finest grid for sums over the units, or over the numbers of an input."""
-        return Grid.for_sums(max(self.hidden, *(INPUTS[name].width for name in self.inputs), 1))
+        most = max(self.hidden, *(INPUTS[name].width for name in self.inputs), 1)
+        left = 53 - (most - 1).bit_length()
+        return Grid(left - left // 2, left // 2)
 
     @cached_property
-    def shapes(self) -> Shapes:
+    def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of the parameters, in the order in which they are stored: see parameters."""
-        columns, shapes = self.cell.gates * self.hidden, Shapes()
+        columns = self.cell.gates * self.hidden
+        shapes: dict[str, tuple[int, ...]] = {}
         fed_back = self.hidden if self.cell.feedback is None else self.symbols
         for layer in range(1, self.layers + 1):
             below = self.symbols if layer == 1 else self.hidden
@@ -79,7 +84,6 @@ class Architecture:
 
     @cached_property
     def parameter_count(self) -> int:
-        """The number of parameters."""
         return sum(prod(shape) for shape in self.shapes.values())
 
     @cached_property

@@ -2,12 +2,12 @@
 
     a(t) = b + W h(t-1) + U x(t) + C f(n)        (10.8) with a block of columns beside U
 
-n counts characters, and f(n) are a few numbers that are smooth in n. Exponentials that fade at
-several rates tell near counts from far ones. Waves of several lengths tell neighbours apart. Those
-of `left` fade far from the end, and each of the last few characters has a mark of its own.
-
     clock     n = the number of characters read
     left      n = tau - t, the number of characters to come, the next one included
+
+f(n) are a few numbers that are smooth in n. Exponentials that fade at several rates tell near
+counts from far ones. Waves of several lengths tell neighbours apart. Those of `left` fade far from
+the end, and each of the last few characters has a mark of its own.
 
 The count restarts with each example. It follows from the place in the text alone, so no state
 crosses from one window to the next.
@@ -53,18 +53,15 @@ class Input:
 
     @property
     def width(self) -> int:
-        """The number of features: F."""
         return int(table_of(self, "f", 0.0).shape[1])
 
 
 def of_clock() -> Array:
-    """Return what fades from the beginning, and the waves."""
     n = np.arange(KNOWN + ROUND)[:, None]
     return np.concatenate([np.exp(-n / FADING), waves(n)], 1)
 
 
 def of_left() -> Array:
-    """Return what fades from the end, the waves, and the marks of the last characters."""
     n = np.arange(KNOWN)[:, None]
     marks = n == np.arange(1, MARKS + 1)
     return np.concatenate([np.exp(-n / FADING), np.exp(-n / CALM) * waves(n), marks], 1)
@@ -77,10 +74,7 @@ def waves(n: Counts) -> Array:
 
 
 # name -> input; its columns are U1.name
-INPUTS: Final = {
-    "clock": Input(of_clock, ROUND),
-    "left": Input(of_left),
-}
+INPUTS: Final = {"clock": Input(of_clock, ROUND), "left": Input(of_left)}
 
 
 @cache
@@ -91,10 +85,7 @@ def table_of(source: Input, dtype: str, large: float) -> Array:
 
 
 def read_before(ids: Integers, index: int = 0) -> Counts:
-    """Count the characters of its example before each symbol, (S,).
-
-    `index` is the count at the first symbol.
-    """
+    """Count the characters of its example before each symbol, (S,): `index` at the first."""
     begins = np.full(len(ids), -index)
     ends = np.flatnonzero(ids[:-1] == END) + 1
     begins[ends] = ends
@@ -103,19 +94,13 @@ def read_before(ids: Integers, index: int = 0) -> Counts:
 
 
 def read_after(ids: Integers, index: int) -> int:
-    """Count the characters of its example read after these symbols: 0 after an END.
-
-    `index` is the count before them.
-    """
+    """Count the characters of its example read after these symbols, and `index` before them."""
     ends = np.flatnonzero(ids == END)
     return len(ids) - 1 - int(ends[-1]) if len(ends) else index + len(ids)
 
 
 def still_to_come(ids: Integers) -> Counts:
-    """Count the characters from each symbol to the END of its example, (S,): 0 at END itself.
-
-    The last example ends with the ids.
-    """
+    """Count the characters from each symbol to END, (S,): 0 at END, which also follows the ids."""
     stops = np.full(len(ids), len(ids))
     ends = np.flatnonzero(ids == END)
     stops[ends] = ends

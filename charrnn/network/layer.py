@@ -5,15 +5,6 @@
 The first part is the walk back through time of (10.21). ``W h`` is the only product here. The loop
 around it does little, since two threads share Python's lock: the cell's slopes, which need no
 gradient, are computed for many steps at a time.
-
-BLAS copies both factors before it multiplies them, unless they are small. For a few lanes and a
-square matrix that copy costs up to a third of the product. So `Product` splits the matrix, once a
-window, into panels of columns that BLAS does not copy, and multiplies all of them in one call:
-
-    rows (B, I) @ M (I, J)   ->   rows (B, I) @ panels (J / w, I, w)
-
-Measured on a 2-core x86 machine with 32 lanes and a square M: 26 instead of 36 microseconds at
-256 units, and 124 instead of 147 at 512.
 """
 
 from __future__ import annotations
@@ -38,7 +29,9 @@ Starts = Sequence[Sequence[int]]  # for each step, some lanes
 class Product:
     """The product rows @ M for one matrix M (I, J) or one for each gate, in a buffer of its own.
 
-    The rows are (B, I) for all gates, or (G, B, I). Without gates, the first axis is missing.
+    The rows are (B, I) for all gates, or (G, B, I). BLAS copies both factors before it multiplies
+    them, unless they are small; for few lanes that costs up to a third of the product. So M is
+    split, once a window, into panels (J / w, I, w) that BLAS does not copy.
     """
 
     def __init__(
@@ -53,14 +46,10 @@ class Product:
         self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
     def hold(self, matrices: Array) -> None:
-        """Set the matrices (G, I, J)."""
         self._by_column[...] = matrices.reshape(self._by_column.shape)
 
     def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
-        """Return rows @ M, with zeros in some lanes, in a buffer that every call reuses.
-
-        ``rows`` with an axis for the gates have an axis of one for the panels.
-        """
+        """Return rows @ M, with zeros in some lanes. ``rows`` of gates have an axis for panels."""
         np.matmul(rows, self.panels, self._by_panel)
         for lane in without:  # 0.3 microseconds each, where one index for all takes 1.5
             self._lanes[lane].fill(0)
@@ -69,10 +58,7 @@ class Product:
 
 @contextmanager
 def in_place() -> Iterator[None]:
-    """Let NumPy work on small strided arrays without copying them into a buffer first.
-
-    The copies take a tenth of a step of 64 units.
-    """
+    """Let NumPy work on small strided arrays without copying them first: a tenth of a step."""
     size = np.setbufsize(16)
     try:
         yield
@@ -167,17 +153,6 @@ class Layer:
                         np.add(d_h, d_before[0], d_h)
                 backward((d_h, *others), ux, tape, kept, d_before)
                 d_next, begun = d_wh, starts[t]
-
-    def forward_at_once(self, steps: int) -> None:
-        """Compute all steps at once if W h is zero: h(t) = tanh(b + U x(t))."""
-        np.tanh(self.ux[:steps], out=self.h[1 : steps + 1])  # (10.9)
-
-    def back_at_once(self, steps: int) -> None:
-        """Turn d, the dL/dh from above, into dL/d(U x) if W h is zero."""
-        d, h, part = self.d[:steps], self.h[1 : steps + 1], self.up[:steps]
-        np.multiply(h, h, out=part)
-        np.multiply(part, d, out=part)
-        np.subtract(d, part, out=d)
 
     def d_ux(self, steps: int) -> list[Array]:
         """Return dL/d(U x) after the way back: (T B, H) for each gate."""

@@ -1,4 +1,4 @@
-"""The parameters of a network, each under the book's letter.
+"""The parameters of a network, each under the book's letter: views of one flat array.
 
 A network of L layers of a cell with G gates has
 
@@ -11,9 +11,6 @@ A network of L layers of a cell with G gates has
     V  (K, H)    from the top layer to the output
     c  (K,)
     tau.name     of the distribution over lengths: see heads
-
-The named arrays are views of one flat array, in which they lie end to end. The optimiser and the
-norm of a gradient use ``flat``; equations use the letters. A gradient is Parameters too.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from charrnn.vocabulary import Vocabulary
 
 
 class Parameters(Mapping[str, Array]):
-    """Named arrays that are views of one flat array."""
+    """Named arrays that are views of one flat array. A gradient is Parameters too."""
 
     __slots__ = ("architecture", "flat", "views")
 
@@ -49,7 +46,6 @@ class Parameters(Mapping[str, Array]):
 
     @classmethod
     def zeros(cls, architecture: Architecture, dtype: DTypeLike = np.float32) -> Parameters:
-        """Return parameters that are all zero."""
         return cls(architecture, np.zeros(architecture.parameter_count, dtype))
 
     def __getitem__(self, name: str) -> Array:
@@ -66,7 +62,6 @@ class Parameters(Mapping[str, Array]):
         return Parameters, (self.architecture, self.flat)
 
     def __eq__(self, other: object) -> bool:
-        """Return True for the same numbers of the same architecture."""
         if not isinstance(other, Parameters):
             return NotImplemented
         return self.architecture == other.architecture and np.array_equal(self.flat, other.flat)
@@ -78,7 +73,6 @@ class Parameters(Mapping[str, Array]):
         return Parameters(self.architecture, np.zeros_like(self.flat))
 
     def copy(self) -> Parameters:
-        """Return a copy of the numbers."""
         return Parameters(self.architecture, self.flat.copy())
 
     def plain(self, into: Parameters | None = None) -> Parameters:
@@ -105,13 +99,10 @@ class Parameters(Mapping[str, Array]):
         feedback.back(self, of_plain, gradient)
 
     def exact(self) -> Parameters:
-        """Return the plain network in float64, with the matrices that multiply states on the grid.
-
-        U1 is no such matrix: its rows are only looked up.
-        """
+        """Return the plain network in float64, with matrices that multiply states on the grid."""
         exact = Parameters(self.architecture, self.flat.astype(np.float64)).plain()
         for name, array in exact.items():
-            if array.ndim == 2 and name != "U1":
+            if array.ndim == 2 and name != "U1":  # its rows are only looked up
                 array[...] = on_grid(array, self.architecture.grid.weight_bits)
         return exact
 
@@ -132,12 +123,10 @@ def initial(
     rng: np.random.Generator,
     dtype: DTypeLike = np.float32,
 ) -> Parameters:
-    """Return initial parameters.
+    """Return initial parameters, whose first loss is that of the unigram model.
 
-    The W of each gate is orthogonal, so a gradient neither shrinks nor grows on its way back. V is
-    small and c is the log frequency of each symbol in the corpus, so the first loss is that of the
-    unigram model. A symbol that never occurs (UNKNOWN) has a row of zeros in U, which stays zero
-    unless noise makes the symbol occur.
+    The W of each gate is orthogonal, so a gradient neither shrinks nor grows on its way back. A
+    symbol that never occurs (UNKNOWN) has zeros in U, which stay unless noise makes it occur.
     """
     p = Parameters.zeros(architecture, dtype)
     hidden, bias = architecture.hidden, architecture.cell.bias

@@ -7,9 +7,7 @@
     dL/dh = V' dL/do                      (10.19, and its part of 10.21)
 
 Rows are independent, so they are processed in blocks: no array of all rows x symbols is made.
-
-`Readout` is for training. `ExactReadout` is for scores. It computes on the grid and sums each row
-separately, so a row has the same score alone, among others and in drawing. It also ranks symbols.
+`Readout` is for training, `ExactReadout` for scores.
 """
 
 from __future__ import annotations
@@ -36,10 +34,9 @@ WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetche
 
 
 def set_aside(logits: Array, column: int) -> Array:
-    """Set a column of the logits to -inf, and shift each row so that its maximum is 0.
+    """Set a column of the logits to -inf, and return the old column (R,).
 
-    Return the old column (R,), shifted as well. The shift leaves the softmax as it is, and exp
-    cannot overflow.
+    Shift both so that the maximum of each row is 0: exp cannot overflow, and the softmax stays.
     """
     aside = logits[:, column].copy()
     logits[:, column] = -np.inf
@@ -128,17 +125,15 @@ class Readout:
 
 
 def is_bounded(p: Parameters, reach: float) -> bool:
-    """Return True if exp o cannot overflow: |o| <= |c| + |V| |h|, with |h| <= reach.
-
-    It saves the maximum of each row, 3% of a training step at 128 units.
-    """
+    """Return True if exp o cannot overflow: |o| <= |c| + |V| |h|, with |h| <= reach."""
     most = np.abs(p["V"]).sum(axis=1) * reach + np.abs(p["c"])
     return bool(most.max() < SAFE)  # False for NaN
 
 
 class ExactReadout(Readout):
-    """The readout of scores. It takes the place of a Readout, and keeps ranks and logits.
+    """The readout of scores, which ranks symbols and keeps logits.
 
+    It sums each row separately on the grid, so a row has the same score alone and among others.
     Without the grid it uses float64 if symbols are few or their part of the work is small.
     """
 
@@ -146,13 +141,12 @@ class ExactReadout(Readout):
         self,
         architecture: Architecture,
         rows: int,
-        apart: int,
+        apart: int,  # a symbol that is added separately and has no rank
         *,
         on_grid: bool = True,
         ranking: bool = False,
         keeping: bool = False,
     ) -> None:
-        """``apart`` is a symbol that is added separately and has no rank."""
         hidden, symbols = architecture.hidden, architecture.symbols
         small = SMALL // (hidden * symbols) // 8 * 8  # rows: see matmul
         if small >= WORTHWHILE:
@@ -183,8 +177,7 @@ class ExactReadout(Readout):
             self.head.logits(o)
             if self.keeping:
                 self.logits[rows] = o
-            nats, ranks = nats_of(o, y[rows], self.apart, self.ranking)
-            every[rows] = nats
+            every[rows], ranks = nats_of(o, y[rows], self.apart, self.ranking)
             if ranks is not None:
                 self.ranks[rows] = ranks
         return every
@@ -213,9 +206,8 @@ def add_novelty(
 ) -> None:
     """Add to the costs that the next character may be new, in place, in whole units.
 
-    The chance ``novelty`` is estimated from the characters that the corpus shows once. It is shared
-    by all characters of Unicode that are not in the vocabulary, so the model is a distribution over
-    all texts. New characters rank last. An END that is known beforehand excludes them.
+    All characters of Unicode that are not in the vocabulary share the chance ``novelty``, so the
+    model is a distribution over all texts. An END that is known beforehand excludes them.
     """
     vocabulary = model.vocabulary
     novelty = vocabulary.novelty

@@ -4,8 +4,8 @@
     dropconnect   weights of W, on the way from step to step
     blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
 
-The remaining units and weights are scaled up, so that sums are the same on average and use needs no
-noise. The randomness of a step follows from the seed and the step number: a resume needs no state.
+The rest is scaled up, so that sums are the same on average. The noise of a step follows from the
+seed and the step number: a resume needs no state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from charrnn.vocabulary import END, UNKNOWN
 
 
 class Regularization:
-    """The noise of one training step after another."""
+    """The noise of one training step after another: shares of units, weights and characters.
+
+    ``here`` are the lanes of this process. Noise is drawn for all lanes.
+    """
 
     def __init__(
         self,
@@ -34,10 +37,6 @@ class Regularization:
         blank: float = 0.0,
         here: slice | None = None,
     ) -> None:
-        """Take the shares of units, recurrent weights and characters to hide.
-
-        ``here`` are the lanes of this process. Noise is drawn for all lanes.
-        """
         self.lanes, self.seed = lanes, seed
         self.here = slice(0, lanes) if here is None else here
         self.dropout, self.dropconnect, self.blank = dropout, dropconnect, blank
@@ -49,7 +48,6 @@ class Regularization:
         self._rng = np.random.default_rng()
 
     def begin(self, step: int) -> None:
-        """Draw new noise for a step."""
         if not self.is_on:
             return  # a generator costs 4% of a step of 64 units
         self._rng = np.random.Generator(np.random.SFC64([self.seed, REGULARIZATION, step]))
@@ -82,14 +80,10 @@ class Regularization:
             return window
         shape = len(window.x), self.lanes
         hidden = self._rng.random(shape, np.float32)[:, self.here] < self.blank
-        x = np.where(hidden & (window.x != END), UNKNOWN, window.x)
-        return replace(window, x=x)
+        return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
 
     def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
-        """Return factors with mean 1: 0 for about this share of places, equal for the others.
-
-        ``rows`` selects from the last axis but one, after drawing.
-        """
+        """Return factors with mean 1, 0 for about this share of places. Draw all, keep ``rows``."""
         kept = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
         draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
         loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)

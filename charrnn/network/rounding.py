@@ -2,12 +2,10 @@
 
 The order of a sum depends on the number of rows and threads, and so does its rounding. A text drawn
 or scored alone would then differ, now and again, from the same text among others. So drawing and
-scoring put weights and states on a grid. The grid is as fine as float32, and coarse enough for
-float64 to hold every sum without error, in any order:
+scoring put weights and states on a grid as fine as float32, and coarse enough for float64 to hold
+every sum without error, in any order:
 
     bits of a weight + bits of a state + bits of the number of terms  =  53
-
-The cost of a symbol is rounded to whole units, so sums over texts are sums of integers.
 
 A long text is read in chunks side by side, and each chunk has to reach exactly the state from which
 the next one starts. Two readers with different first states come within a step or two of the grid,
@@ -35,12 +33,7 @@ OFTEN: Final = 64  # symbols from one settling to the next
 SETTLED_BITS: Final = 14
 
 
-def large_for(bits: int) -> float:
-    """Return a number whose last bit is one step of a grid of so many bits."""
-    return 1.5 * 2.0 ** (52 - bits)
-
-
-SETTLED: Final = large_for(SETTLED_BITS)
+SETTLED: Final = 1.5 * 2.0 ** (52 - SETTLED_BITS)  # its last bit is a step of the coarser grid
 
 
 @dataclass(frozen=True)
@@ -50,16 +43,10 @@ class Grid:
     weight_bits: int
     state_bits: int
 
-    @classmethod
-    def for_sums(cls, most: int) -> Grid:
-        """Return the finest grid for sums of `most` terms."""
-        left = 53 - (most - 1).bit_length()
-        return cls(left - left // 2, left // 2)
-
     @property
     def large(self) -> float:
-        """The number with which `snap` rounds states."""
-        return large_for(self.state_bits)
+        """A number whose last bit is a step of the grid of states: see `snap`."""
+        return 1.5 * 2.0 ** (52 - self.state_bits)
 
 
 def settles(index: int) -> bool:
@@ -83,6 +70,6 @@ def on_grid(matrix: Array, bits: int) -> Array64:
 
 
 def in_units(nats: Array64) -> Array64:
-    """Return the nats rounded to whole units."""
+    """Return the nats rounded to whole units, so that sums over texts are sums of integers."""
     rounded: Array64 = np.rint(nats * (1 / UNIT)) * UNIT
     return rounded

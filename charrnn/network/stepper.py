@@ -1,7 +1,6 @@
 """The network one step at a time, for drawing: the next input depends on the last output.
 
-It uses the cell and the head of training, on the grid. So a text drawn alone is the same as one
-drawn among a thousand.
+It uses the cell and the head of training, on the grid: texts drawn alone and together are the same.
 """
 
 from __future__ import annotations
@@ -48,10 +47,8 @@ class Stepper:
         self._V, self._c = exact["V"].T, exact["c"]
         self._columns = {name: exact[f"U1.{name}"].T for name in architecture.inputs}
         columns = cell.gates * hidden
-        self._ux: Array64 = np.empty((lanes, columns))
-        self._wh: Array64 = np.empty((lanes, columns))
-        self._tape: Array64 = np.empty((lanes, hidden))
-        self._o: Array64 = np.empty((lanes, architecture.symbols))
+        sizes = (columns, columns, hidden, architecture.symbols)
+        self._ux, self._wh, self._tape, self._o = (np.empty((lanes, size)) for size in sizes)
 
     def zeros(self, lanes: int) -> State:
         """Return the state before the first symbol."""
@@ -59,14 +56,13 @@ class Stepper:
         return [np.zeros((lanes, hidden)) for _ in self.architecture.state_names]
 
     def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
-        """Read a symbol in each lane, x (B,), at this index of its text. Move the state on."""
+        """Read x (B,) at this index of each text. Move the state on."""
         self._read(x, state, slice(0, len(x)), index, counts)
 
     def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,) at this index of each text; the first END has 0. Return logits (B, K).
+        """Read x (B,) at this index of each text, 0 for the first END. Return logits (B, K).
 
-        Every step reuses the array of logits. ``counts`` are those of the inputs (B,); the clock
-        counts the index by default.
+        Every step reuses the logits. ``counts`` are those of inputs, (B,); for the clock the index.
         """
         lanes = len(x)
         parts = min(self._workers, lanes // self._least)
@@ -74,17 +70,11 @@ class Stepper:
             self._step(x, state, slice(0, lanes), index, counts)
             return self._o[:lanes]
         bounds = [lanes * part // parts for part in range(parts + 1)]
-        jobs = [
-            self._threads.submit(
-                self._step,
-                x[i:j],
-                [h[i:j] for h in state],
-                slice(i, j),
-                index,
-                {name: count[i:j] for name, count in counts.items()},
-            )
-            for i, j in pairwise(bounds)
-        ]
+        jobs = []
+        for i, j in pairwise(bounds):
+            part = {name: count[i:j] for name, count in counts.items()}
+            states = [h[i:j] for h in state]
+            jobs.append(self._threads.submit(self._step, x[i:j], states, slice(i, j), index, part))
         for job in jobs:
             job.result()
         return self._o[:lanes]

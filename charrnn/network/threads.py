@@ -1,11 +1,9 @@
 """Threads for NumPy work, and an unfolded network whose lanes are split among threads.
 
 NumPy releases Python's lock while it works. So two threads with half the lanes each keep two cores
-busy with everything, elementwise work included. BLAS's own threads would only split the products
-and wait for each other at every step. BLAS itself should have one thread. Measured on 2 cores, 256
-units, 64 lanes: 1.3 times the rate of one thread with BLAS on both cores.
-
-If the system refuses threads, the calling thread does the work, with the same result.
+busy with everything, elementwise work included. BLAS's own threads, which should be one, would only
+split the products and wait for each other at every step. Measured on 2 cores, 256 units, 64 lanes:
+1.3 times the rate of one thread with BLAS on both cores.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -34,7 +33,10 @@ T = TypeVar("T")
 
 
 class Threads:
-    """A pool of at most `most` threads, started when first needed."""
+    """A pool of at most `most` threads, started when first needed.
+
+    If the system refuses threads, the calling thread does the work, with the same result.
+    """
 
     were_refused = False  # by the system, to any pool
 
@@ -49,16 +51,26 @@ class Threads:
             self._process = os.getpid()
             self._pool = _start(max(1, self.most))
             Threads.were_refused |= self._pool is None
-        if self._pool is None:
-            return _run_here(work, *args, **kwargs)
-        return self._pool.submit(work, *args, **kwargs)
+        if self._pool is not None:
+            return self._pool.submit(work, *args, **kwargs)
+        from concurrent.futures import Future
+
+        future: Future[T] = Future()
+        try:
+            with np.errstate(all="ignore"):
+                future.set_result(work(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def _start(count: int) -> ThreadPoolExecutor | None:
     """Return a pool whose threads all run already, or None if the system refuses one."""
     from concurrent.futures import ThreadPoolExecutor  # half as long to import as numpy
 
-    pool, gate = ThreadPoolExecutor(count, "charrnn", _ignore_overflow), threading.Event()
+    # Without warnings: an overflow shows in the loss.
+    pool = ThreadPoolExecutor(count, "charrnn", partial(np.seterr, all="ignore"))
+    gate = threading.Event()
     try:
         for _ in range(count):
             pool.submit(gate.wait)  # none is idle, so each call needs a new thread
@@ -68,24 +80,6 @@ def _start(count: int) -> ThreadPoolExecutor | None:
         return None
     gate.set()
     return pool
-
-
-def _run_here(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-    """Run the work in this thread."""
-    from concurrent.futures import Future
-
-    future: Future[T] = Future()
-    try:
-        with np.errstate(all="ignore"):
-            future.set_result(work(*args, **kwargs))
-    except Exception as error:
-        future.set_exception(error)
-    return future
-
-
-def _ignore_overflow() -> None:
-    """Switch off warnings in a thread: an overflow shows in the loss."""
-    np.seterr(all="ignore")
 
 
 class Parallel:
@@ -145,7 +139,7 @@ class Parallel:
             self._gradients.append(p.like())
         gradients = [gradient, *self._gradients]
         windows = [window.part(*span) for span in self._spans]
-        cuts = [cut(masks, *span) for span in self._spans]
+        cuts = [None if masks is None else [mask[:, i:j] for mask in masks] for i, j in self._spans]
         totals = self._run(
             lambda i: self.parts[i].nats_and_gradient(p, windows[i], gradients[i], scale, cuts[i])
         )
@@ -160,16 +154,9 @@ class Parallel:
 
 
 def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:
-    """Return how many of these threads have enough to do at every step.
-
-    The number of gates does not matter: more gates mean larger products, but also more calls that
-    wait for Python's lock.
-    """
+    """Return how many of these threads have enough to do at every step."""
+    # The number of gates does not matter: more gates mean larger products, but also more calls that
+    # wait for Python's lock.
     while workers > 1 and architecture.hidden**2 * (lanes // workers) < WORTHWHILE:
         workers -= 1
     return workers
-
-
-def cut(masks: Masks | None, start: int, stop: int) -> Masks | None:
-    """Return the masks of some of the lanes."""
-    return None if masks is None else [mask[:, start:stop] for mask in masks]

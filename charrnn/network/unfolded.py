@@ -9,10 +9,8 @@
              x(1)   x(2)   x(3)
 
 Only ``W h`` is inside the loop over time. The other products are over all T x B rows at once. The
-gradients (10.22) to (10.28) are sums over t, so each is one line with its number.
-
-The state before an example is zero, so neither the state nor the gradient crosses from one example
-to another.
+gradients (10.22) to (10.28) are sums over t, so each is one line with its number. The state before
+an example is zero, so neither the state nor the gradient crosses from one example to another.
 """
 
 from __future__ import annotations
@@ -57,23 +55,6 @@ class Window:
         here = self.y[of].size - (0 if self.idle is None else int(self.idle[of].sum()))
         return here + self.elsewhere
 
-    def starts(self) -> Starts:
-        """Return the lanes in which an example begins, for each step."""
-        return self._lanes(self.begins)
-
-    def settling(self) -> Starts:
-        """Return the lanes whose state settles, for each step."""
-        return self._lanes(self.settles)
-
-    def _lanes(self, marked: NDArray[np.bool_] | None) -> Starts:
-        if marked is None:
-            return ((),) * len(self.x)
-        by_step: list[list[int]] = [[] for _ in self.x]
-        steps, lanes = np.nonzero(marked)
-        for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
-            by_step[t].append(lane)
-        return by_step
-
     def part(self, start: int, stop: int) -> Window:
         """Return the window of some of the lanes."""
         names = ("x", "y", "begins", "idle", "settles", "clock", "left")
@@ -109,9 +90,8 @@ class Unfolded:
         self.room: Array = np.empty((steps * lanes, architecture.hidden), dtype)
         feedback = architecture.cell.feedback
         self.comes_apart = feedback is not None and feedback.comes_apart
-        self._plain = [
-            Parameters.zeros(architecture.plain, dtype) for _ in range(2 * bool(feedback))
-        ]
+        self._plain = Parameters.zeros(architecture.plain, dtype) if feedback else None
+        self._of_plain = self._plain.like() if self._plain else None
 
     @property
     def top(self) -> Array:
@@ -121,12 +101,12 @@ class Unfolded:
 
     def read(self, p: Parameters, window: Window) -> None:
         """Read the window, without a loss."""
-        self._forward(self._plainly(p), window, window.starts(), None)
+        self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)
         self._move_on(window)
 
     def nats(self, p: Parameters, window: Window) -> Array:
         """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
-        top = self._forward(self._plainly(p), window, window.starts(), None)
+        top = self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)
         nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
         lengths = self.architecture.head.lengths
         if lengths is not None:  # END costs what the length costs
@@ -148,9 +128,9 @@ class Unfolded:
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
         steps, first = len(window.x), window.counts_from
-        starts = window.starts()
-        plain = self._plainly(p)
-        of_plain = self._plain[1] if self._plain else gradient
+        starts = lanes_at(window.begins, window)
+        plain = p.plain(self._plain)
+        of_plain = self._of_plain or gradient
         top = self._forward(plain, window, starts, masks)
         loudest = 1.0 if masks is None else float(masks[-1].max())
         d = self.layers[-1].d
@@ -169,7 +149,7 @@ class Unfolded:
         lengths = self.architecture.head.lengths
         if lengths is not None:
             total += lengths.fill_gradient(p, lengths_in(window)[1], scale, of_plain)
-        if self._plain:
+        if self._of_plain:
             p.gradient_from(of_plain, gradient)
         self._move_on(window)
         return total
@@ -183,10 +163,6 @@ class Unfolded:
             silent = y == END if silent is None else silent | (y == END)
         return None if silent is None else np.flatnonzero(silent)
 
-    def _plainly(self, p: Parameters) -> Parameters:
-        """Return the parameters of the plain network."""
-        return p.plain(self._plain[0]) if self._plain else p
-
     def _move_on(self, window: Window) -> None:
         steps = len(window.x) if window.advance is None else window.advance
         for state in self.states:
@@ -195,7 +171,7 @@ class Unfolded:
     def _forward(self, p: Parameters, window: Window, starts: Starts, masks: Masks | None) -> Array:
         """Return the states of the top layer after dropout, (T, B, H)."""
         steps = len(window.x)
-        settling = window.settling()
+        settling = lanes_at(window.settles, window)
         below: Array | None = None
         for number, layer in enumerate(self.layers, 1):
             U, W, b = p[f"U{number}"], p[f"W{number}"], p[f"b{number}"]
@@ -212,7 +188,7 @@ class Unfolded:
                 np.matmul(rows_of(below), U.reshape(gates, hidden, -1).swapaxes(1, 2), out=ux)
                 np.add(ux, b.reshape(gates, 1, hidden), out=ux)
             if self.comes_apart:
-                layer.forward_at_once(steps)
+                np.tanh(layer.ux[:steps], out=h)  # (10.9), at once: W h is zero
             else:
                 layer.forward(starts, W, p.views.get(f"d{number}"), settling)
             below = h
@@ -233,11 +209,14 @@ class Unfolded:
         steps = len(window.x)
         for number in range(len(self.layers), 0, -1):
             layer = self.layers[number - 1]
+            d = layer.d[:steps]
             if masks is not None:
-                d = layer.d[:steps]
                 np.multiply(d, masks[number - 1], out=d)
             if self.comes_apart:
-                layer.back_at_once(steps)
+                h, part = layer.h[1 : steps + 1], layer.up[:steps]
+                np.multiply(h, h, out=part)
+                np.multiply(part, d, out=part)
+                np.subtract(d, part, out=d)
                 continue  # W h is zero
             layer.backward(starts, p[f"W{number}"])
             d_wh, h_before = layer.d_wh_rows[:, : window.x.size], rows_of(layer.h[:steps])
@@ -288,6 +267,16 @@ def lengths_in(window: Window) -> tuple[Integers, Integers]:
     if window.idle is not None:
         is_end &= ~window.idle
     return np.flatnonzero(is_end), window.clock[is_end]
+
+
+def lanes_at(marks: NDArray[np.bool_] | None, window: Window) -> Starts:
+    """Return the lanes that are marked, for each step."""
+    by_step: list[list[int]] = [[] for _ in window.x]
+    if marks is not None:
+        steps, lanes = np.nonzero(marks)
+        for t, lane in zip(steps.tolist(), lanes.tolist(), strict=True):
+            by_step[t].append(lane)
+    return by_step
 
 
 FEW = 200  # symbols up to which summing by a product can be faster than by sorting

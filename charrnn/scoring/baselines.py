@@ -100,9 +100,6 @@ class TextCollector:
             self._codes.append(block.codes[: self._left])
             self._left -= len(self._codes[-1])
 
-    def finish(self) -> None:
-        """Do nothing: the text needs no last step."""
-
     @property
     def ids(self) -> Ids:
         """All ids."""

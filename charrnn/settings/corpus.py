@@ -54,7 +54,7 @@ class Reading(Checked):
 
     @property
     def wants_bytes_without_nul(self) -> bool:
-        """Return whether a NUL, or the mark of UTF-16 or UTF-32, shows another encoding."""
+        """Return whether a NUL shows another encoding."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
 

@@ -3,7 +3,6 @@
     dropout: float | None = setting(Real(0, 0.95), "Fraction of units ...", panel="Network")
 
 A Checked dataclass checks itself by these fields, and the command line makes its options of them.
-So a setting is added in one place.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import MISSING, dataclass, field
 from functools import partial
 from operator import index
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 
@@ -23,15 +22,12 @@ LONGEST = 60  # characters of a value in a message
 
 
 class Values(Protocol):
-    """The values that a setting may have."""
+    """The values that a setting may have: ``metavar`` names one in help, ``allowed`` says which."""
 
     @property
-    def metavar(self) -> str:
-        """The name of a value in help."""
-
+    def metavar(self) -> str: ...
     @property
-    def allowed(self) -> str:
-        """The allowed values, in words."""
+    def allowed(self) -> str: ...
 
     def plain(self, value: Any) -> Any:
         """Return the plain Python value; ValueError if it is not allowed."""
@@ -54,13 +50,13 @@ class Whole(Values):
         return f"a whole number from {self.least} to {self.most}"
 
     def plain(self, value: Any) -> int:
-        if is_flag(value) or not hasattr(value, "__index__"):
-            raise ValueError("not a whole number")
+        _ensure(not is_flag(value))
         try:
             whole = index(value)
-        except TypeError as error:  # arrays have __index__, and only some of them support it
+        except TypeError as error:
             raise ValueError("not a whole number") from error
-        return whole if self.least <= whole <= self.most else _out_of_range()
+        _ensure(self.least <= whole <= self.most)
+        return whole
 
     def read(self, typed: Any) -> int:
         return int(typed)
@@ -85,15 +81,14 @@ class Real(Values):
         return f"a number {start} {end} {self.most:g}"
 
     def plain(self, value: Any) -> float:
-        if is_flag(value) or not isinstance(value, numbers.Real):
-            raise ValueError("not a number")
+        _ensure(isinstance(value, numbers.Real) and not is_flag(value))
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         is_end = (number == self.least and self.above) or (number == self.most and self.below)
-        is_within = math.isfinite(number) and self.least <= number <= self.most and not is_end
-        return number if is_within else _out_of_range()
+        _ensure(math.isfinite(number) and self.least <= number <= self.most and not is_end)
+        return number
 
     def read(self, typed: Any) -> float:
         return float(typed)
@@ -114,12 +109,11 @@ class Several(Values):
         return f"{self.each.allowed}, or several with commas"
 
     def plain(self, value: Any) -> tuple[float, ...]:
-        if not isinstance(value, tuple) or not value:
-            raise ValueError("not several numbers")
-        return tuple(self.each.plain(one) for one in value)
+        _ensure(isinstance(value, tuple) and bool(value))
+        return tuple(map(self.each.plain, value))
 
     def read(self, typed: Any) -> tuple[float, ...]:
-        return tuple(self.each.read(one) for one in str(typed).split(","))
+        return tuple(map(self.each.read, str(typed).split(",")))
 
 
 @dataclass(frozen=True)
@@ -130,7 +124,6 @@ class OneOf(Values):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the names at this moment."""
         return tuple(self.names() if callable(self.names) else self.names)
 
     @property
@@ -142,8 +135,7 @@ class OneOf(Values):
         return f"one of {', '.join(self.choices)}"
 
     def plain(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ValueError("not a name")
+        _ensure(isinstance(value, str))
         return self.choices[self.choices.index(value)]
 
 
@@ -155,8 +147,7 @@ class Text(Values):
     allowed: str = "a text"
 
     def plain(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ValueError("not a text")
+        _ensure(isinstance(value, str))
         return str.__str__(value)
 
 
@@ -169,7 +160,8 @@ class Character(Text):
 
     def plain(self, value: Any) -> str:
         text = super().plain(value)
-        return text if len(text) == 1 else _out_of_range()
+        _ensure(len(text) == 1)
+        return text
 
 
 @dataclass(frozen=True)
@@ -179,14 +171,12 @@ class File(Values):
     metavar: str = "PATH"
     allowed: str = "a path"
 
-    def plain(self, value: Any) -> Path:
-        if not isinstance(value, Path):
-            raise ValueError("not a path")
+    def plain(self, value: Any) -> Any:
+        _ensure(isinstance(value, Path))
         return value
 
     def read(self, typed: Any) -> Path:
-        if not str(typed):
-            raise ValueError("a path is not empty")
+        _ensure(bool(str(typed)))
         return Path(typed)
 
 
@@ -198,8 +188,7 @@ class Flag(Values):
     allowed: str = "True or False"
 
     def plain(self, value: Any) -> bool:
-        if not is_flag(value):
-            raise ValueError("neither yes nor no")
+        _ensure(is_flag(value))
         return bool(value)
 
     def read(self, typed: Any) -> bool:
@@ -221,7 +210,6 @@ class Setting:
 
     @property
     def is_required(self) -> bool:
-        """Return whether the option must be given."""
         return self.default is MISSING
 
     def options(self, field_name: str) -> tuple[str, ...]:
@@ -234,8 +222,9 @@ def setting(values: Values, about: str = "", *, default: Any = None, **details: 
     if default is not False and isinstance(default, (int, float, str, Path)):
         shown = f"{default:g}" if isinstance(default, float) else str(default)
         details.setdefault("default_in_words", shown)
-    declared = Setting(values, about, default=default, **details)
-    return field(default=default, metadata={"setting": declared})
+    return field(
+        default=default, metadata={"setting": Setting(values, about, default=default, **details)}
+    )
 
 
 def settings_of(config: type) -> dict[str, Setting]:
@@ -258,8 +247,13 @@ def check(name: str, value: object, values: Values) -> Any:
     try:
         return values.plain(value)
     except ValueError:
-        what = f"{name} cannot be {_shown(value)}"
-        raise SettingError(what, f"It may be {values.allowed}.", name) from None
+        try:
+            shown = repr(value) if isinstance(value, str) else str(value)
+        except ValueError:  # Python does not print numbers of thousands of digits
+            shown = f"that {type(value).__name__}"
+        shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+        hint = f"It may be {values.allowed}."
+        raise SettingError(f"{name} cannot be {shown}", hint, name) from None
 
 
 def is_flag(value: object) -> bool:
@@ -268,17 +262,9 @@ def is_flag(value: object) -> bool:
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
-def _shown(value: object) -> str:
-    """Return a value for a message, cut if it is long."""
-    try:
-        shown = repr(value) if isinstance(value, str) else str(value)
-    except ValueError:  # Python does not print numbers of thousands of digits
-        shown = f"that {type(value).__name__}"
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
-
-
-def _out_of_range() -> NoReturn:
-    raise ValueError("out of range")
+def _ensure(is_allowed: bool) -> None:
+    if not is_allowed:
+        raise ValueError("not allowed")
 
 
 class Checked:
@@ -288,26 +274,26 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        for name, one in settings_of(type(self)).items():
+        for name, setting in settings_of(type(self)).items():
             value = getattr(self, name)
-            if value is not None or one.default is not None:
-                object.__setattr__(self, name, check(name, value, one.values))
+            if value is not None or setting.default is not None:
+                object.__setattr__(self, name, check(name, value, setting.values))
 
 
 Config = TypeVar("Config", bound=Checked)
 
 # Panels of help
-CORPUS, NETWORK, LEARNING, DRAWING = "Corpus", "Network", "Learning", "Drawing"
-FILLING = "Filling"
+PANELS = "Corpus", "Network", "Learning", "Drawing", "Filling"
+CORPUS, NETWORK, LEARNING, DRAWING, FILLING = PANELS
 of_corpus, of_network, of_learning, of_drawing, of_filling = (
-    partial(setting, panel=panel) for panel in (CORPUS, NETWORK, LEARNING, DRAWING, FILLING)
+    partial(setting, panel=panel) for panel in PANELS
 )
 fitted_network, fitted_learning = (
     partial(declare, default_in_words="fits the corpus") for declare in (of_network, of_learning)
 )
 
 LARGEST = 1 << 20  # units, lanes, steps: more is a typing error
-SIZE = Whole(1, LARGEST)
+SIZE, STEPS = Whole(1, LARGEST), Whole(0, LARGEST)
 COUNT = Whole(1, 1 << 40)
 MANY = Whole(1, 1 << 62)
 SHARE = Real(0, 0.95)
@@ -349,20 +335,15 @@ def check_agreement(
         if name in may_rise:
             if before is not None and value > before:
                 continue
-            option = show(name, value).rpartition(" ")[0]
-            hint = f"{option} may be raised, not lowered."
+            hint = f"{show(name, value).rpartition(' ')[0]} may be raised, not lowered."
         has = show(name, before) if isinstance(before, bool) else value_in_words(before)
-        if name in may_rise and before is None:
-            has = "no limit"
-        raise error(
-            f"{show(name, value)} contradicts {holder}, which has {has}", hint, setting=name
-        )
+        has = "no limit" if name in may_rise and before is None else has
+        raise error(f"{show(name, value)} contradicts {holder}, which has {has}", hint, name)
 
 
 def make_config(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
     """Return a configuration of settings given by name; TypeError lists those that exist."""
     known = [*besides, *settings_of(kind)]
-    for name in given:
-        if name not in known:
-            raise TypeError(f"there is no {name!r} here; there are {', '.join(known)}")
+    if unknown := [name for name in given if name not in known]:
+        raise TypeError(f"there is no {unknown[0]!r} here; there are {', '.join(known)}")
     return kind(**given)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple, TypedDict
 
 from charrnn.errors import SettingError
+from charrnn.settings import fields
 from charrnn.settings.fields import (
     MANY,
     SEED,
@@ -17,10 +19,7 @@ from charrnn.settings.fields import (
     Text,
     Values,
     Whole,
-    of_drawing,
-    of_filling,
     setting,
-    settings_of,
 )
 from charrnn.settings.training import TrainConfig
 
@@ -32,28 +31,28 @@ NEW_EACH_TIME: Final = "new each time"
 class SampleConfig(Checked):
     """How texts are drawn."""
 
-    temperature: float = of_drawing(
+    temperature: float = fields.of_drawing(
         TEMPERATURE,
         "Draw with this temperature: below 1 more careful, above 1 bolder; 0 always takes the"
         " likeliest character.",
         default=1.0,
         names=("-t", "--temp"),
     )
-    top_k: int | None = of_drawing(
+    top_k: int | None = fields.of_drawing(
         MANY, "Draw only among the K likeliest characters.", default_in_words="all"
     )
-    top_p: float | None = of_drawing(
+    top_p: float | None = fields.of_drawing(
         Real(0, 1, above=True),
         "Draw only among the likeliest characters that together have this probability.",
         default_in_words="all",
     )
-    max_characters: int = of_drawing(
+    max_characters: int = fields.of_drawing(
         MANY,
         "Cut a sample off after this many characters, the prime not counted.",
         default=2000,
         names=("--max-chars",),
     )
-    seed: int | None = of_drawing(
+    seed: int | None = fields.of_drawing(
         SEED,
         "Start random numbers here: the same seed gives the same samples, whatever -n is.",
         default_in_words=NEW_EACH_TIME,
@@ -64,27 +63,27 @@ class SampleConfig(Checked):
 class FillConfig(Checked):
     """How the missing characters of a text are filled in."""
 
-    count: int = of_filling(
+    count: int = fields.of_filling(
         Whole(1, 1 << 12),
-        "Show this many fillings of each text, likeliest first.",
+        "Show this many fillings of each text.",
         default=5,
         names=("-n", "--count"),
     )
-    blank: str = of_filling(
+    blank: str = fields.of_filling(
         Character(), "Read this character as one missing character.", default="_"
     )
-    gap: str = of_filling(
+    gap: str = fields.of_filling(
         Character(), "Read this character as any number of missing characters.", default="*"
     )
-    max_gap: int = of_filling(
+    max_gap: int = fields.of_filling(
         Whole(0, 1 << 10), "Fill at most this many characters into a gap.", default=8
     )
-    particles: int = of_filling(
+    particles: int = fields.of_filling(
         Whole(1, 1 << 20),
         "Draw this many texts to estimate probabilities where there are too many to try all.",
         default=4096,
     )
-    seed: int | None = of_filling(
+    seed: int | None = fields.of_filling(
         SEED,
         "Start random numbers here: the same seed gives the same estimate.",
         default_in_words=NEW_EACH_TIME,
@@ -93,9 +92,8 @@ class FillConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.blank == self.gap:
-            raise SettingError(
-                f"gap cannot be {self.gap}, which is the blank", "Take another character.", "gap"
-            )
+            what = f"gap cannot be {self.gap}, which is the blank"
+            raise SettingError(what, "Take another character.", "gap")
 
 
 MOST_PARTS: Final = 1 << 20
@@ -133,11 +131,9 @@ FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 def words_to_try() -> dict[str, str]:
     """Return the settings that a sweep can try, by the words that are typed for them."""
-    return {
-        one.options(name)[-1].partition("/")[0].lstrip("-"): name
-        for name, one in settings_of(TrainConfig).items()
-        if name not in FIXED
-    }
+    known = fields.settings_of(TrainConfig)
+    typed = {name: known[name].options(name)[-1] for name in known if name not in FIXED}
+    return {option.partition("/")[0].lstrip("-"): name for name, option in typed.items()}
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,7 @@ class Seeds(Values):
     def plain(self, value: Any) -> tuple[int, ...]:
         if not isinstance(value, tuple) or not value:
             raise ValueError("no seeds")
-        return tuple(SEED.plain(seed) for seed in value)
+        return tuple(map(SEED.plain, value))
 
     def read(self, typed: Any) -> tuple[int, ...]:
         seeds: list[int] = []
@@ -168,9 +164,7 @@ class Seeds(Values):
 
 
 FILE = "File"  # a panel of help
-BITS = (32, 16, 8)
-_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_FOR_ALL = {"name", "model"}
+_named_like_file = partial(setting, panel=FILE, default_in_words="the name of FILE")
 
 
 class Exporting(TypedDict, total=False):
@@ -186,39 +180,28 @@ class ExportOptions(Checked):
     """Options of an exported file; each is for some kinds, and refused for the others."""
 
     bits: int = setting(
-        Whole(BITS[-1], BITS[0], "|".join(map(str, BITS))),
+        Whole(8, 32, "32|16|8"),
         "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
         " change a few samples.",
         panel=FILE,
         default=32,
     )
-    title: str | None = setting(
-        Text(), "Set the title of a page.", panel=FILE, default_in_words="the name of FILE"
-    )
-    prefix: str | None = setting(
-        Text("NAME"),
-        "Begin all names in a C header with this.",
-        panel=FILE,
-        default_in_words="the name of FILE",
-    )
+    title: str | None = _named_like_file(Text(), "Set the title of a page.")
+    prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
     novel: tuple[str, ...] = ()  # texts that a page does not write
     name: str = "charrnn"  # of the exported file, without folder and suffix
     model: str = "MODEL"  # the file name of the model, if it has one
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bits not in BITS:
+        if self.bits not in (32, 16, 8):
             raise SettingError(f"bits cannot be {self.bits}", "It may be 32, 16 or 8.", "bits")
-        if self.prefix is not None and not _IDENTIFIER.fullmatch(self.prefix):
-            raise SettingError(
-                f"prefix cannot be {self.prefix!r}",
-                "It may have letters, digits and _, and does not begin with a digit.",
-                "prefix",
-            )
+        if self.prefix is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.prefix):
+            hint = "It may have letters, digits and _, and does not begin with a digit."
+            raise SettingError(f"prefix cannot be {self.prefix!r}", hint, "prefix")
 
     def check_for(self, kind: str, takes: Collection[str]) -> None:
         """Raise SettingError if an option is set that this kind of file does not use."""
-        for one in fields(self):
-            is_set = getattr(self, one.name) != one.default
-            if is_set and one.name not in takes and one.name not in _FOR_ALL:
-                raise SettingError(f"{one.name} is not for {kind}", "Leave it out.", one.name)
+        for name in ("bits", "title", "prefix", "novel"):
+            if getattr(self, name) != getattr(ExportOptions, name) and name not in takes:
+                raise SettingError(f"{name} is not for {kind}", "Leave it out.", name)

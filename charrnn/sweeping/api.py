@@ -1,9 +1,7 @@
-"""Sweeps from Python.
+"""Sweeps from Python, which the command line can resume and vice versa.
 
 for result in charrnn.sweep(Path("names.txt"), {"hidden": [64, 128]}, folder="sizes", seeds=[0, 1]):
     print(result.name, result.nats_per_character)
-
-Python and the command line can resume each other's sweeps.
 """
 
 from __future__ import annotations
@@ -16,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.corpus.corpus import Texts, check_texts, files_in
-from charrnn.corpus.files import is_stream, name_of
+from charrnn.corpus.files import is_stream, name_of, place_of
 from charrnn.errors import ResumeError, SettingError
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
-from charrnn.sweeping.folder import Folder, Record, places_of
+from charrnn.sweeping.folder import Folder, Record
 from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, plan_settings
@@ -52,7 +50,9 @@ def sweep(
     if resume:
         record = resume_record(there, wanted, learning, cutting)
     else:
-        record = Record(wanted, learning, Material(files, (), places_of(files), {}, cutting))
+        record = Record(
+            wanted, learning, Material(files, (), tuple(map(place_of, files)), {}, cutting)
+        )
     given = None if files else tuple(check_texts(texts))
     material = replace(record.material, files=files, texts=given)
     splits = Splits(material)
@@ -119,7 +119,6 @@ def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,23 +64,18 @@ class PackedSplits(Splits):
             return super()._read(seed)
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A run to make, and the model file that was saved before, if any."""
-
-    task: Task
-    saved: bytes | None
-
-
-def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
-    """Make the run on a worker. Return its result and its model file."""
+def make(piece: tuple[Task, bytes | None], packed: Packed) -> tuple[Result, bytes | None]:
+    """Make a run on a worker, from its saved model file if it has one. Return its result and its
+    model file.
+    """
+    task, saved = piece
     with own_folder() as folder:
         file = Path(folder, "model.npz")
-        if piece.saved is not None:
-            file.write_bytes(piece.saved)
+        if saved is not None:
+            file.write_bytes(saved)
         reported, result = 0.0, None
         splits = cached(packed.key, lambda: PackedSplits(packed))
-        with closing(make_run(replace(piece.task, file=str(file)), splits)) as run:
+        with closing(make_run(replace(task, file=str(file)), splits)) as run:
             for event in run:
                 if isinstance(event, Ended):
                     result = event.result
@@ -93,37 +88,29 @@ def make(piece: Piece, packed: Packed) -> tuple[Result, bytes | None]:
         return result, file.read_bytes() if file.exists() else None
 
 
-def pack(material: Material) -> Packed:
-    """Read the files, ready to be sent to another machine."""
-    start = [] if material.start_from is None else [material.start_from]
-    names = (*material.files, *material.valid_files, *start)
-    return Packed(material, {name: Path(path_of(name)).read_bytes() for name in names})
-
-
 def share_runs(
     cluster: Cluster, tasks: Iterable[Task], material: Material, show: Callable[[Advanced], None]
 ) -> Iterator[Ended]:
     """Let the workers make the runs. Yield each as it ends, once its model file is written."""
+
+    def pieces() -> Iterator[tuple[Task, bytes | None]]:
+        for task in tasks:
+            saved = None
+            with suppress(FileNotFoundError):
+                saved = Path(task.model).read_bytes()
+            yield replace(task, home=os.path.realpath(task.model)), saved
+
     cluster.listen(lambda message: show(Advanced(message["name"], message["share"])))
-    pieces = (
-        Piece(replace(task, home=os.path.realpath(task.model)), saved_bytes(task.model))
-        for task in tasks
-    )
-    shared = cluster.share(pack(material))
-    for outcome in cluster.as_completed(make, pieces, shared, lambda piece: piece.task.trial.name):
-        task = outcome.item.task
-        if outcome.error is not None:
-            yield Ended(failure(task.trial, outcome.error.what))
+    start = [] if material.start_from is None else [material.start_from]
+    names = (*material.files, *material.valid_files, *start)
+    contents = {name: Path(path_of(name)).read_bytes() for name in names}
+    shared = cluster.share(Packed(material, contents))
+    outcomes = cluster.as_completed(make, pieces(), shared, lambda piece: piece[0].trial.name)
+    for (task, _), outcome, error in outcomes:
+        if error is not None:
+            yield Ended(failure(task.trial, error.what))
             continue
-        result, content = outcome.result
+        result, content = outcome
         if content is not None:
             saving.replace(task.model, len(content), [content])
         yield Ended(result)
-
-
-def saved_bytes(path: str) -> bytes | None:
-    """Return the model file of a stopped run, if there is one."""
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        return None

@@ -24,7 +24,7 @@ from charrnn.errors import (
     ResumeError,
     SaveError,
 )
-from charrnn.json_lines import LineFile, parse
+from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked
 from charrnn.plan import fit_window
@@ -51,25 +51,16 @@ class Record:
         had = self.grid
         if set(grid.tried) != set(had.tried):
             names = ", ".join(had.tried) or "nothing but seeds"
-            raise ResumeError(
-                f"the sweep in the folder tries {names}",
-                "Try the same options, perhaps with more values, or use another folder.",
-            )
+            hint = "Try the same options, perhaps with more values, or use another folder."
+            raise ResumeError(f"the sweep in the folder tries {names}", hint)
         tried = {name: grid.tried[name] for name in had.tried}
         then = {**had.tried, "seeds": had.seeds}
         for name, values in {**tried, "seeds": grid.seeds}.items():
             for value in then[name]:
                 if value not in values:
-                    raise ResumeError(
-                        f"the sweep in the folder also tries {name} {value_in_words(value)}",
-                        "Values and seeds can be added but not removed.",
-                    )
+                    what = f"the sweep in the folder also tries {name} {value_in_words(value)}"
+                    raise ResumeError(what, "Values and seeds can be added but not removed.")
         return replace(self, grid=Grid(tried, grid.seeds))
-
-
-def places_of(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the absolute paths of files."""
-    return tuple(map(place_of, names))
 
 
 class Folder:
@@ -80,12 +71,10 @@ class Folder:
         self.results: dict[str, Result] = {}
 
     def model_of(self, name: str) -> Path:
-        """Return the model file of a run."""
         return self.path / f"{name}.npz"
 
     @property
     def has_sweep(self) -> bool:
-        """Whether a sweep was begun in the folder."""
         return (self.path / RECORD).exists()
 
     @contextmanager
@@ -94,20 +83,17 @@ class Folder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SaveError(
-                f"{self.path} cannot be made: {error.strerror}", "Name another folder."
-            ) from error
+            what = f"{self.path} cannot be made: {error.strerror}"
+            raise SaveError(what, "Name another folder.") from error
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / ROWS))
                 saving.check_writable(self.path / RECORD, 0)
             except ModelBusyError as error:
-                what = f"another sweep is running in {self.path}"
                 hint = "Wait until that sweep has ended, or name another folder."
-                raise ModelBusyError(what, hint) from error
+                raise ModelBusyError(f"another sweep is running in {self.path}", hint) from error
             except SaveError as error:
-                hint = "Name a folder that can be written to."
-                raise SaveError(error.what, hint) from error
+                raise SaveError(error.what, "Name a folder that can be written to.") from error
             yield
 
     def check_free(self, grid: Grid) -> None:
@@ -115,17 +101,14 @@ class Folder:
         if os.path.lexists(self.path) and not self.path.is_dir():
             raise SaveError(f"{self.path} is not a folder", "Name another one.")
         if self.has_sweep:
-            raise ModelExistsError(
-                f"{self.path} already holds a sweep", "Resume it, or name another folder."
-            )
+            what = f"{self.path} already holds a sweep"
+            raise ModelExistsError(what, "Resume it, or name another folder.")
         for path in (self.path / ROWS, *(self.model_of(trial.name) for trial in grid.trials)):
             if os.path.lexists(path):
-                raise SaveError(
-                    f"{path} already exists and belongs to no sweep", "Name another folder."
-                )
+                what = f"{path} already exists and belongs to no sweep"
+                raise SaveError(what, "Name another folder.")
 
     def write_record(self, record: Record) -> None:
-        """Write sweep.json."""
         path, m = self.path / RECORD, record.material
         start = m.start_from
         whole = {
@@ -145,10 +128,9 @@ class Folder:
         saving.replace(path, len(text), [text])
 
     def read_record(self) -> Record:
-        """Read sweep.json."""
         path = self.path / RECORD
         try:
-            whole = parse(path.read_bytes())
+            whole = read(path)
             if whole["schema"] != SCHEMA:
                 raise ValueError("another schema")
             start = whole["start_from"]
@@ -159,30 +141,21 @@ class Folder:
                 for name, config in GROUPS.items():  # which checks the values
                     config(**groups[name], **(tried if name == "learning" else {}))
             places = tuple(absolute_place(path, way) for way in ways)
-            files = [
-                place or path_of(name) for name, place in zip(sources + valid, places, strict=True)
-            ]
+            named = zip(sources + valid, places, strict=True)
+            files = tuple(place or path_of(name) for name, place in named)
+            start = None if start is None else absolute_place(path, start)
+            learning, reading, cutting = groups.values()
+            fingerprint, n = str(whole["fingerprint"]), len(sources)
             material = Material(
-                sources,
-                valid,
-                places,
-                groups["reading"],
-                groups["cutting"],
-                None if start is None else absolute_place(path, start),
-                str(whole["fingerprint"]),
-                tuple(files[: len(sources)]),
-                tuple(files[len(sources) :]),
+                sources, valid, places, reading, cutting, start, fingerprint, files[:n], files[n:]
             )
-            return Record(grid, groups["learning"], material)
+            return Record(grid, learning, material)
         except FileNotFoundError:
-            raise ResumeError(
-                f"{self.path} holds no sweep to resume", "Begin one in it first."
-            ) from None
+            what = f"{self.path} holds no sweep to resume"
+            raise ResumeError(what, "Begin one in it first.") from None
         except (ValueError, KeyError, TypeError, AttributeError, CharrnnError) as error:
-            raise ResumeError(
-                f"{path} is damaged: its settings or texts cannot be read",
-                "Begin the sweep anew in another folder.",
-            ) from error
+            what = f"{path} is damaged: its settings or texts cannot be read"
+            raise ResumeError(what, "Begin the sweep anew in another folder.") from error
 
     def read_rows(self) -> None:
         """Read the results. A torn last row is skipped; ``add`` cuts it off."""
@@ -193,10 +166,8 @@ class Folder:
             try:
                 result = from_json(parse(line))
             except (ValueError, KeyError, TypeError) as error:
-                raise ResumeError(
-                    f"{path} is damaged: line {number:,} is not a row of a sweep",
-                    "Delete that line; its run is then repeated.",
-                ) from error
+                what = f"{path} is damaged: line {number:,} is not a row of a sweep"
+                raise ResumeError(what, "Delete that line; its run is then repeated.") from error
             self.results[result.name] = result
 
     def forget_lost(self) -> None:

@@ -1,12 +1,7 @@
-"""The grid of a sweep: each combination of values is run from each seed.
+"""The grid of a sweep, the results of its runs, and their means over seeds.
 
-    tried {"hidden": (64, 128), "lr": (0.002,)}, seeds (0, 1)
-
-    hidden=64,lr=0.002,seed=0      hidden=128,lr=0.002,seed=0
-    hidden=64,lr=0.002,seed=1      hidden=128,lr=0.002,seed=1
-
-All combinations are run from one seed before the next seed: they share a corpus, and comparable
-results come early. The results of runs, and their means over seeds, are also defined here.
+Each combination of values is run from each seed. All combinations are run from one seed before the
+next seed: they share a corpus, and comparable results come early.
 """
 
 from __future__ import annotations
@@ -20,7 +15,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
-from charrnn.settings.fields import check, option_of, settings_of
+from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
 
@@ -47,10 +42,8 @@ class Grid:
     def __post_init__(self) -> None:
         runs = math.prod(len(values) for values in (*self.tried.values(), self.seeds))
         if runs > MOST_RUNS:
-            raise SettingError(
-                f"that would be {runs:,} runs; at most {MOST_RUNS:,} are allowed",
-                "Try fewer values or fewer seeds.",
-            )
+            what = f"that would be {runs:,} runs; at most {MOST_RUNS:,} are allowed"
+            raise SettingError(what, "Try fewer values or fewer seeds.")
 
     @property
     def combinations(self) -> list[dict[str, Any]]:
@@ -60,7 +53,6 @@ class Grid:
 
     @property
     def trials(self) -> list[Trial]:
-        """Every run, in order."""
         return [
             Trial(name_of({**settings, "seed": seed}), settings, seed)
             for seed in self.seeds
@@ -75,31 +67,24 @@ def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
     for name, values in tried.items():
         if name not in known:
             raise SettingError(f"{name} cannot be tried", f"Try one of {', '.join(known)}.")
-        given = as_list(name, values)
-        checked[name] = tuple(check(name, value, known[name].values) for value in given)
-        check_different(name, checked[name])
-    allowed = settings_of(TrainConfig)["seed"].values
-    checked_seeds = tuple(check("seed", seed, allowed) for seed in as_list("seeds", seeds))
-    check_different("seed", checked_seeds)
-    return Grid(checked, checked_seeds)
+        checked[name] = check_values(name, values, known[name].values)
+    return Grid(checked, check_values("seed", seeds, settings_of(TrainConfig)["seed"].values))
 
 
-def as_list(name: str, values: Any) -> list[Any]:
-    """Return several values as a list. Raise SettingError for a single value."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise SettingError(f"{name} {values!r} is not a list", f"Give a list: [{values!r}].")
-    return list(values)
-
-
-def check_different(name: str, values: tuple[Any, ...]) -> None:
-    """Raise SettingError for an empty list of values, or for two equal values."""
+def check_values(name: str, given: Any, allowed: Values) -> tuple[Any, ...]:
+    """Return a list of values. Raise SettingError if it is empty, or if a value is not allowed or
+    repeated.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SettingError(f"{name} {given!r} is not a list", f"Give a list: [{given!r}].")
+    values = tuple(check(name, value, allowed) for value in given)
     if not values:
         raise SettingError(f"{name} has no value to try", "Give one or more.")
     for place, value in enumerate(values):
         if value in values[:place]:
-            raise SettingError(
-                f"{name} {value_in_words(value)} is repeated", "Leave one out.", name
-            )
+            what = f"{name} {value_in_words(value)} is repeated"
+            raise SettingError(what, "Leave one out.", name)
+    return values
 
 
 def name_of(settings: Mapping[str, Any]) -> str:
@@ -113,10 +98,8 @@ def name_of(settings: Mapping[str, Any]) -> str:
 
 def in_words(settings: Mapping[str, Any]) -> str:
     """Return the settings on one line, or "defaults" for no settings."""
-    pieces = [
-        f"{option_of(name).lstrip('-')}={value_in_words(value)}" for name, value in settings.items()
-    ]
-    return ",".join(pieces) or "defaults"
+    pieces = [(option_of(name).lstrip("-"), value_in_words(v)) for name, v in settings.items()]
+    return ",".join(map("=".join, pieces)) or "defaults"
 
 
 def value_in_words(value: Any) -> str:
@@ -127,7 +110,6 @@ def value_in_words(value: Any) -> str:
 
 
 SCHEMA = "charrnn.sweep.run/1"
-FAILED = ("diverged", "failed")
 
 
 @dataclass(frozen=True)
@@ -147,8 +129,7 @@ class Result:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the run ended without a model."""
-        return self.stopped in FAILED
+        return self.stopped in ("diverged", "failed")
 
     @property
     def loss(self) -> float:
@@ -170,9 +151,8 @@ class Result:
 
 def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
     """Return the result of a failed run."""
-    return Result(
-        trial.name, trial.settings, trial.seed, None, None, None, seconds, stopped, error=why
-    )
+    t = trial
+    return Result(t.name, t.settings, t.seed, None, None, None, seconds, stopped, error=why)
 
 
 def from_json(row: Mapping[str, Any]) -> Result:
@@ -206,7 +186,6 @@ class Standing:
 
     @property
     def name(self) -> str:
-        """The settings on one line."""
         return in_words(self.settings)
 
     @property

@@ -1,21 +1,14 @@
 """Runs of a sweep in processes of this machine, each with one thread.
 
-    with Processes(material, 2) as processes:
-        for event in processes.events(tasks):
-            ...
-
-A process makes one run after another. Both sides exchange lines of JSON:
-
-    to a process      {"material": ...}, {"task": ...}, {"task": ...}, and then the end of the pipe
-    from a process    {"share": 0.25}, ..., {"result": ...}
-
-At the end of the pipe a process finishes its step, saves and ends, so it never outlives the sweep,
-even a killed one. If a process dies, its run is repeated once from its last save in a new process.
+A process gets lines of JSON, {"material": ...}, {"task": ...}, {"task": ...}, and sends back
+{"share": 0.25}, {"result": ...}. At the end of its pipe it finishes its step, saves and ends, so it
+never outlives the sweep, even a killed one. If it dies, its run is repeated from its last save.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import signal
@@ -27,9 +20,9 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any
 
+from charrnn.cluster.local import ONE_THREAD
 from charrnn.json_lines import parse, write
 from charrnn.sweeping.grid import Trial, failure, from_json
 from charrnn.sweeping.run import Advanced, Ended, Material, Splits, Task, make_run
@@ -45,10 +38,6 @@ OF_TERMINAL = [  # signals that a terminal sends to all processes started from i
     getattr(signal, name) for name in ("SIGINT", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
 ]
 HANDLED = [*OF_TERMINAL, signal.SIGTERM]
-ONE_THREAD = {
-    f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
-    for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
-}
 
 
 def read(file: int) -> Iterator[Message]:
@@ -60,7 +49,7 @@ def read(file: int) -> Iterator[Message]:
     while block := os.read(file, 1 << 16):
         *lines, rest = block.split(b"\n")
         for line in lines:
-            yield parse(b"".join([*pieces, line]))
+            yield parse(b"".join([*pieces, line]), largest=math.inf)
             pieces = []
         pieces.append(rest)
 
@@ -133,12 +122,17 @@ class Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._in, self._out = self.process.stdin, self.process.stdout
-        self._listener = threading.Thread(target=self._listen, args=(outbox,), daemon=True)
+
+        def listen() -> None:
+            for message in read(self._out.fileno()):
+                outbox.put((self, message))
+            outbox.put((self, None))
+
+        self._listener = threading.Thread(target=listen, daemon=True)
         self._listener.start()
         self._send({"material": asdict(material)})
 
     def begin(self, task: Task) -> None:
-        """Send the next run."""
         self.task = task
         self._send({"task": asdict(task)})
 
@@ -158,11 +152,6 @@ class Worker:
         with suppress(OSError):  # the process has died, which the listener notices
             write(self._in.fileno(), message)
 
-    def _listen(self, outbox: Outbox) -> None:
-        for message in read(self._out.fileno()):
-            outbox.put((self, message))
-        outbox.put((self, None))
-
 
 Outbox = queue.SimpleQueue[tuple[Worker, Message | None]]
 
@@ -179,12 +168,7 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.stop()
         for worker in self._workers:
             if kind is not None and issubclass(kind, KeyboardInterrupt):
@@ -241,7 +225,6 @@ class Processes:
 
 
 def status_in_words(status: int) -> str:
-    """Return how a process ended, by its exit status."""
     if status >= 0:
         return f"ended with status {status}"
     with suppress(ValueError):

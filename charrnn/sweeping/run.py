@@ -1,7 +1,6 @@
-"""One run of a sweep, from its beginning or from its last save, and the forecast of all runs.
+"""One run of a sweep, and the forecast of all runs.
 
-A run ends in the same bytes as the same run of ``charrnn train`` with one thread. The material of a
-sweep holds plain values only, so it can be sent to another process. Each seed holds out other
+A run ends in the same bytes as ``charrnn train`` with one thread. Each seed holds out other
 examples, so each seed has its own corpus, which is read once for all of its runs in a row.
 """
 
@@ -12,7 +11,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from charrnn.corpus.corpus import Corpus, from_texts, read_files
 from charrnn.errors import (
@@ -32,15 +31,12 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.sweeping.grid import Grid, Result, Trial, failure, in_words
+from charrnn.settings.training import Fitted
+from charrnn.sweeping.grid import Grid, Result, Trial, failure
 from charrnn.system import single_threaded
 from charrnn.training.checkup import scores_of_best
 from charrnn.training.loop import Done
-from charrnn.training.members import (
-    share_done,
-    train_all,
-)
+from charrnn.training.members import share_done, train_all
 
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
 TRIED = 8  # the number of networks whose speed is measured, at most
@@ -52,7 +48,7 @@ OF_SIZE = (  # settings that decide how long a step takes
 
 @dataclass(frozen=True)
 class Material:
-    """The corpus of a sweep, how it is read, and the model to start from."""
+    """The corpus of a sweep, how it is read, and the model to start from, in plain values."""
 
     sources: tuple[str, ...] = ()  # as the user named them
     valid: tuple[str, ...] = ()
@@ -73,8 +69,7 @@ class Material:
         return Material(**values)
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """The corpus of one seed, and its record for model files."""
 
     corpus: Corpus
@@ -101,8 +96,7 @@ class Splits:
         """Return the corpus of a seed with all baselines in its record."""
         split = self.of(seed)
         if not split.record.baselines:
-            for _ in compute_baselines(split.corpus, split.record):
-                pass
+            list(compute_baselines(split.corpus, split.record))
         return split
 
     def _read(self, seed: int) -> Split:
@@ -115,15 +109,12 @@ class Splits:
             corpus = read_files(m.files, cutting, m.valid_files)
             corpus = replace(corpus, sources=m.sources, valid=m.valid)
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
-            raise CorpusError(
-                f"{', '.join(m.sources) or 'the corpus'} has changed since the sweep began",
-                "Give it the same text again, or begin a sweep in another folder.",
-            )
+            what = f"{', '.join(m.sources) or 'the corpus'} has changed since the sweep began"
+            hint = "Give it the same text again, or begin a sweep in another folder."
+            raise CorpusError(what, hint)
         if not len(corpus.held_out):
-            raise SettingError(
-                "nothing is held out, and a sweep compares held-out losses",
-                "Hold out some text with [holdout] or [valid].",
-            )
+            what = "nothing is held out, and a sweep compares held-out losses"
+            raise SettingError(what, "Hold out some text with [holdout] or [valid].")
         record = record_of(corpus, cutting, {})
         return Split(corpus, replace(record, places=m.places) if m.places else record)
 
@@ -154,16 +145,11 @@ class Ended:
     result: Result
 
 
-def config_of(
-    learning: dict[str, Any], settings: dict[str, Any], seed: int, model: LanguageModel | None
-) -> TrainConfig:
-    """Return the settings of a run. Raise SettingError if they contradict each other."""
-    return configure({**learning, **settings, "seed": seed, "workers": 1}, model)
-
-
 def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -> Checkpoint:
     """Resume the run in the file, which must be that of the task, or begin a new one."""
-    config = config_of(task.learning, task.trial.settings, task.trial.seed, model)
+    trial = task.trial
+    given = {**task.learning, **trial.settings, "seed": trial.seed, "workers": 1}
+    config = configure(given, model)
     if os.path.exists(path):
         wanted = asdict(fit_settings(config, split.corpus))
         if config.minutes is not None:  # these two depend on the speed of the machine
@@ -230,20 +216,12 @@ def _train(
     saver.save()
     scores = scores_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
     best = run.states[0].best
+    step = None if best is None else best.step
+    nats = scores["network"].overall.nats_per_character
     parts = {name: s.overall.per_character() for name, s in scores.items() if name != "alone"}
-    yield Ended(
-        Result(
-            trial.name,
-            trial.settings,
-            trial.seed,
-            None if best is None else best.step,
-            scores["network"].overall.nats_per_character,
-            task.model,
-            time.monotonic() - began,
-            why,
-            parts=parts if len(parts) > 1 else {},
-        )
-    )
+    parts, seconds = parts if len(parts) > 1 else {}, time.monotonic() - began
+    of_trial = trial.name, trial.settings, trial.seed
+    yield Ended(Result(*of_trial, step, nats, task.model, seconds, why, parts=parts))
 
 
 @dataclass(frozen=True)
@@ -254,18 +232,13 @@ class Planned:
     plan: Plan
     seconds: float = 0.0  # of one run
 
-    @property
-    def name(self) -> str:
-        """The settings on one line."""
-        return in_words(self.settings)
-
 
 def plan_settings(
     settings: dict[str, Any], grid: Grid, learning: dict[str, Any], splits: Splits
 ) -> Planned:
     """Return the plan for these settings. Raise SettingError if they contradict each other."""
     seed = grid.seeds[0]
-    config = config_of(learning, settings, seed, splits.model)
+    config = configure({**learning, **settings, "seed": seed, "workers": 1}, splits.model)
     corpus = splits.of(seed).corpus
     return Planned(settings, plan(fit_settings(config, corpus), corpus))
 

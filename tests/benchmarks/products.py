@@ -15,7 +15,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.cells import cell_named
+from charrnn.network.architecture import Architecture
 from tests.benchmarks.measuring import Work, in_turn
 
 
@@ -49,7 +49,7 @@ def products(symbols: int, hidden: int, lanes: int, steps: int, gates: int) -> W
 
 def main(symbols: int, hidden: int, lanes: int, steps: int, cell: str) -> None:
     """Print the characters a second that the products allow."""
-    gates = cell_named(cell).gates
+    gates = Architecture(2, 1, 1, cell).cell.gates
     seconds = in_turn({"products": products(symbols, hidden, lanes, steps, gates)})["products"]
     rate = lanes * steps / statistics.median(seconds)
     print(json.dumps({"library": "products only", "characters_per_second": rate}))

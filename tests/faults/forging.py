@@ -10,7 +10,7 @@ from unittest import mock
 
 from numpy.typing import NDArray
 
-from charrnn.model_file import container, npz, reader
+from charrnn.model_file import container, npz
 from charrnn.model_file.checkpoint import Unpacker
 from charrnn.model_file.container import JSON
 
@@ -26,7 +26,7 @@ def opened(path: Path) -> tuple[Facts, Arrays]:
 
 
 def forge(
-    path: Path, change: Callable[[Facts, Arrays], None], version: int = reader.FORMAT
+    path: Path, change: Callable[[Facts, Arrays], None], version: int = container.FORMAT
 ) -> None:
     """Change the facts and arrays of a model file, also to values that charrnn never writes."""
     facts, arrays = opened(path)
@@ -35,11 +35,11 @@ def forge(
     write(path, facts, arrays, version)
 
 
-def write(path: Path, facts: Facts, arrays: Arrays, version: int = reader.FORMAT) -> None:
+def write(path: Path, facts: Facts, arrays: Arrays, version: int = container.FORMAT) -> None:
     """Write a model file without checking its facts."""
     with (
         mock.patch.object(npz, "is_finite", return_value=True),
-        mock.patch.object(reader, "FORMAT", version),
+        mock.patch.object(container, "FORMAT", version),
     ):
         container.save(path, arrays, facts)
 

@@ -21,7 +21,7 @@ TELLING = [
     *PYTHON,
     *("-W", "ignore::ResourceWarning"),
     "-c",
-    "import os; from charrnn.cli import launcher; launcher.keep_signals();"
+    "import os; from charrnn.cli import signals; signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
 ]
 
@@ -133,7 +133,7 @@ def test_37_functions_that_create_a_file_are_known_by_name() -> None:
 def test_37_what_came_before_there_was_somebody_to_tell_is_obeyed_then(program: Program) -> None:
     code = (
         "import os, signal\n"
-        "from charrnn.cli import launcher; launcher.keep_signals()\n"
+        "from charrnn.cli import signals; signals.keep()\n"
         "os.kill(os.getpid(), signal.SIGTERM)\n"
         "import runpy; runpy.run_module('charrnn', run_name='__main__', alter_sys=True)\n"
     )

@@ -20,7 +20,7 @@ import pytest
 
 from charrnn.corpus import corpus
 from charrnn.errors import CharrnnError, ModelFileError
-from charrnn.model_file import checkpoint, npz, reader, saving
+from charrnn.model_file import checkpoint, container, npz, saving
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.training import loop
 from tests.faults import forging
@@ -318,7 +318,7 @@ def test_13_names_and_vocabularies_that_steer_a_terminal_are_made_visible(traine
 
 
 def test_14_a_newer_model_is_called_newer(trained: Program) -> None:
-    newer = reader.FORMAT + 1
+    newer = container.FORMAT + 1
     forging.forge(trained / "model.npz", lambda facts, _: facts.update(more=1), newer)
     for command in COMMANDS:
         what = "model.npz was written by a newer charrnn"

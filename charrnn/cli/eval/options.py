@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from charrnn.cli import options
-from charrnn.cli.options import (
-    OUTPUT,
-    SHARED_WORK,
-    TEXT_OR_HELD_OUT,
-    TextOptions,
-    allows_only,
-    excludes,
-    flag,
-    needs,
-)
+from charrnn.cli.options import OUTPUT, TextOptions, allows_only, excludes, flag, needs
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
 from charrnn.settings.using import Part, Parts
@@ -77,7 +68,7 @@ class Options(TextOptions):
             hint="The parts contain the options of the scoring.",
         ),
         needs("add", "sources", hint="Name the files that the parts wrote."),
-        *TEXT_OR_HELD_OUT,
+        *options.TEXT_OR_HELD_OUT,
         excludes("per_example", "per_char", "baselines"),
         excludes("top", "per_char", "baselines", "sort=input"),
         excludes("per_char", "baselines"),
@@ -90,7 +81,7 @@ class Options(TextOptions):
         ),
         needs("sort", "per_example", "top"),
         needs("force", "html"),
-        *SHARED_WORK,
+        *options.SHARED_WORK,
     )
 
     baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)
@@ -167,31 +158,26 @@ class Options(TextOptions):
         return self.per_example or self.top is not None
 
     @property
+    def shows_rows(self) -> bool:
+        """Return True if stdout shows rows or the text."""
+        return self.shows_examples or self.per_char
+
+    @property
+    def has_workers(self) -> bool:
+        """Return True if workers score the text."""
+        return self.processes is not None or self.scheduler is not None
+
+    @property
     def needs_one_distribution(self) -> str:
         """Return an option given that shows the figures of a single distribution, if any."""
-        chosen = {
+        given = {
             "--per-example": self.per_example,
             "--top": self.top is not None,
             "--per-char": self.per_char,
             "--above": self.above is not None,
             "--html": self.html is not None,
         }
-        return next((option for option, is_chosen in chosen.items() if is_chosen), "")
-
-    @property
-    def shows_rows(self) -> bool:
-        """Return True if stdout shows rows or the text."""
-        return self.shows_examples or self.per_char
-
-    @property
-    def is_shared_out(self) -> bool:
-        """Return True if pieces of the text are scored separately."""
-        return self.part is not None or self.has_workers
-
-    @property
-    def has_workers(self) -> bool:
-        """Return True if workers score the text."""
-        return self.processes is not None or self.scheduler is not None
+        return next((option for option, is_given in given.items() if is_given), "")
 
     def check(self) -> None:
         """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""

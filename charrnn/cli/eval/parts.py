@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
@@ -18,10 +17,11 @@ from charrnn.cli.eval.summary import Summary, show
 from charrnn.corpus.decoding import blocks
 from charrnn.corpus.files import name_of
 from charrnn.errors import CorpusError
+from charrnn.json_lines import parse
 from charrnn.scoring.pieces import Extent
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import Reading
-from charrnn.settings.using import Part
+from charrnn.settings.using import Part, Parts
 
 SAME = "Add up parts of one text, scored by the same models in the same way."
 Scored = Mapping[str, Any]  # the JSON object of a part
@@ -100,20 +100,24 @@ def read_parts(sources: Sequence[str]) -> list[Scored]:
 def parse_part(line: str, name: str) -> Scored:
     """Return the part on a line; raise CorpusError if the line holds anything else."""
     try:
-        scored = json.loads(line)
+        scored = parse(line)
         part = scored["part"]
         assert scored["schema"] == "charrnn.eval/1"
-        assert 1 <= part["number"] <= part["of"]
+        Parts().plain(Part(part["number"], part["of"]))
         assert isinstance(scored["seconds"], float)
+        assert {"fast", "above"} <= scored.keys()
+        assert {"text", "models", "use", "above"} <= part.keys()
+        assert part["scores"]
         for score in part["scores"]:
-            for sums in score["sums"].values():
+            assert {"model", "examples_are", "ends_apart"} <= score.keys()
+            for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
         raise CorpusError(
             f"{name} is not the result of a part", "Write it with charrnn eval --part I/N --json."
         ) from None
-    return dict(scored)
+    return scored
 
 
 def check_complete(parts: Sequence[Scored]) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import tee
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,30 +19,23 @@ from charrnn.cli.eval.options import Options
 from charrnn.cli.eval.parts import add_up, part_json
 from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
-from charrnn.cli.eval.text import Text, text_to_score
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.files import name_of
+from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.scoring import texts
-from charrnn.scoring.baselines import TextCollector
+from charrnn.scoring import pieces, texts
+from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
 from charrnn.scoring.mixed import part_names, scorer_of
-from charrnn.scoring.pieces import (
-    AS_THEY_COME,
-    AT_ONCE,
-    ScoredBlock,
-    Scorer,
-    score_blocks,
-    whole_pieces,
-)
+from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
 from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.scoring.score import bytes_of
+from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from charrnn.cluster.jobs import TextPiece
@@ -48,41 +45,20 @@ SOON = 1.0  # seconds until the bar is drawn
 SLOWLY = 1 << 13  # symbols in a block if the network learns from each window
 COSTLY = 1 << 16  # symbols in a block if each symbol becomes a line
 
-
-class Listener(Protocol):
-    """Receives each block of the text after it is scored."""
-
-    def add(self, block: ScoredBlock) -> None:
-        """Add a block."""
-
-    def finish(self) -> None:
-        """Complete the work after the last block."""
+Listener = Callable[[ScoredBlock], object]  # receives each block of the text after it is scored
 
 
-class ReadingBar:
-    """A progress bar on the terminal for the bytes of the text; it appears after a while."""
-
-    def __init__(self, size: int | None, console: Console, *, is_alone: bool) -> None:
-        # Rows on the same terminal show the progress themselves.
-        is_drawn = console.is_animated and (is_alone or not console.out.is_terminal)
-        how = {"delay": SOON, "unit": "B", "unit_scale": True, "miniters": 1}
-        self._bar = console.bar(total=size, desc="reading", **how) if is_drawn else None
-
-    def __enter__(self) -> ReadingBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.finish()
-
-    def add(self, block: ScoredBlock) -> None:
-        """Move on by the bytes of a block."""
-        if self._bar is not None:
-            self._bar.update(bytes_of(block.codes))
-
-    def finish(self) -> None:
-        """Remove the bar."""
-        if self._bar is not None:
-            self._bar.close()
+@contextmanager
+def reading_bar(
+    size: int | None, console: Console, *, is_alone: bool
+) -> Iterator[Sequence[Listener]]:
+    """Yield a listener that moves a progress bar over the bytes of the text, if one is drawn."""
+    if not console.is_animated or (console.out.is_terminal and not is_alone):  # rows show progress
+        yield []
+        return
+    how = {"delay": SOON, "unit": "B", "unit_scale": True, "miniters": 1}
+    with closing(console.bar(total=size, desc="reading", **how)) as bar:
+        yield [lambda block: bar.update(bytes_of(block.codes))]
 
 
 def run(options: Options, threads: int, console: Console) -> None:
@@ -105,32 +81,29 @@ def run(options: Options, threads: int, console: Console) -> None:
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
     summaries = [
-        Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends)
+        Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
         for name, predictor in predictors
     ]
+    began = time.monotonic()
     collector = TextCollector()
     alarm = None
     if options.above is not None:
         alarm = Alarm(options.above, of_characters=options.per_char)
-    listeners: list[list[Listener]] = [[summary] for summary in summaries]
-    listeners[0] += [collector] if options.baselines else []
-    listeners[0] += rows(options, text, part_names(predictors[0][1]), console)
-    listeners[0] += [] if alarm is None else [alarm]
+    writer = writer_for(options, text, part_names(predictors[0][1]), console)
+    listeners: list[list[Listener]] = [[summary.add] for summary in summaries]
+    listeners[0] += [collector.add] if options.baselines else []
+    listeners[0] += [each.add for each in (writer, alarm) if each is not None]
     with (
         cluster_for(options.processes, options.scheduler, console) as cluster,
-        ReadingBar(text.size, console, is_alone=not options.shows_rows) as bar,
+        reading_bar(text.size, console, is_alone=not options.shows_rows) as bar,
     ):
-        listeners[0].append(bar)
+        listeners[0] += bar
         if cluster is None:
             scorers = [
                 scorer_of(
-                    predictor,
-                    threads,
-                    ranking=options.per_char,
-                    fast=options.fast,
-                    rate=options.dynamic,
+                    each, threads, ranking=options.per_char, fast=options.fast, rate=options.dynamic
                 )
-                for _, predictor in predictors
+                for _, each in predictors
             ]
             scored = score(scorers, text, symbols_at_once(options))
         else:
@@ -142,18 +115,16 @@ def run(options: Options, threads: int, console: Console) -> None:
         else:
             gap = "" if text.examples_are == "lines" else "\n"
             page_file.write(0, page(text.name, stream, summaries[0].page_figures, gap))
-    for each in listeners:
-        for listener in each:
-            listener.finish()
-    if corpus is not None:
-        if options.baselines:
-            summaries[0].compare(corpus, collector)
-        if options.drawn is not None:
-            draw_texts(options.drawn, summaries, models, corpus, options, threads)
-    more: dict[str, object] = {
-        "fast": options.fast,
-        "above": None if alarm is None else alarm.count,
-    }
+    for summary in summaries:
+        summary.seconds = time.monotonic() - began
+    if writer is not None:
+        writer.finish()
+    if corpus is not None and options.baselines:
+        summaries[0].baselines = list(comparisons(corpus, collector))
+        summaries[0].trained_on = len(corpus.train.ids)
+    if corpus is not None and options.drawn is not None:
+        draw_texts(summaries, models, corpus, options, threads)
+    more: dict[str, object] = {"fast": options.fast, "above": alarm and alarm.count}
     if options.part is not None and text.extent is not None:
         more["part"] = part_json(options.part, text.extent, options, summaries)
     note_if_refused(console)
@@ -164,10 +135,66 @@ def run(options: Options, threads: int, console: Console) -> None:
         alarm.ring(console)
 
 
+@dataclass(frozen=True)
+class Text:
+    """A stream of code points to score, with END_CODE after each example."""
+
+    name: str
+    codes: Iterator[Codes]
+    examples_are: str
+    size: int | None = None  # about the number of bytes, if that is known
+    may_be_empty: bool = False
+    extent: pieces.Extent | None = None  # of the whole text, with --part
+    origins: Origins = field(default_factory=Origins)  # of the examples, for rows
+    places: Origins = field(default_factory=Origins)  # of the examples, for workers
+
+
+def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text:
+    """Return the named text or the held-out text of the corpus; with --part, a part of it."""
+    new = Origins if options.sources else pieces.NumberedOrigins
+    origins, places = new(), new()
+    used = [origins] if options.shows_examples else []
+    used += [places] if options.has_workers else []
+    noted = pieces.SharedOrigins(*used)
+    text = replace(whole_text(options, model, corpus, noted), origins=origins, places=places)
+    part = options.part
+    if part is None:
+        return text
+    extent = pieces.extent_of(whole_text(options, model, corpus, pieces.SharedOrigins()).codes)
+    before, codes = pieces.pieces_within(text.codes, pieces.span_of(part, extent.pieces))
+    noted.take(before)  # the examples before the part
+    named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
+    return replace(
+        text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent
+    )
+
+
+def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: Origins) -> Text:
+    """Return the named text, or the held-out text of the corpus."""
+    record = model.corpus
+    if corpus is not None and not options.sources:
+        name = ", ".join(record.valid) or f"held out of {', '.join(record.sources)}"
+        codes = texts.held_out_codes(corpus, record)
+        return Text(name, codes, record.examples_are, record.held_out_characters)
+    kind: Any = options.examples or record.config.examples
+    reading = replace(model.reading, **options.reading)
+    keep_blank = options.sort == "input"
+    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
+    return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
+
+
+def size_of(sources: Sequence[str]) -> int | None:
+    """Return the bytes of these files; None if one is a stream or compressed."""
+    packed = tuple(suffix for suffix, _ in PACKED.values())
+    if any(not os.path.isfile(source) or source.endswith(packed) for source in sources):
+        return None
+    return sum(os.path.getsize(source) for source in sources)
+
+
 def check_models(models: Sequence[Model], options: Options) -> None:
     """Raise SettingError if the text cannot be cut for a model."""
     for path, model in zip(options.models, models, strict=True):
-        if options.is_shared_out and model.carry:
+        if model.carry and (options.part is not None or options.has_workers):
             raise SettingError(
                 f"{path} carries its state across examples, so the text cannot be shared out",
                 "Score the text in one piece, or train without --carry.",
@@ -194,14 +221,13 @@ def predictors_of(
     ]
     if len(each) == 1:
         return each
-    known = models[0].vocabulary.characters
-    others = [path for path, one in each if one.vocabulary.characters != known]
-    unmixable = [path for path, one in each if one.ends not in MIXABLE_HEADS]
     why = ""
-    if others:
-        why = f"{others[0]} has another vocabulary than {options.models[0]}"
-    elif unmixable:
-        why = f"{unmixable[0]} draws the length before the text"
+    for path, one in each:
+        if one.vocabulary.characters != models[0].vocabulary.characters:
+            why = f"{path} has another vocabulary than {options.models[0]}"
+            break
+        if one.ends not in MIXABLE_HEADS:
+            why = why or f"{path} draws the length before the text"
     if not why:
         return [(TOGETHER, combine([one for _, one in each])), *each]
     if options.needs_one_distribution:
@@ -213,37 +239,26 @@ def predictors_of(
     return each
 
 
-def rows(
+def writer_for(
     options: Options, text: Text, parts: Sequence[str], console: Console
-) -> Sequence[Listener]:
+) -> ExampleRows | CharacterRows | HeatMap | None:
     """Return the writer of rows or of coloured text, if an option needs one."""
     if options.shows_examples:
-        return [
-            ExampleRows(
-                [name_of(source) for source in options.sources],
-                text.origins,
-                console,
-                sort=options.sort or "surprise",
-                top=options.top,
-                above=options.above,
-                as_json=options.as_json,
-                parts=parts,
-            )
-        ]
+        return ExampleRows(options, text.origins, parts, console)
     if not options.per_char:
-        return []
+        return None
     if options.as_json or not Painter(console.out).has_colours:
-        return [CharacterRows(console, as_json=options.as_json)]
-    return [HeatMap(text.examples_are, console)]
+        return CharacterRows(console, as_json=options.as_json)
+    return HeatMap(text.examples_are, console)
 
 
 def symbols_at_once(options: Options) -> int:
     """Return how many symbols are scored before anything is shown."""
     if options.sort == "input":
-        return AS_THEY_COME
+        return pieces.AS_THEY_COME
     if options.dynamic is not None:
         return SLOWLY
-    return COSTLY if options.per_char or options.html is not None else AT_ONCE
+    return COSTLY if options.per_char or options.html is not None else pieces.AT_ONCE
 
 
 def score(scorers: Sequence[Scorer], text: Text, symbols: int) -> Iterator[Sequence[ScoredBlock]]:
@@ -263,17 +278,9 @@ def score_by_workers(
     """Yield each block of the text as scored by workers, for every model."""
     from charrnn.cluster.jobs import ScoringJob, scored
 
-    job = ScoringJob(
-        tuple(model.slim() for model in models),
-        options.use,
-        is_mixed,
-        options.fast,
-        ranking=options.per_char,
-        detailed=options.shows_rows
-        or options.baselines
-        or options.above is not None
-        or options.html is not None,
-    )
+    slim = tuple(model.slim() for model in models)
+    rank, detailed = options.per_char, bool(options.needs_one_distribution or options.baselines)
+    job = ScoringJob(slim, options.use, is_mixed, options.fast, ranking=rank, detailed=detailed)
     return scored(cluster, job, name_pieces(text, [name_of(source) for source in options.sources]))
 
 
@@ -281,7 +288,7 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     """Yield the pieces for workers, named by file and line; without files, by example numbers."""
     from charrnn.cluster.jobs import TextPiece
 
-    for codes in whole_pieces(text.codes):
+    for codes in pieces.whole_pieces(text.codes):
         of, lines = text.places.take(int(np.count_nonzero(codes == END_CODE)))
         begins, ends = int(lines[0]), int(lines[-1])
         if not files:
@@ -302,7 +309,7 @@ def pass_on(
         is_empty = False
         for block, each in zip(by_scorer, listeners, strict=True):
             for listener in each:
-                listener.add(block)
+                listener(block)
         yield by_scorer[0]
     if is_empty:
         hint = "Name a text with at least one visible character."
@@ -310,12 +317,7 @@ def pass_on(
 
 
 def draw_texts(
-    count: int,
-    summaries: Sequence[Summary],
-    models: Sequence[Model],
-    corpus: Corpus,
-    options: Options,
-    threads: int,
+    summaries: list[Summary], models: list[Model], corpus: Corpus, options: Options, threads: int
 ) -> None:
     """Draw texts from each model and compare them with its held-out text (--drawn)."""
     first = models[0]
@@ -323,4 +325,5 @@ def draw_texts(
         own = corpus
         if (model.corpus, model.vocabulary) != (first.corpus, first.vocabulary):
             own = texts.rebuild_corpus(model.corpus, model.vocabulary)
-        summary.drawn = drawn_texts(model.predictor(options.use), own, count, threads)
+        predictor = model.predictor(options.use)
+        summary.drawn = drawn_texts(predictor, own, options.drawn or 0, threads)

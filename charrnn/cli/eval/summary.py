@@ -7,21 +7,9 @@ from dataclasses import dataclass, field
 
 from charrnn.analysis.drawn_texts import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import (
-    COLUMNS,
-    FIRST,
-    Table,
-    cells,
-    clock,
-    count,
-    counted,
-    entries,
-    figure,
-    fitted,
-    pieces_in_words,
-    shown,
-)
+from charrnn.cli.terminal.tables import COLUMNS, FIRST, Table, cells, count, entries, fitted
 from charrnn.counts.baselines import Baseline
 from charrnn.scoring.baselines import COMPRESSORS
 from charrnn.scoring.pieces import ScoredBlock
@@ -65,7 +53,7 @@ class Summary:
         overall = self.score.overall
         figures = {
             "bits per character": f"{overall.bits_per_character:.3f}",
-            "perplexity": shown(overall.perplexity),
+            "perplexity": tables.shown(overall.perplexity),
             "characters": f"{self.score.characters:,}",
             "examples": f"{self.score.ends:,}",
             "never seen in training": f"{self.score.unknown:,}",
@@ -133,7 +121,7 @@ def show(
             console.note(f"{model}{summary.in_a_line()}")
         return
     report = report_on(summaries, more)
-    report.show("eval", console, as_json=as_json, below=tables(summaries, console.out))
+    report.show("eval", console, as_json=as_json, below=loss_tables(summaries, console.out))
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
@@ -145,7 +133,7 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     size = f"{count(score.ends, 'example', are=are)}, {score.characters:,} characters"
     unseen = f"{count(score.unknown, 'character')} never seen in training"
     learning = "" if rate is None else f", learning at {rate:g} while it reads"
-    per_second = f", {counted(speed)} characters a second" if is_alone else ""
+    per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
         [
             Fact("text", first.name, "text", first.name),
@@ -157,7 +145,7 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
             Fact("drawn", first.drawn_json()),
             Fact("dynamic", rate),
             Fact("seconds", first.seconds),
-            Fact("characters_per_second", speed, "time", clock(first.seconds) + per_second),
+            Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
             *(Fact(name, value) for name, value in more.items()),
         ]
     )
@@ -171,7 +159,7 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     return report
 
 
-def tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
+def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """Yield the loss of each model in several forms, then all comparisons."""
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
@@ -226,7 +214,7 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
     if any(summary.ends_apart for summary in summaries):
         forms["end, per example"] = [cells(score.ending) for score in scores]
     if "bits" in heads.values():
-        forms["per byte"] = [{"bits": figure(score.bits_per_byte)} for score in scores]
+        forms["per byte"] = [{"bits": tables.figure(score.bits_per_byte)} for score in scores]
     for name, groups in forms.items():
         row = {f"{key} {i}": cell for i, group in enumerate(groups) for key, cell in group.items()}
         line = table.row({"": name, **row})
@@ -241,7 +229,7 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     ranked = sorted(means.items(), key=lambda item: -item[1].nats_per_character)
     yield from losses("compared", ranked, models, output)
     shares = {one.name in COMPRESSORS: first.shares(one) for one in first.baselines}
-    notes = [("", pieces_in_words(*shares[False], "the text"))]
+    notes = [("", tables.pieces_in_words(*shares[False], "the text"))]
     learned, scored = shares.get(True, (1.0, 1.0))
     if learned < 1 or scored < 1:
         read = f"the last {learned:.1%} of the training text, the first {scored:.1%} of the text"

@@ -7,16 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
-from charrnn.cli.options import (
-    SHARED_WORK,
-    CommandOptions,
-    Source,
-    excludes,
-    flag,
-    group,
-    like,
-    needs,
-)
+from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, setting, settings_of
@@ -80,7 +71,7 @@ class Options(CommandOptions):
     """The options of ``charrnn sample``."""
 
     RULES = (
-        *SHARED_WORK,
+        *options.SHARED_WORK,
         excludes(
             *("unique", "processes", "scheduler"),
             hint="Each worker sees its own samples only: pipe them to sort -u instead.",

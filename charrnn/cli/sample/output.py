@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from charrnn.cli.console import Output
+from charrnn.cli.console import Console
+from charrnn.cli.sample.options import Options
 from charrnn.text import Raw, Visible, goes_on, joined, visible
 
 if TYPE_CHECKING:
@@ -23,23 +24,21 @@ SOON = 0.01  # seconds between two writes: each takes about as long as drawing a
 class SampleWriter:
     """Writes samples, each soon after its last characters."""
 
-    def __init__(
-        self,
-        output: Output,
-        painter: Painter | None,
-        *,
-        raw: bool,
-        before: str,
-        after: str,
-        between: str,
-    ) -> None:
-        """Write ``before`` (the prime) and ``after`` around each sample, ``between`` any two."""
-        self._output = output
-        self._is_exact = raw or not output.is_terminal
-        self._painter = painter
-        self._before = before
-        self._next_before = between + before
-        self._after = Visible(after)
+    def __init__(self, options: Options, prime: str, console: Console, *, newlines: bool) -> None:
+        """With ``newlines``, a blank line separates two samples."""
+        self._output = console.out
+        self._is_exact = options.raw or not console.out.is_terminal
+        self._painter: Painter | None = None
+        if options.surprise and not options.as_json:
+            from charrnn.cli.terminal.colours import Painter
+
+            self._painter = Painter(console.out)
+            if self._painter.has_colours:
+                console.say(Painter(console.err).legend())
+        self._before = "" if options.hide_prime else prime
+        between = "\n" if newlines and not options.null else ""
+        self._next_before = between + self._before
+        self._after = Visible("\0" if options.null else "\n")
         self._held, self._held_nats = "", 0.0  # the grapheme that is not complete
         self._waiting: list[Visible | Raw] = []
         self._flushed = float("-inf")

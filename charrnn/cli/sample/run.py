@@ -60,7 +60,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         shown = ShownPrime(prime, nats_of(prime, predictor))
     wishes = wishes_of(options, prime, model, reading)
     seen = TextSet() if options.unique else None  # samples of all temperatures
-    writer = writer_for(options, prime, model, console)
+    newlines = "\n" in model.vocabulary.characters or "\n" in prime
+    writer = SampleWriter(options, prime, console, newlines=newlines)
     with cluster_for(options.processes, options.scheduler, console) as cluster:
         for temperature in temperatures:
             if len(temperatures) > 1:
@@ -252,8 +253,7 @@ class Tally:
         """Yield these pieces, and count each sample that ends."""
         begun: list[str] = []
         for piece in pieces:
-            if self.hashes is not None or self.lengths is not None:
-                begun.append(piece.text)
+            begun.append(piece.text)
             if piece.ended is not None:
                 self.add("".join(begun), piece.ended)
                 begun = []
@@ -294,26 +294,6 @@ def write_json(
             "temperature": tally.temperature,
         }
         console.json("sample", fields)
-
-
-def writer_for(options: Options, prime: str, model: Model, console: Console) -> SampleWriter:
-    """Return the writer of samples as text."""
-    painter = None
-    if options.surprise and not options.as_json:
-        from charrnn.cli.terminal.colours import Painter
-
-        painter = Painter(console.out)
-        if painter.has_colours:
-            console.say(Painter(console.err).legend())
-    has_newlines = "\n" in model.vocabulary.characters or "\n" in prime
-    return SampleWriter(
-        console.out,
-        painter,
-        raw=options.raw,
-        before="" if options.hide_prime else prime,
-        after="\0" if options.null else "\n",
-        between="\n" if has_newlines and not options.null else "",
-    )
 
 
 def plot_lengths(

@@ -11,27 +11,11 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
 from charrnn.cli.launcher import cores
-from charrnn.cli.options import (
-    SHARED_WORK,
-    WORKERS,
-    Trying,
-    flag,
-    group,
-    like,
-    needs_one,
-    not_one_of,
-)
+from charrnn.cli.options import flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import (
-    LEARNING,
-    File,
-    Flag,
-    Setting,
-    setting,
-    settings_of,
-)
+from charrnn.settings.fields import LEARNING, File, Flag, Setting, setting, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import Seeds, words_to_try
 
@@ -48,43 +32,37 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
         word, equals, values = text.partition("=")
         option = "--" + word.strip().lstrip("-").replace("_", "-")
         if not equals or not word.strip():
-            raise SettingError(
-                f"--try {text} has no values", f"Write --try NAME=VALUE,VALUE. {SEE_HELP}"
-            )
+            hint = f"Write --try NAME=VALUE,VALUE. {SEE_HELP}"
+            raise SettingError(f"--try {text} has no values", hint)
         if option not in known:
             raise unknown_option(option, known)
         name, setting = known[option]
         if name in tried:
-            raise SettingError(
-                f"{option} is tried twice",
-                "Write all of its values in one --try, separated by commas.",
-            )
+            hint = "Write all of its values in one --try, separated by commas."
+            raise SettingError(f"{option} is tried twice", hint)
         tried[name] = tuple(value_of(option, setting, value) for value in values.split(","))
     return tried
 
 
 def unknown_option(option: str, known: Iterable[str]) -> SettingError:
     """Return the error for an option that cannot be tried."""
-    word = option.lstrip("-")
-    if option in ("--seed", "--seeds"):
-        return SettingError(f"--try {word}: seeds have their own option", "Write --seeds 0-4.")
-    if option == "--threads":
-        return SettingError(
-            "--try threads: each run has one thread", "--threads sets the number of runs at once."
-        )
     of_corpus = {
         option
         for config in (CorpusConfig, Reading)
-        for name, one in settings_of(config).items()
-        for option in one.options(name)
+        for name, setting in settings_of(config).items()
+        for option in setting.options(name)
     }
-    if option in of_corpus or option in ("--valid", "--from"):
-        return SettingError(
-            f"--try {word}: runs on different texts cannot be compared",
-            f"Run one sweep for each value, in separate folders: {option} VALUE -o FOLDER.",
-        )
-    meant = meant_by_option(option, "train", [*known])
-    return SettingError(f"--try {word}: train has no such option", f"{meant}{SEE_HELP}")
+    if option in ("--seed", "--seeds"):
+        why, hint = "seeds have their own option", "Write --seeds 0-4."
+    elif option == "--threads":
+        why, hint = "each run has one thread", "--threads sets the number of runs at once."
+    elif option in of_corpus or option in ("--valid", "--from"):
+        why = "runs on different texts cannot be compared"
+        hint = f"Run one sweep for each value, in separate folders: {option} VALUE -o FOLDER."
+    else:
+        why = "train has no such option"
+        hint = f"{meant_by_option(option, 'train', [*known])}{SEE_HELP}"
+    return SettingError(f"--try {option.lstrip('-')}: {why}", hint)
 
 
 def value_of(option: str, setting: Setting, typed: str) -> Any:
@@ -145,11 +123,11 @@ class Options(CorpusOptions):
             *("tried", "seeds", "resume"),
             hint="Name values, such as --try hidden=64,128, or seeds, such as --seeds 0-4.",
         ),
-        *SHARED_WORK,
+        *options.SHARED_WORK,
     )
 
     tried: tuple[str, ...] = setting(
-        Trying(),
+        options.Trying(),
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         panel=SWEEP,
@@ -177,12 +155,12 @@ class Options(CorpusOptions):
         panel=LEARNING,
         names=("--from",),
     )
-    threads: int | None = like(
+    threads: int | None = options.like(
         TrainConfig,
         "workers",
         about="Make this many runs at once, each in a process of one thread.",
         default_in_words="the number of cores",
-        panel=WORKERS,
+        panel=options.WORKERS,
     )
     processes: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()
@@ -200,6 +178,5 @@ class Options(CorpusOptions):
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
-                raise SettingError(
-                    f"{option} is tried and also has one value", "Leave one of them out."
-                )
+                what = f"{option} is tried and also has one value"
+                raise SettingError(what, "Leave one of them out.")

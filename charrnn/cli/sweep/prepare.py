@@ -1,8 +1,4 @@
-"""Prepare a sweep: read the corpus and plan each combination, so that errors come before any run.
-
-Values and seeds may be added to a sweep that is resumed. The corpus and all other settings must
-stay the same, or the runs could not be compared.
-"""
+"""Prepare a sweep: read the corpus and plan all runs, so that errors come before any run begins."""
 
 from __future__ import annotations
 
@@ -25,8 +21,8 @@ from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.sweeping.folder import Folder, Record, places_of
-from charrnn.sweeping.grid import Trial, grid_of, in_words
+from charrnn.sweeping.folder import Folder, Record
+from charrnn.sweeping.grid import Result, Trial, grid_of, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
 
 Tried = dict[str, tuple[Any, ...]]
@@ -36,16 +32,11 @@ ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o.
 
 def new_record(options: Options, tried: Tried) -> Record:
     """Return what a new sweep is begun with."""
-    start = options.start_from
+    sources, valid, path = options.sources, options.valid, options.start_from
+    start = None if path is None else place_of(str(path)) or str(path)
+    places = tuple(map(place_of, (*sources, *valid)))
     material = Material(
-        options.sources,
-        options.valid,
-        places_of((*options.sources, *options.valid)),
-        options.reading,
-        options.cutting,
-        None if start is None else place_of(str(start)) or str(start),
-        files=options.sources,
-        valid_files=options.valid,
+        sources, valid, places, options.reading, options.cutting, start, "", sources, valid
     )
     return Record(grid_of(tried, options.seeds or (0,)), options.learning, material)
 
@@ -71,7 +62,7 @@ def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
     grid = grid_of(tried or had.grid.tried, options.seeds or had.grid.seeds)
     if options.sources and not all(map(os.path.exists, (*m.files, *m.valid_files))):
         valid = options.valid or m.valid  # the corpus has moved
-        places = places_of((*options.sources, *valid))
+        places = tuple(map(place_of, (*options.sources, *valid)))
         m = replace(m, sources=options.sources, valid=valid, places=places)
     files, valid_files = options.sources or m.files, options.valid or m.valid_files
     m = replace(m, files=files, valid_files=valid_files)
@@ -96,16 +87,18 @@ class PreparedSweep:
 
     @property
     def trials(self) -> list[Trial]:
-        """All runs."""
         return self.record.grid.trials
 
     @property
     def missing(self) -> list[Trial]:
-        """The runs that are not done yet."""
         return [task.trial for task in self.folder.tasks(self.record)]
 
+    @property
+    def results(self) -> list[Result]:
+        """The results so far, in the order of the runs."""
+        return [*filter(None, (self.folder.result_of(trial.name) for trial in self.trials))]
+
     def seconds_of(self, trial: Trial) -> float:
-        """Return the estimated duration of a run."""
         return next(c.seconds for c in self.combinations if c.settings == trial.settings)
 
     @property
@@ -126,7 +119,14 @@ def prepare_sweep(
         for names in (record.material.files, record.material.valid_files)
     )
     material = replace(record.material, files=files, valid_files=valid_files)
-    splits = splits_of(material, options, console)
+    model_to_start_from(options.start_from, console)  # for its notes and its hint on --from
+    try:
+        splits = Splits(material)
+    except NewerModelError:
+        raise
+    except ModelFileError as error:  # the model was there when the sweep began
+        hint = "Put back the model to start from, or begin a sweep in another folder."
+        raise ModelFileError(error.what, hint, "start from") from error
     split = splits.of(record.grid.seeds[0])
     plans = [plan_of(settings, record, splits) for settings in record.grid.combinations]
     seconds = estimate_seconds([each.plan for each in plans], split.corpus)
@@ -139,10 +139,8 @@ def prepare_sweep(
 def check_streams(had: Material, options: Options, folder: Folder) -> None:
     """Raise an error if a text cannot be read again and is not named."""
     if not options.sources and not had.sources:
-        raise ResumeError(
-            f"{folder.path} was trained on texts from Python",
-            "Resume it in Python: charrnn.sweep(..., resume=True).",
-        )
+        hint = "Resume it in Python: charrnn.sweep(..., resume=True)."
+        raise ResumeError(f"{folder.path} was trained on texts from Python", hint)
     for verb, hint, named, sources in (
         ("learned from", "CORPUS, or - for standard input", options.sources, had.sources),
         ("held out", "--valid FILE, or --valid - for standard input", options.valid, had.valid),
@@ -153,30 +151,18 @@ def check_streams(had: Material, options: Options, folder: Folder) -> None:
             raise CorpusError(what, f"Give it the same text again: {hint}.")
 
 
-def splits_of(material: Material, options: Options, console: Console) -> Splits:
-    """Return the corpora of all seeds. Raise ModelFileError without the model to start from."""
-    model_to_start_from(options.start_from, console)  # for its notes and its hint on --from
-    try:
-        return Splits(material)
-    except NewerModelError:
-        raise
-    except ModelFileError as error:  # the model was there when the sweep began
-        hint = "Put back the model to start from, or begin a sweep in another folder."
-        raise ModelFileError(error.what, hint, "start from") from error
-
-
 def plan_of(settings: dict[str, Any], record: Record, splits: Splits) -> Planned:
     """Return the plan of a combination. Errors name the combination."""
     try:
-        combination = plan_settings(settings, record.grid, record.learning, splits)
-        config = combination.plan.config
-        check_checkups(config, (combination.plan.steps or 0) // config.check_every + 1)
+        planned = plan_settings(settings, record.grid, record.learning, splits)
+        config = planned.plan.config
+        check_checkups(config, (planned.plan.steps or 0) // config.check_every + 1)
     except SettingError as error:
         what, hint = in_words_of_the_command_line(error)
         raise SettingError(f"{in_words(settings)}: {what}" if settings else what, hint) from error
     corpus = splits.of(record.grid.seeds[0]).corpus
-    check_memory(combination.plan.memory_bytes, system.available(), text_bytes(corpus))
-    return combination
+    check_memory(planned.plan.memory_bytes, system.available(), text_bytes(corpus))
+    return planned
 
 
 def runs_in_memory(at_once: int, sweep: PreparedSweep) -> int:

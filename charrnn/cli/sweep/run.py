@@ -1,7 +1,4 @@
-"""A sweep of the command line, from its beginning to its end.
-
-lock the folder -> read, plan -> runs side by side, a row as each ends -> the table
-"""
+"""A sweep of the command line: lock the folder, read and plan, make the runs, show the table."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from charrnn.cli.train.summary import fed, typed_again
 from charrnn.errors import ClusterError, ModelExistsError
 from charrnn.runs import compute_baselines
 from charrnn.sweeping.folder import Folder
-from charrnn.sweeping.grid import Result, best_of
+from charrnn.sweeping.grid import best_of
 from charrnn.sweeping.processes import Lost, Processes
 from charrnn.sweeping.run import Advanced, Ended
 from charrnn.text import visible_line
@@ -73,7 +70,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         show_results(sweep, stop, options, console)
     if stop.requested:
         raise SystemExit(stop.status)
-    show.check_failures(results_of(sweep), str(folder.path))
+    show.check_failures(sweep.results, str(folder.path))
 
 
 def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
@@ -99,9 +96,8 @@ def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
 
 
 def screen_for(sweep: PreparedSweep, console: Console) -> SweepProgress:
-    """Return the progress display."""
     seconds = {trial.name: sweep.seconds_of(trial) for trial in sweep.missing}
-    return SweepProgress(seconds, best_of(results_of(sweep)), len(sweep.trials), console)
+    return SweepProgress(seconds, best_of(sweep.results), len(sweep.trials), console)
 
 
 def run_here(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
@@ -142,20 +138,17 @@ def run_on_cluster(
                 screen.end(event.result)
                 screen.refresh()
     except (ClusterError, KeyboardInterrupt) as error:
-        line = (
-            f"{done_in_words(sweep)}; runs that had begun will start over;"
-            f" to resume: {resume_line(sweep, options)}"
-        )
+        line = f"{done_in_words(sweep)}; runs that had begun will start over"
+        line += f"; to resume: {resume_line(sweep, options)}"
         if isinstance(error, KeyboardInterrupt):
             console.note(line)
         else:
-            error.hint = line
+            error.hint_pattern = line
         raise
 
 
 def show_results(sweep: PreparedSweep, stop: Stop, options: Options, console: Console) -> None:
-    """Show the results and the lines to type next."""
-    results, folder = results_of(sweep), str(sweep.folder.path)
+    results, folder = sweep.results, str(sweep.folder.path)
     if options.as_json:
         stopped = "interrupted" if stop.requested else "done"
         console.json("sweep", show.summary_json(folder, results, len(sweep.trials), stopped))
@@ -168,19 +161,11 @@ def show_results(sweep: PreparedSweep, stop: Stop, options: Options, console: Co
         console.say(*map(visible_line, ["next:", *(f"  {line}" for line in lines)]))
 
 
-def results_of(sweep: PreparedSweep) -> list[Result]:
-    """Return the results so far, in the order of the runs."""
-    results = (sweep.folder.result_of(trial.name) for trial in sweep.trials)
-    return [result for result in results if result is not None]
-
-
 def done_in_words(sweep: PreparedSweep) -> str:
-    """Return how many runs are done."""
-    return f"{len(results_of(sweep)):,} of {len(sweep.trials):,} runs are done"
+    return f"{len(sweep.results):,} of {len(sweep.trials):,} runs are done"
 
 
 def resume_line(sweep: PreparedSweep, options: Options) -> str:
-    """Return the command that resumes the sweep."""
     sources = sweep.record.material.sources
     again = typed_again(sources, sweep.record.material.valid)
     workers = [] if options.processes is None else ["--workers", str(options.processes)]

@@ -1,11 +1,8 @@
 """What a sweep shows: its plan, its progress, and the table of its results.
 
-    held-out     bits   step     time  run
-       2.047    2.953    672    4.2 s  hidden=64,seed=0  *
-       2.013    2.904    592    7.9 s  hidden=128,seed=0  *
-    2 of 6 runs   best 2.013 hidden=128,seed=0   16 s left   33% |=====          |
-
-The bar is left out in log files and on terminals that cannot move the cursor.
+held-out     bits   step     time  run
+   2.047    2.953    672    4.2 s  hidden=64,seed=0  *
+1 of 6 runs   best 2.047 hidden=64,seed=0   16 s left   17% |===          |
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ import math
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from itertools import starmap
 from typing import Any
 
@@ -23,11 +21,11 @@ from charrnn.cli.sweep.prepare import PreparedSweep
 from charrnn.cli.terminal.progress import LiveBar, Pace
 from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
-from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order, warnings_json
+from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.sweeping.grid import Result, Standing, best_of, standings, value_in_words
+from charrnn.sweeping.grid import Result, Standing, best_of, in_words, standings, value_in_words
 from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line
 
@@ -47,7 +45,8 @@ def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
     sizes = sizes if len(sizes) == 1 else [sizes[0], sizes[-1]]
     yield "networks", f"{' to '.join(f'{size:,}' for size in sizes)} parameters"
     for first, second in duplicates(sweep.combinations):
-        yield "warning", f"{second.name} equals {first.name}: the corpus is too small for more"
+        names = f"{in_words(second.settings)} equals {in_words(first.settings)}"
+        yield "warning", f"{names}: the corpus is too small for more"
     trials, missing = sweep.trials, sweep.missing
     combinations = count(len(sweep.combinations), "combination")
     yield "runs", f"{combinations} x {count(len(grid.seeds), 'seed')}: {count(len(trials), 'run')}"
@@ -72,7 +71,6 @@ def baselines_in_words(sweep: PreparedSweep, baselines: Iterable[Baseline]) -> I
 
 
 def plan_json(sweep: PreparedSweep) -> dict[str, Any]:
-    """Return the plan for programs."""
     record, missing = sweep.split.record, {trial.name for trial in sweep.missing}
     return {
         "folder": str(sweep.folder.path),
@@ -93,25 +91,21 @@ def plan_json(sweep: PreparedSweep) -> dict[str, Any]:
             }
             for trial in sweep.trials
         ],
-        "warnings": warnings_json(sweep.warnings),
+        "warnings": [asdict(doubt) for doubt in sweep.warnings],
     }
 
 
-COLUMNS = (
-    Column("held-out", 10),
-    Column("bits", 9, 2),
-    Column("step", 9, 3),
-    Column("time", 11, 1),
-)
+COLUMNS = Column("held-out", 10), Column("bits", 9, 2), Column("step", 9, 3), Column("time", 11, 1)
 
 
-class SweepProgress:
+class SweepProgress(LiveBar):
     """The rows of ended runs, and a bar over all runs."""
 
     def __init__(
         self, seconds: Mapping[str, float], best: Result | None, total: int, console: Console
     ) -> None:
         """``seconds`` are the estimated durations of the missing runs, by their names."""
+        super().__init__(console)
         self.console, self.total = console, total
         self.best = best
         self.pace = Pace()
@@ -122,17 +116,8 @@ class SweepProgress:
         room = max(width // 2, width - longest - len(STAR) - len(GAP))
         self._table = Table(COLUMNS, room, console.err)
         self._has_head = False
-        self.bar = LiveBar(console)
-
-    def __enter__(self) -> SweepProgress:
-        self.bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.__exit__(*error)
 
     def advance(self, name: str, share: float) -> None:
-        """Note the share of a run that is done."""
         self._shares[name] = share
 
     def end(self, result: Result) -> None:
@@ -159,13 +144,12 @@ class SweepProgress:
             self.best = result
 
     def refresh(self) -> None:
-        """Draw the bar if it is time."""
-        if not (self.bar.is_drawn and self.bar.is_due):
+        if not (self.is_drawn and self.is_due):
             return
         whole = sum(self._seconds.values())
         done = sum(self._seconds[name] * share for name, share in self._shares.items())
         self.pace.update(0, min(1.0, done / whole) if whole > 0 else 0.0)
-        self.bar.draw(self.pace.share, self._words)
+        self.draw(self.pace.share, self._words)
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the window allows."""
@@ -181,7 +165,6 @@ class SweepProgress:
 
 
 def losses_in_cells(nats: float, seconds: float) -> dict[str, str]:
-    """Return the cells of a loss and a duration."""
     return {"held-out": f"{nats:.3f}", "bits": f"{bits(nats):.3f}", "time": clock(seconds)}
 
 
@@ -215,7 +198,6 @@ def table(results: list[Result], output: Output) -> Iterator[Visible]:
 
 
 def summary_json(folder: str, results: list[Result], runs: int, stopped: str) -> dict[str, Any]:
-    """Return the results for programs."""
     best, failed = best_of(results), sum(result.has_failed for result in results)
     return {
         "folder": folder,
@@ -229,7 +211,6 @@ def summary_json(folder: str, results: list[Result], runs: int, stopped: str) ->
 
 
 def standing_json(standing: Standing) -> dict[str, Any]:
-    """Return a combination for programs."""
     mean = standing.nats_per_character
     return {
         "settings": standing.settings,
@@ -257,8 +238,9 @@ def check_failures(results: list[Result], folder: str) -> None:
     """Raise CharrnnError if a run failed."""
     failed = [result for result in results if result.has_failed]
     if failed:
+        what = f"{len(failed):,} of {len(results):,} runs failed"
+        hint = "--resume repeats the failed runs, except those that diverged."
+        rows = os.path.join(folder, "sweep.jsonl")
         raise CharrnnError(
-            f"{len(failed):,} of {len(results):,} runs failed; {failed[0].name}: {failed[0].error}",
-            f"{os.path.join(folder, 'sweep.jsonl')} has the reasons. --resume repeats the failed"
-            " runs, except those that diverged.",
+            f"{what}; {failed[0].name}: {failed[0].error}", f"{rows} has the reasons. {hint}"
         )

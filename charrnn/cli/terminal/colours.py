@@ -50,44 +50,39 @@ class Painter:
         shown = visible(text)
         if self._depth is None or not band:
             return shown
-        style = _styles(self._depth)[band]
-        lines = (Visible(line) for line in shown.split("\n"))
-        return joined((style(line) if line else line for line in lines), "\n")
+        before, after = _styles(self._depth)[band]
+        lines = shown.split("\n")
+        return Visible("\n".join(f"{before}{line}{after}" if line else "" for line in lines))
 
     def legend(self) -> Visible:
         """Return a line with the colours and their bits."""
         names = enumerate(heat_map.band_names())
-        shown = joined((self.paint_band(f" {name} ", band) for band, name in names), " ")
-        return joined([Visible("bits: "), shown])
+        bands = (self.paint_band(f" {name} ", band) for band, name in names)
+        return joined([Visible("bits:"), *bands], " ")
 
 
-class _Brush:
-    """A style as the escape codes before and after a text."""
+@cache
+def _styles(depth: str) -> list[tuple[str, str]]:
+    """Return the escape codes before and after a text for each band."""
+    from rich.color import ColorSystem
+    from rich.style import Style
 
-    def __init__(self, colour: str, depth: str) -> None:
-        from rich.color import ColorSystem
-        from rich.style import Style
-
-        system = {
-            "truecolor": ColorSystem.TRUECOLOR,
-            "256": ColorSystem.EIGHT_BIT,
-            "standard": ColorSystem.STANDARD,
-        }[depth]
-        style = Style.parse(colour)
+    systems = {
+        "truecolor": ColorSystem.TRUECOLOR,
+        "256": ColorSystem.EIGHT_BIT,
+        "standard": ColorSystem.STANDARD,
+    }
+    system, codes = systems[depth], []
+    for name in FEW if depth == "standard" else FULL:
+        style = Style.parse(name)
         fitting = Style(  # a new style, since a style caches its codes
             color=style.color and style.color.downgrade(system),
             bgcolor=style.bgcolor and style.bgcolor.downgrade(system),
             bold=style.bold,
         )
-        self._before, _, self._after = fitting.render("\0", color_system=system).partition("\0")
-
-    def __call__(self, text: Visible) -> Visible:
-        return Visible(f"{self._before}{text}{self._after}")
-
-
-@cache
-def _styles(depth: str) -> list[_Brush]:
-    return [_Brush(colour, depth) for colour in (FEW if depth == "standard" else FULL)]
+        before, _, after = fitting.render("\0", color_system=system).partition("\0")
+        codes.append((before, after))
+    return codes
 
 
 def _depth(output: Output) -> str | None:

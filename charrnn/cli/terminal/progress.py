@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from typing import Self
 
 from rich.cells import cell_len, set_cell_size
 
@@ -176,7 +177,7 @@ class LiveBar:
             bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
             self._bar = console.bar(total=1.0, bar_format=bar_format)
 
-    def __enter__(self) -> LiveBar:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

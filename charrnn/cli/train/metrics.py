@@ -1,16 +1,7 @@
-"""The file of --metrics: a JSON line for each step and each check-up.
+"""The file of --metrics: a JSON line for each run that begins, each step and each check-up.
 
-    {"schema": "charrnn.run/1", "run": "5f0c..", "step": 0, "seed": 0, "corpus": "9a3e.."}
-    {"schema": "charrnn.step/1", "step": 1, "nats_per_character": 3.99, ...}
-    {"schema": "charrnn.checkup/1", "step": 40, "held_out_nats_per_character": 2.87, ...}
-
-Lines are written before the model is saved. After a kill the file may hold lines beyond the saved
-step; a resumed run cuts them off and writes them again. A file may hold several runs. Only lines of
-the last run are cut, and only if its first line names the run that resumes.
-
-A pipe is opened for writing only, so that the loss of its reader is noticed, and without blocking,
-so that a full pipe does not delay a signal. If the path is our own stdout or stderr, lines go
-through that stream: a second one would overwrite the output of the first.
+Lines are written before the model is saved, so after a kill the file may be ahead of the model. A
+resumed run cuts off those lines and writes them again, if they follow the first line of that run.
 """
 
 from __future__ import annotations
@@ -45,9 +36,8 @@ TICK = 0.05  # seconds between two attempts to write to a full pipe
 
 
 def run_name(run: Checkpoint) -> str:
-    """Return a digest of the corpus and of the settings that differ from their defaults.
-
-    Defaults do not count, so a new setting renames no run.
+    """Return a digest of the corpus and of the settings that are not defaults; a new setting then
+    renames no run.
     """
     defaults = {setting.name: setting.default for setting in fields(Fitted)}
     chosen = {
@@ -65,7 +55,7 @@ class Metrics:
     def __init__(
         self, path: Path, run: Checkpoint, console: Console, stop: Stop, *, is_resumed: bool
     ) -> None:
-        """Open the file, cut off what a resumed run will write again, and begin a new run."""
+        """Open the file, cut off what a resumed run will write again, or begin a new run."""
         self.path, self.console, self.stop = path, console, stop
         self.run = run_name(run)
         state = run.longest
@@ -75,29 +65,22 @@ class Metrics:
         try:
             self._file = open_lines(path)
             goes_on = self._file.keeps_lines and self._cut_back(self._file, is_resumed)
-        except OSError as error:
+        except (OSError, CharrnnError) as error:
             self.close()
-            raise self._refusal(error) from error
-        except CharrnnError:
-            self.close()
-            raise
+            raise self._explain(error) from error
         if not goes_on:
-            seed, corpus = run.config.seed, run.corpus.fingerprint
-            first = {"run": self.run, "step": state.step, "seed": seed, "corpus": corpus}
-            self._append({"schema": RUN, **first})
+            first = {"schema": RUN, "run": self.run, "step": state.step, "seed": run.config.seed}
+            self._append({**first, "corpus": run.corpus.fingerprint})
 
     def add(self, event: Event) -> None:
-        """Write the line of a step or a check-up."""
         if row := row_of(event):
             self._append(row)
 
     def sync(self) -> None:
-        """Make the lines outlast a power cut, if the filesystem can do that."""
         if self._file is not None:
             self._file.sync()
 
     def close(self) -> None:
-        """Write no more lines."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -116,7 +99,7 @@ class Metrics:
                 if not self.stop.requested:
                     self.console.alarm(f"{self.path} has lost its reader; training continues")
             except OSError as error:
-                raise self._refusal(error) from error
+                raise self._explain(error) from error
 
     def _cut_back(self, file: LineFile, is_resumed: bool) -> bool:
         """Cut off lines that come again. Return True if the file ends with this run."""
@@ -146,7 +129,9 @@ class Metrics:
             "Name another file with --metrics.",
         )
 
-    def _refusal(self, error: OSError) -> CharrnnError:
+    def _explain(self, error: OSError | CharrnnError) -> CharrnnError:
+        if isinstance(error, CharrnnError):
+            return error
         if error.errno == errno.ENXIO:
             return CharrnnError(
                 f"{self.path} is a pipe without a reader",
@@ -162,9 +147,9 @@ def open_lines(path: Path) -> LineFile:
     """Open a file, a pipe that has a reader, or one of our own streams."""
     with suppress(FileNotFoundError):
         status = os.stat(path)
-        if stat.S_ISFIFO(status.st_mode):
+        if stat.S_ISFIFO(status.st_mode):  # without blocking: a full pipe must not delay a signal
             return LineFile(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
-        for stream in (1, 2):
+        for stream in (1, 2):  # a second file would overwrite the output of the stream
             with suppress(OSError):  # the stream is closed
                 if os.path.samestat(status, os.fstat(stream)):
                     return LineFile(os.dup(stream), is_shared=True)
@@ -175,23 +160,15 @@ def row_of(event: Event) -> dict[str, object] | None:
     """Return the line of an event, or None if it has no line."""
     match event:
         case Step():
-            return {
-                "schema": STEP,
-                "step": event.step,
-                "characters": event.characters,
-                "nats_per_character": event.nats_per_character,
-                "gradient_norm": event.gradient_norm,
-                "lr": event.lr,
-            }
+            return {"schema": STEP, **asdict(event)}
         case Checkup():
-            held_out = event.score and event.score.nats_per_character
             together = event.together_nats_per_character
             more = {} if isnan(together) else {"together_nats_per_character": together}
             return {
                 "schema": CHECKUP,
                 "step": event.step,
                 "train_nats_per_character": event.train_nats_per_character,
-                "held_out_nats_per_character": held_out,
+                "held_out_nats_per_character": event.score and event.score.nats_per_character,
                 "held_out_bits_per_character": event.score and event.score.bits_per_character,
                 "best": event.is_best,
                 **more,

@@ -10,16 +10,7 @@ from typing import Any, ClassVar
 
 from charrnn.cli import launcher, options
 from charrnn.cli.files import check_not_an_input
-from charrnn.cli.options import (
-    MODEL,
-    OUTPUT,
-    CommandOptions,
-    Rule,
-    Source,
-    excludes,
-    flag,
-    group,
-)
+from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
@@ -67,10 +58,7 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 class CorpusOptions(CommandOptions):
     """The options of a corpus to train on."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        options.CORPUS_OR_RESUME,
-        excludes("valid", "holdout"),
-    )
+    RULES: ClassVar[tuple[Rule, ...]] = (options.CORPUS_OR_RESUME, excludes("valid", "holdout"))
 
     sources: tuple[str, ...] = options.sources(
         "CORPUS",
@@ -114,9 +102,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
     force: bool = flag("Replace an existing model file.")
     metrics: Path | None = setting(
-        File(),
-        "Append a JSON line to this file for each step and each check-up.",
-        panel=OUTPUT,
+        File(), "Append a JSON line to this file for each step and each check-up.", panel=OUTPUT
     )
     preview: int = setting(
         Whole(0, 100), "Show this many samples at each check-up.", panel=OUTPUT, default=1
@@ -142,11 +128,11 @@ class Options(CorpusOptions):
         if self.metrics is not None:
             check_not_an_input(self.metrics, "--metrics", *inputs)
 
-    def line(self, command: str, *options: str) -> str:
+    def line(self, command: str, *arguments: str) -> str:
         """Return a command for the same model."""
-        usual = Path(os.environ.get("CHARRNN_MODEL") or MODEL)
+        usual = Path(os.environ.get("CHARRNN_MODEL") or options.MODEL)
         model = [] if self.model == usual else ["-m", str(self.model)]
-        line = ["charrnn", command, *options, *model]
+        line = ["charrnn", command, *arguments, *model]
         if self.mpi and command == "train":
             count = launcher.processes()
             line = [*(["mpiexec", "-n", str(count)] if count > 1 else []), *line, "--mpi"]

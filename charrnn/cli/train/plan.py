@@ -28,17 +28,13 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
 
-WORDS: Final = [
-    (
-        "words",
-        "Loss is the mean surprise per character; less is better. 1 nat is 1.44 bits. At perplexity"
-        " 5, each character is as hard to guess as one of 5 equally likely ones. gap: held-out loss"
-        " minus training loss. *: the best check-up so far. markov-6 counts which characters follow"
-        " the last 6.",
-    )
-]
+WORDS: Final = (
+    "Loss is the mean surprise per character; less is better. 1 nat is 1.44 bits. At perplexity 5,"
+    " each character is as hard to guess as one of 5 equally likely ones. gap: held-out loss minus"
+    " training loss. *: the best check-up so far. markov-6 counts which characters follow the last"
+    " 6."
+)
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
-SHRINKING = ("bptt", "batch")
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
 
@@ -62,7 +58,6 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
 
 
 def doubt_in_words(doubt: Warned) -> str:
-    """Return a warning about the corpus, with the options that help."""
     match doubt.kind:
         case "much held out":
             share = f"{100 * doubt.count / doubt.of:.0f}% of the characters"
@@ -127,7 +122,7 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
         time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
         size = f"{symbols:,} characters (ends included)"
         rows.append(("chosen", f"{' '.join(chosen)}, for {size}{time}"))
-    for name in SHRINKING:
+    for name in ("bptt", "batch"):  # shrink with the corpus
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(c, name)
         if wanted > got:
             reduced = f"{option(name, wanted)} reduced to {got}"
@@ -152,7 +147,6 @@ def is_chosen(name: str, config: Fitted, options: Options) -> bool:
 
 
 def option(name: str, value: object) -> str:
-    """Return a setting as it is typed."""
     shown = f"{value:g}" if isinstance(value, float) else value
     return f"{option_for(name)}{TOGETHER}{shown}"
 
@@ -160,9 +154,8 @@ def option(name: str, value: object) -> str:
 def time_in_words(
     plan: Plan, rate: float, seconds: float, minutes: float | None, worker: str
 ) -> list[Entry]:
-    """Return the steps and the time left: of all epochs, and of --minutes if the clock may end it.
-
-    ``rate`` is in characters per second.
+    """Return the steps and the time left, of all epochs and of --minutes. ``rate`` is in characters
+    per second.
     """
     c = plan.config
     steps = f"{plan.steps_per_epoch:,} per epoch, of {c.batch} x {c.moves_on} characters each"
@@ -186,26 +179,13 @@ def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
     if 0 < steps < FEWEST_STEPS and busy > 1:
         better = max(1, busy * steps // FEWEST_STEPS)
         batch = option("batch", max(1, c.batch * better // busy))
-        rows.append(
-            (
-                "",
-                f"{steps:,} steps are few; {FEWEST_STEPS:,} or more would reach a lower loss."
-                f" Use at most {count(better, 'rank')} with as many lanes each: {batch}",
-            )
-        )
+        few = f"{steps:,} steps are few; {FEWEST_STEPS:,} or more would reach a lower loss"
+        fewer = f"Use at most {count(better, 'rank')} with as many lanes each: {batch}"
+        rows.append(("", f"{few}. {fewer}"))
     return rows
 
 
-def ranks_changed_in_words(had: Fitted, config: Fitted) -> list[Entry]:
-    """Return a note if another number of ranks or threads resumes the run."""
-    if had.workers == config.workers:
-        return []
-    before, now = f"{had.workers:,}", f"{config.workers:,}"
-    return [("", f"shared by {now} ranks now, {before} before: the last digits will differ")]
-
-
 def best_in_words(losses: Mapping[str, float]) -> str:
-    """Return the best baseline and its loss."""
     name = best_of(losses)
     return f"{name} {losses[name]:.3f} ({bits(losses[name]):.3f} bits), the best baseline"
 
@@ -226,16 +206,14 @@ class PlanDisplay:
         self._output = console.out if is_result else console.err
 
     def show(self, part: Iterable[Entry]) -> None:
-        """Show a part of the plan."""
         if self._is_shown:
             self._output.write_lines(entries(part, self._output))
 
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
     ) -> None:
-        """Show the simplest baseline at once and then the best; with ``both``, a loss to hope for.
-
-        ``both`` stands for a network that is mixed with counts.
+        """Show the simplest baseline at once and then the best; with ``both``, for a network that is
+        mixed with counts, a loss to hope for.
         """
         losses: dict[str, float] = {}
         last = None

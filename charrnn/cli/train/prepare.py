@@ -5,7 +5,7 @@ Errors that can be known before training are raised here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,18 @@ from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.options import note_if_refused
-from charrnn.cli.terminal.tables import Entry, epochs_in_words
+from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.plan import PlanDisplay
-from charrnn.cli.train.summary import corpus_json, in_order, settings_json, warnings_json
+from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.reader import LARGEST
+from charrnn.model_file.container import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
@@ -74,7 +74,6 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has reached its end."""
         return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
 
     @property
@@ -86,13 +85,7 @@ class PreparedRun:
             steps = timed if steps is None else min(steps, timed)
         return steps or 0
 
-    @property
-    def checkups(self) -> int:
-        """The check-ups of the whole run."""
-        return self.steps // self.checkpoint.config.check_every + 1
-
     def as_json(self) -> dict[str, Any]:
-        """Return the plan for programs."""
         plan, record = self.plan, self.checkpoint.corpus
         symbols, minutes = self.checkpoint.vocabulary.symbols, self.minutes_left
         ends = [self.seconds_left] if plan.steps is not None else []
@@ -111,7 +104,7 @@ class PreparedRun:
             "characters_per_second": self.characters_per_second,
             "settings": settings_json(plan.config),
             "baselines": in_order(record.baselines),
-            "warnings": warnings_json(self.warnings),
+            "warnings": [asdict(doubt) for doubt in self.warnings],
         }
 
 
@@ -123,20 +116,25 @@ def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) 
     else:
         ready = begin_run(options, workers, console, ranks, display)
     run, corpus = ready.checkpoint, ready.corpus
+    checkups = ready.steps // run.config.check_every + 1
     if not ready.is_over:
         hint = "Train for a shorter time." if options.resume else ""
-        check_checkups(run.config, ready.checkups, hint)
-        display.show(time_in_words(ready))
+        check_checkups(run.config, checkups, hint)
+        rate, worker = ready.characters_per_second, "rank" if options.mpi else "thread"
+        left = ready.seconds_left, ready.minutes_left
+        display.show(words.time_in_words(ready.plan, rate, *left, worker))
+        if options.mpi:
+            display.show(words.ranks_in_words(ready.plan, ready.steps))
     baselines = compute_baselines(corpus, run.corpus)
     if options.resume:
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
     display.show_baselines(baselines, corpus, both=run.config.counts)
-    display.show(words.WORDS)
+    display.show([("words", words.WORDS)])
     note_if_refused(console)
     if not options.dry_run:
-        room = checkpoint.room_needed(options.model, run) + CHECKUP * ready.checkups
+        room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
         container.check_writable(options.model, room)
     return ready
 
@@ -144,7 +142,6 @@ def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) 
 def begin_run(
     options: Options, workers: int, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
-    """Begin a run."""
     model = model_to_start_from(options.start_from, console)
     config = configure({"workers": workers, **options.learning}, model)
     if options.mpi:
@@ -167,8 +164,6 @@ def begin_run(
 def resume_run(
     options: Options, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
-    """Resume the run in the model file."""
-
     def read(run: Checkpoint) -> Corpus:
         if options.mpi:
             check_can_be_shared(run.config)
@@ -182,15 +177,16 @@ def resume_run(
     run.corpus = replace(run.corpus, baselines=in_order(run.corpus.baselines))
     if options.mpi:
         run.config = replace(run.config, workers=ranks.count)
-    c = run.config
-    doubts = warnings(corpus)
-    ready = PreparedRun(
-        options, corpus, run, show_plan(c, corpus, doubts, options, display), doubts
-    )
+    c, doubts = run.config, warnings(corpus)
+    planned = show_plan(c, corpus, doubts, options, display)
+    ready = PreparedRun(options, corpus, run, planned, doubts)
     if not ready.is_over:
         ready = replace(ready, characters_per_second=characters_per_second(c, corpus, ranks.count))
     so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
-    display.show([("resumes", so_far), *words.ranks_changed_in_words(had, c)])
+    display.show([("resumes", so_far)])
+    if had.workers != c.workers:
+        shared = f"shared by {c.workers:,} ranks now, {had.workers:,} before"
+        display.show([("", f"{shared}: the last digits will differ")])
     return ready
 
 
@@ -219,10 +215,7 @@ def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
 
 
 def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
-    """Raise SettingError if a model file cannot hold so many check-ups.
-
-    With --patience a run ends long before.
-    """
+    """Raise SettingError if there are too many check-ups for the history of a model file."""
     if config.patience is None and checkups > MOST_CHECKUPS:
         fewer = -(-checkups * config.check_every // (MOST_CHECKUPS - 1))
         raise SettingError(
@@ -258,15 +251,3 @@ def show_plan(
     display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus))
     return planned
-
-
-def time_in_words(run: PreparedRun) -> list[Entry]:
-    """Return the steps and the time of the run, and the work of its ranks."""
-    rows = words.time_in_words(
-        run.plan,
-        run.characters_per_second,
-        run.seconds_left,
-        run.minutes_left,
-        "rank" if run.options.mpi else "thread",
-    )
-    return rows + (words.ranks_in_words(run.plan, run.steps) if run.options.mpi else [])

@@ -1,9 +1,4 @@
-"""A training run of the command line, from its beginning to its end.
-
-    lock the model file -> begin or resume the run -> train -> show the result
-
-The same options and corpus always give the same file. Previews, saves and interruptions do not
-change it.
+"""A training run of the command line: lock the model file, begin or resume, train, show the result.
 
 With ``--mpi``, several processes train as one program. Only rank 0 writes, reads and saves. An
 error on one rank ends all of them, so that no rank waits for a lost one.
@@ -34,7 +29,7 @@ from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint
-from charrnn.model_file.reader import is_model
+from charrnn.model_file.container import is_model
 from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
@@ -48,15 +43,13 @@ from charrnn.training.ranks import ALONE, DismissedError, Ranks
 if TYPE_CHECKING:
     from charrnn.training.mpi import MpiRanks
 
-SMALLEST = 1 << 12  # bytes: every model file has more
-
 
 @contextmanager
 def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
     ranks = join_ranks()
     if ranks.number:
-        for number in launcher.heeded_signals():
+        for number in signals.heeded():
             signal.signal(number, signal.SIG_IGN)
     try:
         yield ranks
@@ -71,7 +64,6 @@ def mpi_ranks() -> Iterator[MpiRanks]:
 
 
 def join_ranks() -> MpiRanks:
-    """Return the ranks. Raise CharrnnError if MPI is missing or is not that of mpiexec."""
     from charrnn.training.mpi import join
 
     try:
@@ -83,8 +75,7 @@ def join_ranks() -> MpiRanks:
         ) from error
     except RuntimeError as error:  # its message lists where mpi4py has looked
         raise CharrnnError(
-            "--mpi needs an MPI, and mpi4py finds none",
-            "Install one, such as: pip install mpich",
+            "--mpi needs an MPI, and mpi4py finds none", "Install one, such as: pip install mpich"
         ) from error
     started = launcher.processes()
     if ranks.count == 1 and started > 1:
@@ -96,7 +87,6 @@ def join_ranks() -> MpiRanks:
 
 
 def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
-    """Show the error, and end the processes of all ranks at once."""
     fault = explain(error)
     if fault is None:
         traceback.print_exception(error)
@@ -135,7 +125,7 @@ def lock_model_file(options: Options) -> Iterator[None]:
     if options.dry_run:
         yield
         return
-    container.check_writable(options.model, SMALLEST)
+    container.check_writable(options.model, 1 << 12)  # every model file is larger
     check_model_file(options)
     with locked(options.model):
         check_model_file(options)  # another run may have written it before the lock
@@ -172,7 +162,6 @@ def run(options: Options, threads: int, console: Console) -> None:
 
 
 def train(options: Options, workers: int, console: Console, ranks: Ranks) -> None:
-    """Train, from the plan to the summary."""
     if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # a missing corpus is reported before --force is suggested
@@ -196,17 +185,13 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
     options, checkpoint, config = ready.options, ready.checkpoint, ready.checkpoint.config
     with ExitStack() as stack:
         metrics = None
+        saver = Saver(
+            options.model, checkpoint, is_saved=options.resume, ranks=ranks, alarm=console.alarm
+        )
         if options.metrics is not None:
             metrics = Metrics(options.metrics, checkpoint, console, stop, is_resumed=options.resume)
             stack.callback(metrics.close)
-        saver = Saver(
-            options.model,
-            checkpoint,
-            is_saved=options.resume,
-            ranks=ranks,
-            before=(lambda: None) if metrics is None else metrics.sync,
-            alarm=console.alarm,
-        )
+            saver.before = metrics.sync
         screen = Progress(checkpoint, ready.symbols, console, options.preview)
         try:
             with screen:
@@ -221,8 +206,7 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
             raise
     scores: dict[str, Score] = {}
     if not stop.requested:  # after a signal the exact scores would take too long
-        threads = 1 if options.mpi else config.workers
-        config = replace(config, workers=threads)
+        config = replace(config, workers=1 if options.mpi else config.workers)
         scores = scores_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
     return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores)
 

@@ -1,12 +1,9 @@
-"""The result of a training run: curve, table, JSON summary, and the commands to type next.
-
-The same keys name the same things in plans, summaries and ``info --json``.
-"""
+"""The result of a training run: curve, table, JSON summary, and the commands to type next."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -60,19 +57,11 @@ def settings_json(config: Fitted) -> dict[str, Any]:
     }
 
 
-def warnings_json(doubts: Iterable[Warned]) -> list[dict[str, Any]]:
-    """Return the warnings about the corpus."""
-    return [asdict(doubt) for doubt in doubts]
-
-
 def in_order(losses: Mapping[str, float]) -> dict[str, float]:
     """Return the baselines in order of memory, the simplest first."""
-    first = ("uniform", "unigram")
-
-    def place(name: str) -> tuple[int, str]:
-        return (first.index(name), "") if name in first else (len(name) + 1, name)
-
-    return {name: losses[name] for name in sorted(losses, key=place)}
+    first = {"uniform": 0, "unigram": 1}
+    names = sorted(losses, key=lambda name: (first.get(name, len(name) + 1), name))
+    return {name: losses[name] for name in names}
 
 
 def typed_again(sources: Sequence[str], valid: Sequence[str]) -> list[str]:
@@ -101,7 +90,6 @@ def placeholder(name: str, word: str) -> str:
 
 
 EARLY = 0.75  # of the steps: after an earlier best check-up the network mostly overfits
-REMEDIES = "more --dropout, a smaller --hidden, or more text."
 
 
 @dataclass(frozen=True)
@@ -140,7 +128,6 @@ class Outcome:
 
 
 def show(outcome: Outcome, options: Options, console: Console) -> None:
-    """Show the curve and the table, or the JSON summary."""
     run = outcome.run
     curve = learning_curve(run.longest.history, run.corpus, console.err)
     console.say(*curve, *([Visible("")] if curve else []))
@@ -149,7 +136,6 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
 
 
 def report_on(outcome: Outcome, options: Options) -> Report:
-    """Return the summary of the run."""
     run, pace, best = outcome.run, outcome.pace, outcome.best
     c, state, symbols = run.config, run.longest, run.vocabulary.symbols
     steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
@@ -184,7 +170,7 @@ def report_on(outcome: Outcome, options: Options) -> Report:
             Fact(label="learned", text=f"{steps}, {state.characters:,} characters"),
             *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
             Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
-            Fact("warnings", warnings_json(outcome.warnings)),
+            Fact("warnings", [asdict(doubt) for doubt in outcome.warnings]),
         ]
     )
 
@@ -209,7 +195,6 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
 
 
 def end_in_words(outcome: Outcome) -> str:
-    """Return why the run ended."""
     c = outcome.run.config
     match outcome.stopped:
         case "epochs":
@@ -222,7 +207,6 @@ def end_in_words(outcome: Outcome) -> str:
 
 
 def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
-    """Show commands to type next."""
     run, state = outcome.run, outcome.run.longest
     if outcome.stopped == "interrupted":
         console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
@@ -246,11 +230,11 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         console.note(explained if len(explained) <= console.err.width else f"  {line}")
     if overfits and best is not None:
         early = f"the best check-up was at step {best.step:,} of {state.step:,}"
-        console.note(f"{early}: more training will not help. Try {REMEDIES}")
+        remedies = "more --dropout, a smaller --hidden, or more text."
+        console.note(f"{early}: more training will not help. Try {remedies}")
 
 
 def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
-    """Return the command that resumes the run."""
     sources = run.corpus.sources
     again = typed_again(sources, run.corpus.valid)
     if not again and not can_be_read_again(run.corpus):

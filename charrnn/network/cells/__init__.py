@@ -1,39 +1,23 @@
 """Cells: how a layer computes its next state. A cell is a file here and a line in CELLS.
 
-A cell sees one step of one layer. With B lanes, H units and G gates it gets
+``forward`` computes one step of one layer. With B lanes, H units and G gates it reads ``ux`` (b +
+U x(t)) and ``wh`` (W h(t-1)), each (G, B, H), and fills the states ``after``, each (B, H), from
+those ``before``; h comes first. It may overwrite ``ux`` and ``tape`` (B, H), which keep values for
+the way back. ``after`` may share the memory of ``before``. A cell of one gate has ``ux`` and ``wh``
+without the first axis, and ``ux`` shares the memory of the new h.
 
-    ux (G, B, H)  b + U x(t), a block for each gate
-    wh (G, B, H)  W h(t-1), the only product inside the loop
-    before        its states at t-1, each (B, H); the first is h
-    after         its states at t, to be filled; the first is read by the layer above
-    tape (B, H)   room for values that the way back needs
-
-Each block is contiguous, and one call of NumPy handles all of them. A cell of one gate has ``ux``
-and ``wh`` without the first axis, and ``ux`` shares the memory of the new h. Training and exact
-steps call the same ``forward``, which may overwrite ``ux`` and ``tape``. ``after`` may share the
-memory of ``before``.
-
-The way back has two parts. ``slopes`` computes all that needs no gradient, for many steps at a
-time, which look like more lanes. It leaves the factors for ``backward`` in ``ux``, in ``tape`` and
-in ``kept`` (B, H); ``spare`` (B, H) is scratch memory.
-
-``backward`` gets these for one step, and dL/d(after). It leaves dL/d(W h) in ``ux`` and fills
-dL/d(before). The gradient of h(t-1) excludes the part through W h, which the layer adds. That of
-another state overwrites its dL/d(after).
-
-dL/d(U x) equals dL/d(W h), except for a gate whose W h has a bias of its own. There it overwrites
-dL/d(after) of h, which is no longer needed. A cell of one gate also leaves its gradient there,
-since its ``ux`` is a state.
-
-A cell with a feedback reads the last outputs, or the truth, in place of h: its W is (G H, K). It
-names the plain network that computes the same, and the plain network is unfolded.
+``slopes`` computes all that needs no gradient, for many steps at a time, which look like more
+lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``spare`` is scratch memory.
+``backward`` turns them and ``d_after``, dL/d(after), into dL/d(W h) in ``ux`` and into
+``d_before``: for h without the part through W h, which the layer adds; other states overwrite
+``d_after``. dL/d(U x) equals dL/d(W h), except for a gate with a bias of its own. It overwrites
+``d_after`` of h there and in a cell of one gate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,13 +34,12 @@ CELLS = {
     "lstm": "charrnn.network.cells.lstm:LSTM",
     "output": "charrnn.network.cells.output:OUTPUT",
 }
-# name -> module:attribute with teacher forcing
-FORCED = {"output": "charrnn.network.cells.output:FORCED"}
+FORCED = {"output": "charrnn.network.cells.output:FORCED"}  # with teacher forcing
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """The plain network that computes the same, and the gradient through it."""
+    """The plain network that computes the same as one that reads its last outputs, or the truth."""
 
     # (p, plain): fill the parameters of the plain network that differ
     plainly: Callable[[Arrays, Arrays], None]
@@ -83,10 +66,3 @@ class Cell:
     def gates(self) -> int:
         """The number of blocks of H columns in U, W and b."""
         return len(self.bias)
-
-
-def cell_named(name: str, *, forced: bool = False) -> Cell:
-    """Return the cell of that name, or its version with teacher forcing."""
-    module, _, attribute = (FORCED if forced else CELLS)[name].partition(":")
-    cell: Cell = getattr(import_module(module), attribute)
-    return cell

@@ -1,23 +1,17 @@
 """A gated recurrent unit: one gate for how much of the past is read, one for how much is kept.
 
-    r(t) = sigmoid of the first block of b + U x(t) + W h(t-1)
-    z(t) = sigmoid of the second
+    r(t), z(t) = sigmoid of the first and second block of b + U x(t) + W h(t-1)
     n(t) = tanh(b + U x(t)  +  r(t) (d + W h(t-1)))            of the third
     h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
-
-The reset r comes after the product, which has a bias d of its own. So W h is one product for all
-three blocks. cuDNN and PyTorch compute the same GRU (Cho et al., 2014, have r before the product).
 
     dL/dn = (1 - z) dL/dh                 through tanh:     dL/da_n = (1 - n^2) dL/dn
     dL/dz = (h(t-1) - n) dL/dh            through sigmoid:  dL/da_z = z (1 - z) dL/dz
     dL/dr = (d + W h)_n dL/da_n                             dL/da_r = r (1 - r) dL/dr
 
-U x gets (dL/da_r, dL/da_z, dL/da_n), and W h the same with r dL/da_n in the last block. h(t-1) gets
-z dL/dh besides the part through W. Each of them is dL/dh times a slope that is known before.
-
-By hand, one unit: W = 0, b = d = 0, h(0) = 1, inputs U x(1) = (0, 0, 1): r = z = 0.5, n = tanh 1 =
-0.7616, and h(1) = 0.5 x 0.7616 + 0.5 x 1 = 0.8808. With dL/dh(1) = 1: dL/da_n = 0.5 (1 - 0.7616^2)
-= 0.2100, dL/da_z = 0.25 (1 - 0.7616) = 0.0596, dL/da_r = 0, and 0.5 goes straight back to h(0).
+W h gets r dL/da_n in place of dL/da_n, and h(t-1) also gets z dL/dh. The reset r comes after the
+product, as in PyTorch, so W h is one product. By hand: W = b = d = 0, h(0) = 1, U x = (0, 0, 1):
+r = z = 0.5, n = tanh 1 = 0.7616, h(1) = 0.5 x 0.7616 + 0.5 = 0.8808. With dL/dh(1) = 1: dL/da_n =
+0.5 (1 - 0.7616^2) = 0.2100, dL/da_z = 0.25 (1 - 0.7616) = 0.0596.
 """
 
 from __future__ import annotations
@@ -29,10 +23,7 @@ from charrnn.network.rounding import Array, States
 
 
 def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
-    """Compute h(t) from b + U x(t), W h(t-1), d + W h(t-1) (on the tape) and h(t-1).
-
-    r, z and n remain in ``ux``.
-    """
+    """Compute h(t), with d + W h(t-1) on the tape. r, z and n remain in ``ux``."""
     gates, (r, z, n), h = ux[:2], ux, after[0]
     np.add(gates, wh[:2], gates)
     np.multiply(gates, 0.5, gates)

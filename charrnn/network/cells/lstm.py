@@ -1,26 +1,16 @@
 """Long short-term memory: a state c, with gates for what enters it, stays in it and leaves it.
 
     i(t), f(t), o(t) = sigmoid of the first, second and fourth block of b + U x(t) + W h(t-1)
-    g(t) = tanh of the third
-    c(t) = f(t) c(t-1) + i(t) g(t)
-    h(t) = o(t) tanh c(t)
-
-The blocks are in the order i f g o, as in PyTorch. The b of f starts at 1, so that the cell forgets
-little at first.
+    g(t) = tanh of the third;  c(t) = f(t) c(t-1) + i(t) g(t);  h(t) = o(t) tanh c(t)
 
     dL/do = tanh(c) dL/dh                                     dL/da_o = o (1 - o) dL/do
-    dL/dc = dL/dc(t) from t+1  +  o (1 - tanh(c)^2) dL/dh       dL/dc(t-1) = f dL/dc
+    dL/dc = dL/dc(t) from t+1  +  o (1 - tanh(c)^2) dL/dh     dL/dc(t-1) = f dL/dc
     dL/di = g dL/dc                                           dL/da_i = i (1 - i) dL/di
     dL/dg = i dL/dc                                           dL/da_g = (1 - g^2) dL/dg
     dL/df = c(t-1) dL/dc                                      dL/da_f = f (1 - f) dL/df
 
-Each of them is dL/dh or dL/dc times a slope that is known before.
-
-By hand, one unit: W = 0, b = 0, c(0) = 1, inputs U x(1) = (0, 0, 1, 0): i = f = o = 0.5, g = tanh 1
-= 0.7616, c(1) = 0.5 + 0.5 x 0.7616 = 0.8808, h(1) = 0.5 tanh 0.8808 = 0.3534. With dL/dh(1) = 1:
-dL/da_o = 0.25 x 0.7068 = 0.1767, dL/dc = 0.5 (1 - 0.7068^2) = 0.2502, dL/da_f = 0.25 x 0.2502 =
-0.0626, dL/da_i = 0.25 x 0.7616 x 0.2502 = 0.0476, dL/da_g = 0.5 x 0.2502 (1 - 0.7616^2) = 0.0525,
-and 0.5 x 0.2502 = 0.1251 goes back to c(0).
+By hand, one unit: W = b = 0, c(0) = 1, U x = (0, 0, 1, 0): i = f = o = 0.5, g = tanh 1 = 0.7616,
+c(1) = 0.5 + 0.5 x 0.7616 = 0.8808, h(1) = 0.5 tanh 0.8808 = 0.3534.
 """
 
 from __future__ import annotations
@@ -36,19 +26,13 @@ from charrnn.network.rounding import Array, States
 
 @cache
 def halves(dtype: DTypeLike) -> tuple[Array, Array]:
-    """Return the factor before and after a tanh of all blocks, and the shift after it.
-
-    They turn it into three sigmoids and a tanh: sigmoid(a) = tanh(a / 2) / 2 + 1 / 2.
-    """
+    """Return the factor before and after a tanh, and the shift after it, for sigmoids: see gru."""
     half, shift = np.array([(0.5, 0.5, 1, 0.5), (0.5, 0.5, 0, 0.5)], dtype)[..., None, None]
     return half, shift
 
 
 def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) -> None:
-    """Compute h(t) and c(t) from b + U x(t), W h(t-1) and c(t-1).
-
-    i, f, g, o remain in ``ux`` and tanh c on the tape.
-    """
+    """Compute h(t) and c(t). i, f, g, o remain in ``ux`` and tanh c on the tape."""
     (i, f, g, o), (h, c) = ux, after
     half, shift = halves(ux.dtype)
     np.add(ux, wh, ux)
@@ -97,10 +81,5 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
 
 
 LSTM = Cell(
-    forward,
-    slopes,
-    backward,
-    states={"h": 1.0, "c": 1e9},
-    bias=(0.0, 1.0, 0.0, 0.0),
-    has_tape=True,
+    forward, slopes, backward, states={"h": 1.0, "c": 1e9}, bias=(0.0, 1.0, 0.0, 0.0), has_tape=True
 )

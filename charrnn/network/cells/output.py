@@ -1,27 +1,17 @@
 """Output recurrence, figure 10.4: only the output goes on from step to step.
 
-    h(t) = tanh(b + W o(t-1) + U x(t))        o(t) = c + V h(t)        W is (H, K)
+    h(t) = tanh(b + W o(t-1) + U x(t)),  o(t) = c + V h(t),  o(0) = c           W is (H, K)
+         = tanh(b + W c  +  W V h(t-1)  +  U x(t))
 
-With o(t-1) = c + V h(t-1) substituted, this is the plain network with another W and another b,
-
-    h(t) = tanh(b + W c  +  W V h(t-1)  +  U x(t))
-
-W V has a rank of at most K, since states with equal outputs have the same future. Training,
-drawing and scoring use the plain network, with the state h. It starts from 0, so o(0) = c, the
-output of a network that has read nothing. By the chain rule, with M = W V
+So this is the plain network with another W and b, and the plain network does the work. By the
+chain rule, with M = W V, dropout hides units from the output, not from the feedback, and
 
     dL/dW = dL/dM V' + dL/db c'       dL/dV gets W' dL/dM       dL/dc gets W' dL/db
 
-which is BPTT through o. Dropout hides units from the output, not from the feedback.
-
-With teacher forcing the true y(t-1), one-hot, takes the place of o(t-1). Then no step needs the
-one before it, and all are computed at once:
-
-    h(t) = tanh(b + W y(t-1) + U x(t))
-
-The plain network then has U + W for its U, and zeros for its W. Scoring feeds back the truth as
-well, and drawing the drawn symbol: the condition of (10.31), so all three use one distribution. In
-a model of text x(t) is y(t-1) already, so this network knows only the last character.
+With teacher forcing the true y(t-1), one-hot, takes the place of o(t-1), in scoring as well; in
+drawing, the drawn symbol does: the condition of (10.31). Then no step needs the one before it. The
+plain network has U + W for its U, and zeros for its W. In a model of text x(t) is y(t-1) already,
+so this network knows only the last character.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
     a(t) = b + W h(t-1) + U x(t)                                                  (10.8)
     h(t) = tanh a(t)                                                              (10.9)
-
     dL/da(t) = diag(1 - h(t)^2) dL/dh(t)
 
 The layer computes dL/dh(t-1) = W' dL/da(t) + the part from the layers above (10.21).

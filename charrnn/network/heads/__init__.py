@@ -1,14 +1,9 @@
 """Heads: how outputs become a distribution over the next character or the end.
 
-A head is a file here and a line in HEADS.
-
-    o = c + V h                           (10.10)  by the readout, for every head
-    logits                                by the head, from o
-    y_hat = softmax of the logits         (10.11)  by the readout
-
-A head turns outputs into logits, and the gradient of the logits into that of the outputs. Both work
-in place on rows (R, K); column END is the end. No logit may exceed the largest output of its row,
-or 0, so that a check of the outputs against overflow also covers the logits.
+A head is a file here and a line in HEADS. It turns the outputs o = c + V h (10.10) into logits,
+whose softmax (10.11) the readout computes, and dL/d(logits) into dL/do. Both work in place on rows
+(R, K); column END is the end. No logit may exceed the largest output of its row, or 0, so that a
+check of the outputs against overflow also covers the logits.
 
 A head that knows the length before the first character also has a distribution over lengths. Then
 the logit of END counts for nothing, and the cost of the length stands at END.
@@ -18,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,10 +49,3 @@ class Head:
     gradient: Callable[[Array, Integers, float], None]
     inputs: tuple[str, ...] = ()  # inputs that the head needs besides symbols: see inputs
     lengths: Lengths | None = None  # set if the length comes first
-
-
-def head_named(name: str) -> Head:
-    """Return the head of that name."""
-    module, _, attribute = HEADS[name].partition(":")
-    head: Head = getattr(import_module(module), attribute)
-    return head

@@ -28,9 +28,7 @@ def logits(o: Array) -> None:
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
     """Turn y_hat into dL/do."""
-    rows = np.arange(len(y_hat))
-    y = at_y - rows * y_hat.shape[1]
-    is_over = y == END
+    is_over = at_y - np.arange(len(y_hat)) * y_hat.shape[1] == END
     others = y_hat[:, END + 1 :]
     sums = np.maximum(np.add.reduce(others, 1), np.finfo(y_hat.dtype).tiny)
     others *= (weight / sums)[:, None]  # softmax

@@ -2,18 +2,12 @@
 
     P(text)  =  P(tau)  x  product of P(y(t) | y(1) .. y(t-1), tau)  over its tau characters
 
-The third of the book's three ways to end. END takes no part in the softmax. The remaining length
-tau - t is an input of the recurrence (see inputs), and the text is over when it is 0. The loss of
-the length stands at END, where the softmax has no loss.
+The third of the book's three ways to end. END takes no part in the softmax; the loss of the length
+stands at END. The remaining length tau - t is an input (see inputs). P(tau) comes before the first
+character, so it is the same for all texts: M log-logistic distributions, cut into whole numbers,
 
-P(tau) is the same for all texts, since it comes before the first character: a mixture of M
-log-logistic distributions, cut into whole numbers. With F(x) = sigmoid(x),
-
-    P(tau)   =  sum over m of  w_m (F(a_m(tau + 1)) - F(a_m(tau)))
-    a_m(n)   =  (log n - place_m) / spread_m,          so that a_m(0) = -inf
-    w        =  softmax of share,    spread = exp of width
-
-It adds up to 1 over 0, 1, 2, ..., and its parameters are learned by gradients:
+    P(tau)  =  sum over m of  w_m (F(a_m(tau + 1)) - F(a_m(tau))),    F(x) = sigmoid(x)
+    a_m(n)  =  (log n - place_m) / spread_m,    w = softmax of share,    spread = exp of width
 
     F(a) - F(b)  =  F(a) F(-b) (1 - exp(b - a))        precise even if both are near 1
     d log / da   =  F(-a) + r      d log / db  =  -F(b) - r      r = 1 / (exp(a - b) - 1)
@@ -43,8 +37,7 @@ def logits(o: Array) -> None:
 
 def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
     """Turn y_hat into dL/do, which is 0 at END."""
-    rows = np.arange(len(y_hat))
-    is_over = at_y - rows * y_hat.shape[1] == END
+    is_over = at_y - np.arange(len(y_hat)) * y_hat.shape[1] == END
     y_hat.reshape(-1)[at_y] -= weight  # (10.18)
     y_hat[is_over] = 0
 
@@ -64,11 +57,10 @@ def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> 
     shares = np.exp(each - most)
     sums = shares.sum(1, keepdims=True)
     shares /= sums  # of P(tau), (n, M)
-    _, _, spread = mixture(p)
-    log_w = log_weights(p)
+    log_w, _, spread = mixture(p)
     with np.errstate(over="ignore"):
         r = 1 / np.expm1(apart)
-    d_a, d_b = sigmoid(-a) + r, -sigmoid(b) - r
+    d_a, d_b = np.exp(log_sigmoid(-a)) + r, -np.exp(log_sigmoid(b)) - r
     d_place = -(d_a + d_b) / spread
     d_width = -(d_a * a + d_b * np.where(np.isfinite(b), b, 0))
     d_share = shares - np.exp(log_w)
@@ -80,48 +72,36 @@ def fill_gradient(p: Arrays, tau: Integers, weight: float, gradient: Arrays) -> 
 def by_part(p: Arrays, tau: Integers) -> tuple[Array64, Array64, Array64, Array64]:
     """Return log w_m (F(a) - F(b)), a, b and a - b: (n, M) each, in float64."""
     n = tau.astype(np.float64)[:, None]
-    _, place, spread = mixture(p)
+    log_w, place, spread = mixture(p)
     with np.errstate(divide="ignore"):
         a, b = (np.log(n + 1) - place) / spread, (np.log(n) - place) / spread
         apart = np.log1p(1 / n) / spread
     gap = np.log(-np.expm1(-apart))
-    return log_weights(p) + log_sigmoid(a) + log_sigmoid(-b) + gap, a, b, apart
+    return log_w + log_sigmoid(a) + log_sigmoid(-b) + gap, a, b, apart
 
 
 def log_at_least(p: Arrays, n: Array64) -> Array64:
     """Return log P(tau >= n), (n,)."""
-    _, place, spread = mixture(p)
+    log_w, place, spread = mixture(p)
     with np.errstate(divide="ignore"):
-        each = log_weights(p) + log_sigmoid((place - np.log(n)[:, None]) / spread)
+        each = log_w + log_sigmoid((place - np.log(n)[:, None]) / spread)
     most = each.max(1)
     logs: Array64 = most + np.log(np.exp(each - most[:, None]).sum(1))
     return logs
 
 
 def mixture(p: Arrays) -> tuple[Array64, Array64, Array64]:
-    """Return the share, place and spread of each part, (M,), in float64."""
+    """Return log w, place and spread of each part, (M,), in float64."""
     share, place, width = (p[name].astype(np.float64) for name in SHAPES)
-    spread = np.exp(width.clip(NARROWEST, WIDEST))
-    return share, place.clip(-FARTHEST, FARTHEST), spread
-
-
-def log_weights(p: Arrays) -> Array64:
-    """Return log w_m, (M,)."""
-    share = mixture(p)[0]
     share = share - share.max()
-    logs: Array64 = share - np.log(np.exp(share).sum())
-    return logs
+    log_w = share - np.log(np.exp(share).sum())
+    return log_w, place.clip(-FARTHEST, FARTHEST), np.exp(width.clip(NARROWEST, WIDEST))
 
 
 def log_sigmoid(a: Array64) -> Array64:
     """Return log F(a), without underflow far below 0."""
     logs: Array64 = -np.logaddexp(0.0, -a)
     return logs
-
-
-def sigmoid(a: Array64) -> Array64:
-    """Return F(a)."""
-    return np.exp(log_sigmoid(a))
 
 
 def begin(p: Arrays, tau: Integers) -> None:
