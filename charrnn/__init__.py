@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from charrnn.display.figures import plot as plot
+    from charrnn.display import plot as plot
     from charrnn.errors import CharrnnError as CharrnnError
     from charrnn.filling.filler import Filled as Filled
     from charrnn.filling.filler import Filling as Filling
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from charrnn.settings.training import TrainConfig as TrainConfig
     from charrnn.settings.using import SampleConfig as SampleConfig
     from charrnn.sweeping.api import sweep as sweep
-    from charrnn.training.checkup import Checkup as Checkup
+    from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
 
 __version__ = "0.1.0"
 
 _NAMES = {
-    "display.figures": "plot",
+    "display": "plot",
     "errors": "CharrnnError",
     "filling.filler": "Filled Filling",
     "model": "Model Surprisal",
@@ -46,8 +46,7 @@ _NAMES = {
     "settings.training": "TrainConfig",
     "settings.using": "SampleConfig",
     "sweeping.api": "sweep",
-    "training.checkup": "Checkup",
-    "training.loop": "Done Step",
+    "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_MODULES)

@@ -9,7 +9,7 @@ _NAME = re.compile(r"(?<!\w)\[([a-z_]+)\]")  # not that of charrnn[plot]
 
 
 class CharrnnError(Exception):
-    """An error that is not a bug: a sentence says what is wrong, and a hint what to do.
+    """An error that is not a bug: a sentence names the fault, and a hint the remedy.
 
     A hint names a setting as ``[lr]``: Python shows ``lr``, the command line ``--lr``. ``setting``
     is the name of the setting that ``what`` begins with, if any.

@@ -73,7 +73,6 @@ class LineFile:
         os.truncate(self._file, size)
 
     def cut_torn_line(self) -> None:
-        """Cut off a last line without an end."""
         with open(self._file, "rb", closefd=False) as file:
             if not file.seek(0, os.SEEK_END):
                 return

@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
-from charrnn.analysis.embedding import Vectors, embed
+from charrnn.analysis import Vectors, embed
 from charrnn.corpus.corpus import check_texts
 from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
-from charrnn.display.figures import plot
-from charrnn.display.notebook import model_card
+from charrnn.display import model_card, plot
 from charrnn.errors import ModelFileError
 from charrnn.export import export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
@@ -29,7 +28,7 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
-from charrnn.network.inputs import read_after, read_before, still_to_come
+from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
@@ -39,17 +38,15 @@ from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
-from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import Exporting, ExportOptions
+from charrnn.settings.using import Exporting, ExportOptions, Reading
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Item = TypeVar("Item")
 NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
 
@@ -87,14 +84,11 @@ class Surprisal:
         return f"<charrnn.Surprisal: {len(self.text):,} characters, {sum(self.nats):.1f} nats>"
 
     def _repr_html_(self) -> str:
-        """A heat map in a notebook."""
         return heat_map(self.text, self.nats)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A trained model."""
-
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
     file: str | None = None  # the name of the file that it was loaded from, without its folder
@@ -109,12 +103,10 @@ class Model:
         return f"<charrnn.Model: {networks}{counts}, {size.symbols} symbols{loss}>"
 
     def _repr_html_(self) -> str:
-        """A table and the learning curve in a notebook."""
         return model_card(self.trained)
 
     @property
     def language_model(self) -> LanguageModel:
-        """The first network: its parameters and its vocabulary."""
         return self.trained.model
 
     @cached_property
@@ -124,10 +116,7 @@ class Model:
         return None if counted is None else Counts(counted, self.vocabulary.symbols)
 
     def predictor(self, use: str | None = None) -> Predictor:
-        """Return the predictor of all networks and counts, or of a part: ``network``, ``counts``.
-
-        ``both`` asks for networks and counts together.
-        """
+        """Return the predictor of all networks and counts; ``use`` can choose a part."""
         networks = self.trained.networks
         if use is None:
             return Predictor(networks, self.counts)
@@ -141,7 +130,6 @@ class Model:
 
     @property
     def parameters(self) -> Parameters:
-        """The best parameters of the first network."""
         return self.trained.model.parameters
 
     @property
@@ -196,15 +184,14 @@ class Model:
         config = make_config(SampleConfig, drawing, "prime", "use")
         with single_threaded():
             stream = Sampler(self.predictor(use), config, prime).stream()
-        return (piece.text for piece in in_one_thread(stream) if piece.text)
+        advance = single_threaded()(lambda: next(stream, None))
+        return (piece.text for piece in iter(advance, None) if piece.text)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
         """Return the score of these texts, each an example with its END."""
         with single_threaded():
-            reader = scorer_of(self.predictor(use))
-            return sum(
-                (p.score() for p in score_blocks(reader, stream_of(each_of(texts)))), Score()
-            )
+            blocks = score_blocks(scorer_of(self.predictor(use)), stream_of(each_of(texts)))
+            return sum((block.score() for block in blocks), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
         """Return the score of each text; all are read side by side."""
@@ -295,10 +282,9 @@ class Model:
         export_to(path, self.trained, said, force=force)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model into a file, in place of an older one.
+        """Write the model into a file, with the run after ``fit``.
 
-        After ``fit`` the file holds the run as well, for ``resume``. Otherwise it is slim and
-        never replaces a file with a run.
+        Without a run, the file is slim and never replaces a file with a run.
         """
         with locked(path):
             if self.checkpoint is None:
@@ -311,14 +297,3 @@ class Model:
 def each_of(texts: Iterable[str]) -> Iterable[str]:
     """Return the texts to score; a str alone is one text."""
     return [texts] if isinstance(texts, str) else check_texts(texts)
-
-
-def in_one_thread(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the items, each made while the matrix library has one thread."""
-    while True:
-        with single_threaded():
-            try:
-                item = next(items)
-            except StopIteration:
-                return
-        yield item

@@ -1,8 +1,4 @@
-"""Settings that fit a corpus, and the cost of a run in memory, steps and time.
-
-Only ``characters_per_second`` reads a clock, so the same corpus and options give the same plan
-everywhere.
-"""
+"""Settings that fit a corpus, and the cost of a run in memory, steps and time."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +17,7 @@ from charrnn.network.threads import useful_workers
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.loop import Step
-from charrnn.training.members import COUNTED, start_all, train_all
+from charrnn.training.members import start_all, train_all
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import architecture_of
 
@@ -38,9 +33,7 @@ LIKELY_EPOCHS = 40  # assumed under a time limit until the speed is measured
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings for a corpus up to a size, and for a run that has some minutes."""
-
-    symbols: float
+    symbols: float  # of a corpus, at most
     hidden: int
     layers: int
     dropout: float
@@ -111,13 +104,10 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols = len(corpus.train.ids)
     usual = preset(symbols, config.cell, config.minutes_each)
-
-    def chosen(name: str) -> Any:
-        given = getattr(config, name)
-        return getattr(usual, name) if given is None else given
-
     if config.cell == "output":
         usual = replace(usual, layers=1)  # only the top layer has outputs to feed back
+    given = {name: value for name, value in asdict(config).items() if value is not None}
+    chosen = {**asdict(usual), **given}
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -126,8 +116,7 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
             f"It may be a whole number up to {LARGEST}.",
             "bptt",
         )
-    asked = longest if config.bptt == 0 else int(chosen("bptt"))
-    bptt, batch = fit_window(asked, int(chosen("batch")), symbols)
+    bptt, batch = fit_window(chosen["bptt"] or longest, chosen["batch"], symbols)
     epochs = likely = config.epochs or usual_epochs(usual, symbols)
     if config.epochs is None and config.minutes is not None:
         epochs, likely = FOREVER, LIKELY_EPOCHS
@@ -136,12 +125,9 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     return Fitted(
-        **(
-            asdict(config)
-            | {name: chosen(name) for name in FITTED}
-            | {"bptt": bptt, "batch": batch, "epochs": epochs}
-            | {"check_every": check_every, "warmup": warmup}
-        )
+        **{name: chosen[name] for name in (*given, *FITTED)}
+        | {"bptt": bptt, "batch": batch, "epochs": epochs}
+        | {"check_every": check_every, "warmup": warmup}
     )
 
 
@@ -152,15 +138,13 @@ def fit_window(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
 
 
 def steps_in(symbols: int, targets: int) -> int:
-    """Return how many steps an epoch has."""
     return -(-symbols // targets)
 
 
 def usual_checks(corpus: Corpus, targets: int, steps: int) -> int:
-    """Return the number of steps between check-ups.
+    """Return the number of steps between check-ups, so many that check-ups cost little.
 
-    Check-ups are rare enough to cost little, though each scores all of the held-out text. If few
-    would remain in the whole run, each scores a part.
+    If few check-ups would remain in the whole run, each scores a part of the held-out text.
     """
     held_out = len(corpus.held_out.ids)
     least = steps_in(EXAMINED * held_out, targets)
@@ -194,6 +178,7 @@ def usual_epochs(usual: Preset, symbols: int) -> int:
 
 BASE = 45 << 20  # bytes of Python and the packages
 COPIES = 5  # of the parameters: current, best, thinned, and two work buffers of the optimizer
+COUNTED = 10_000_000  # symbols of the text that is kept for counting, at most
 COUNTING = 50  # bytes for the n-grams of each symbol
 FEWEST_STEPS = 1000  # of an epoch; with more, smaller steps a network learns no more
 TRIAL = 0.25  # seconds for measuring the speed of this machine
@@ -201,8 +186,6 @@ TRIAL = 0.25  # seconds for measuring the speed of this machine
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run and its cost."""
-
     config: Fitted
     parameters: int
     memory_bytes: int
@@ -213,47 +196,38 @@ class Plan:
 
 def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
     """Return the plan for this corpus on a number of processes."""
-    busy = busy_ranks(config, corpus, ranks)
-    steps = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
-    return Plan(
-        config,
-        parameter_count(config, corpus.vocabulary.symbols),
-        memory_bytes(share_of_rank(config, ranks, busy), corpus),
-        steps,
-        None if config.minutes and config.epochs == FOREVER else steps * config.epochs,
-        busy,
-    )
+    share, busy = share_of_rank(config, corpus, ranks)
+    parameters = config.members * architecture_of(config, corpus.vocabulary.symbols).parameter_count
+    memory, epochs = memory_bytes(share, corpus), config.epochs
+    each = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
+    steps = None if config.minutes and epochs == FOREVER else each * epochs
+    return Plan(config, parameters, memory, each, steps, busy)
 
 
-def busy_ranks(config: Fitted, corpus: Corpus, ranks: int) -> int:
-    """Return how many of these processes get lanes to train on."""
+def share_of_rank(config: Fitted, corpus: Corpus, ranks: int) -> tuple[Fitted, int]:
+    """Return the settings of each of several processes, and how many get lanes to train on."""
     architecture = architecture_of(config, corpus.vocabulary.symbols)
-    return useful_workers(architecture, config.batch, ranks)
-
-
-def share_of_rank(config: Fitted, ranks: int, busy: int) -> Fitted:
-    """Return the settings of one process; each of several has its share of lanes and one thread."""
-    return config if ranks == 1 else replace(config, batch=-(-config.batch // busy), workers=1)
-
-
-def parameter_count(config: Fitted, symbols: int) -> int:
-    """Return the number of parameters of all networks."""
-    return config.members * architecture_of(config, symbols).parameter_count
+    busy = useful_workers(architecture, config.batch, ranks)
+    if ranks > 1:
+        config = replace(config, batch=-(-config.batch // busy), workers=1)
+    return config, busy
 
 
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory that training takes."""
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
     copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
-    numbers = copies * parameter_count(config, symbols)
-    own = rows * config.hidden * (config.layers * blocks_kept(config, symbols) + 1)
-    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
     architecture = architecture_of(config, symbols)
-    if architecture.cell.feedback is not None:  # its plain twin, and the gradient
+    cell = architecture.cell
+    of_gates = 0 if cell.gates == 1 else cell.gates  # a single gate is stored in place of the state
+    kept = len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates  # of each step
+    own = copies * architecture.parameter_count
+    own += rows * config.hidden * (config.layers * kept + 1)
+    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
+    if cell.feedback is not None:  # its plain twin, and the gradient
         own += 2 * architecture.plain.parameter_count * config.workers
-    numbers += config.members * own
     counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
-    return int(BASE + 4 * numbers + text_bytes(corpus) + counting)
+    return int(BASE + 4 * config.members * own + text_bytes(corpus) + counting)
 
 
 def counting_bytes(size: int, symbols: int) -> int:
@@ -268,24 +242,13 @@ def text_bytes(corpus: Corpus) -> int:
     return int(text + 2 * corpus.train.starts.nbytes)
 
 
-def blocks_kept(config: Fitted, symbols: int) -> int:
-    """Return how many numbers a unit keeps of each step for back-propagation."""
-    cell = architecture_of(config, symbols).cell
-    of_gates = 0 if cell.gates == 1 else cell.gates  # a single gate is stored in place of the state
-    return len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates
-
-
 def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> float:
-    """Measure the speed of training on this machine by a few steps as in the middle of the run.
-
-    With several processes, one measures its share for all.
-    """
-    busy = busy_ranks(config, corpus, ranks)
-    config = share_of_rank(config, ranks, busy)
+    """Measure the speed of training by a few steps of one rank, as in the middle of the run."""
+    config, busy = share_of_rank(config, corpus, ranks)
     states = start_all(corpus, config)
     for state in states:
         state.characters = config.epochs * len(corpus.train.ids) // 2
-    steps = (event for event in train_all(states, corpus, config) if isinstance(event, Step))
+    steps = (step for step in train_all(states, corpus, config) if isinstance(step, Step))
     rate, seen, began = 0.0, 0, time.monotonic()
     with suppress(DivergedError):  # the run itself reports it
         for number, step in enumerate(islice(steps, 1000)):
@@ -303,8 +266,8 @@ def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:
     """Raise CorpusError if a plan needs more memory than is available."""
     if available is None or needed <= available:
         return
-    what = f"this run needs about {needed / 2**30:.1f} GiB of memory, and"
-    what += f" {available / 2**30:.1f} GiB are free"
+    needs, free = f"{needed / 2**30:.1f} GiB of memory", f"{available / 2**30:.1f} GiB are free"
+    what = f"this run needs about {needs}, and {free}"
     if for_text > available / 2:
         raise CorpusError(
             f"{what}; the corpus alone needs {for_text / 2**30:.1f} GiB",

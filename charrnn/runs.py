@@ -1,14 +1,9 @@
 """Training runs: begun, resumed and saved by Python, the commands and sweeps alike.
 
-model = charrnn.fit(Path("names.txt"))
-
 run = charrnn.train(["anna", "bob", ...], TrainConfig(hidden=64))
 next(run)
-run.model.sample()
 run.save("names.npz")
 run = charrnn.resume("names.npz", ["anna", "bob", ...], epochs=200)
-
-A run of the command line can be resumed in Python and the other way round, with the same texts.
 """
 
 from __future__ import annotations
@@ -28,7 +23,8 @@ from typing import Any
 from charrnn.corpus.corpus import Corpus, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
 from charrnn.counts.baselines import Baseline
-from charrnn.display.notebook import show_progress
+from charrnn.counts.ngrams import sequence_of
+from charrnn.display import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 from charrnn.model import Model
 from charrnn.model_file import checkpoint
@@ -36,14 +32,14 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import FOREVER, characters_per_second, fit_pace, fit_settings
+from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
-from charrnn.training.members import check_mixture, start_all, text_to_count, train_all
+from charrnn.training.members import check_mixture, start_all, train_all
 from charrnn.training.state import check_patience, sizes_of, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
@@ -68,19 +64,16 @@ class Run(Iterator[Event]):
             if self._undelivered is None:
                 self._check_whole()
                 with delay_ctrl_c():
-                    self._undelivered = self._next_event()
+                    try:
+                        with single_threaded():
+                            self._undelivered = next(self._events)
+                    except (StopIteration, CharrnnError):
+                        raise
+                    except BaseException:
+                        self._is_torn = True
+                        raise
             event, self._undelivered = self._undelivered, None
             return event
-
-    def _next_event(self) -> Event:
-        try:
-            with single_threaded():
-                return next(self._events)
-        except (StopIteration, CharrnnError):
-            raise
-        except BaseException:
-            self._is_torn = True
-            raise
 
     def _check_whole(self) -> None:
         if self._is_torn:
@@ -150,17 +143,18 @@ def begin(
 ) -> Checkpoint:
     """Return a new run on this corpus, every open setting chosen to fit it.
 
-    ``speed`` is that of this machine in characters per second; it is measured if a time limit
-    needs it.
+    ``speed`` in characters per second is measured if a time limit needs it.
     """
+    record = record_of(corpus, cutting, {})
     plan = fit_settings(config, corpus)
     if plan.minutes is not None:
-        if speed is None:
-            speed = characters_per_second(plan, corpus)
-        plan = fit_pace(plan, config, corpus, speed)
+        rate = characters_per_second(plan, corpus) if speed is None else speed
+        plan = fit_pace(plan, config, corpus, rate)
     states = start_all(corpus, plan, start_from)
-    record = record_of(corpus, cutting, {})
-    return Checkpoint(corpus.vocabulary, plan, record, states, text_to_count(corpus, plan))
+    counted = None
+    if plan.counts:
+        counted = sequence_of(corpus.train.ids, corpus.vocabulary.symbols, COUNTED)
+    return Checkpoint(corpus.vocabulary, plan, record, states, counted)
 
 
 def compute_baselines(corpus: Corpus, record: CorpusRecord) -> Iterator[Baseline]:
@@ -209,7 +203,8 @@ def reopen(
     had = asdict(run.config)
     limits = had | ({"epochs": None} if run.config.epochs == FOREVER else {})
     cutting = {name: given[name] for name in CUTTING if name in given}
-    if "encoding" in cutting and same_encoding(cutting["encoding"], run.corpus.encoding):
+    encodings = cutting.get("encoding", ""), run.corpus.encoding
+    if encodings[0] and codecs.lookup(encodings[0]).name == codecs.lookup(encodings[1]).name:
         del cutting["encoding"]
     if cutting.get("examples") == "auto":  # may have led to any kind
         del cutting["examples"]
@@ -217,7 +212,10 @@ def reopen(
     check_agreement(path, cut, cutting, hint, show=show)
     corpus = read(run)
     check_same_corpus(path, run, corpus)
-    run.corpus = update_names(run.corpus, corpus)
+    if corpus.sources and not all(os.path.exists(path_of(file)) for file in run.corpus.files):
+        # Names that still lead to a file stay, so that the model file is the same after a resume.
+        places = tuple(map(place_of, (*corpus.sources, *corpus.valid)))
+        run.corpus = replace(run.corpus, sources=corpus.sources, valid=corpus.valid, places=places)
     raised = {name: given[name] for name in may_rise if name in given}
     check_patience(raised.get("patience"), corpus)
     check_agreement(path, limits, raised, hint, may_rise=may_rise, show=show)
@@ -226,11 +224,6 @@ def reopen(
     check_agreement(path, had, {name: fits[name] for name in fixed}, hint, show=show)
     run.config = replace(run.config, **raised)
     return corpus, run
-
-
-def same_encoding(one: str, other: str) -> bool:
-    """Return True if both names are those of one codec."""
-    return codecs.lookup(one).name == codecs.lookup(other).name
 
 
 def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus) -> None:
@@ -251,18 +244,6 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
         )
 
 
-def update_names(record: CorpusRecord, corpus: Corpus) -> CorpusRecord:
-    """Return the record with the names that the corpus has now, if its files have moved.
-
-    Old names that lead to a file stay: the model file is the same whether or not the run was
-    interrupted, and whatever its corpus was called on the way.
-    """
-    if not corpus.sources or all(os.path.exists(path_of(file)) for file in record.files):
-        return record
-    places = tuple(map(place_of, (*corpus.sources, *corpus.valid)))
-    return replace(record, sources=corpus.sources, valid=corpus.valid, places=places)
-
-
 def fit(
     texts: Texts,
     config: TrainConfig | None = None,
@@ -271,10 +252,7 @@ def fit(
     start_from: Model | None = None,
     progress: bool = False,
 ) -> Model:
-    """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
-
-    ``progress`` shows a bar in a terminal or in a notebook.
-    """
+    """Train on texts or files, and return the best model; its ``save`` keeps the run as well."""
     run = train(texts, config, holdout=holdout, start_from=start_from)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
@@ -282,7 +260,6 @@ def fit(
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """Return the model in a file."""
     return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 
 

@@ -48,9 +48,17 @@ def single_threaded() -> Iterator[None]:
 @cache
 def matrix_library() -> Library | None:
     """Return the matrix library of NumPy, if it is OpenBLAS or MKL."""
-    for path in _candidates():
+    paths = []
+    with suppress(OSError):  # Linux: the loaded libraries
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        files = [Path("/" + line.partition("/")[2]) for line in lines]
+        paths += [file for file in files if "openblas" in file.name or "mkl_rt" in file.name]
+    home = Path(np.__file__).parent
+    for folder in (home.parent / "numpy.libs", home / ".dylibs"):
+        paths += sorted(folder.glob("*openblas*"))
+    for path in paths:
         with suppress(OSError):
-            library = ctypes.CDLL(path)
+            library = ctypes.CDLL(str(path))
             for pattern in NAMES:
                 names = [pattern.format(word) for word in ("get", "set")]
                 if pattern.startswith("MKL"):
@@ -58,17 +66,6 @@ def matrix_library() -> Library | None:
                 if all(hasattr(library, name) for name in names):
                     return Library(*(getattr(library, name) for name in names))
     return None
-
-
-def _candidates() -> Iterator[str | None]:
-    with suppress(OSError):  # Linux
-        for line in Path("/proc/self/maps").read_text().splitlines():
-            path = line.partition("/")[2]
-            if any(word in Path(path).name for word in ("openblas", "mkl_rt")):
-                yield f"/{path}"
-    home = Path(np.__file__).parent
-    for folder in (home.parent / "numpy.libs", home / ".dylibs"):
-        yield from map(str, sorted(folder.glob("*openblas*")))
 
 
 def available() -> int | None:

@@ -19,10 +19,8 @@ Writable = TypeVar("Writable", Visible, Raw)
 # direction; the two separators that some programs take for a newline; lone surrogates, in which
 # Python holds bytes that are not UTF-8.
 STEERING = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-    "\u2028\u2029"
-    "\ud800-\udfff"
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f"
+    "\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff"
 )
 
 _STEERING = re.compile(f"[{STEERING}]")

@@ -52,11 +52,10 @@ class Vocabulary:
     def counted(cls, counts: Mapping[str, int], symbols: int) -> Vocabulary:
         """Return the vocabulary of a text, from the counts of its characters and its length.
 
-        By Good and Turing, the share of characters seen once estimates the probability of a new
-        one. The added tenth keeps it above zero if every character was seen twice or more.
+        By Good and Turing, the share of characters seen once is the probability of a new one.
         """
         seen_once = sum(count == 1 for count in counts.values())
-        return cls("".join(sorted(counts)), (seen_once + 0.1) / (symbols + 1))
+        return cls("".join(sorted(counts)), (seen_once + 0.1) / (symbols + 1))  # never 0
 
     @property
     def symbols(self) -> int:
@@ -64,7 +63,6 @@ class Vocabulary:
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        """Return the smallest type that holds every id."""
         return np.dtype(np.min_scalar_type(self.symbols - 1))
 
     @property

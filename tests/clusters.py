@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from charrnn.cluster.local import ANY_PORT, LOOPBACK
+from charrnn.cluster.opening import ANY_PORT, LOOPBACK
 from tests.child import PLAIN, Changes, wait_until
 
 HERE = [f"--host={LOOPBACK}", "--no-dashboard", f"--dashboard-address={ANY_PORT}"]

@@ -26,8 +26,8 @@ OURS = (
     "number = os.environ['PMI_RANK'];"
     "pathlib.Path(number + '.part').write_text(str(os.getpid()));"
     "os.replace(number + '.part', number + '.pid');"
-    "from charrnn.model_file import saver; "
-    "saver.OFTEN = saver.SELDOM = saver.COSTLY = 0;"
+    "from charrnn.model_file import checkpoint as c; "
+    "c.OFTEN = c.SELDOM = c.COSTLY = 0;"
 )
 RUN = "from charrnn.__main__ import run; run()"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from charrnn.corpus.corpus import Examples
-from charrnn.training.checkup import SETTLING, part_of
+from charrnn.training.loop import SETTLING, part_of
 from charrnn.vocabulary import END
 
 ONE_LONG = Examples(np.arange(100_000, dtype=np.uint32) + 2, np.array([0, 100_000], np.uint32))

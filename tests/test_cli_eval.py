@@ -240,7 +240,7 @@ def test_yardsticks_that_know_a_part_say_so(
     counted = found["markov-6"]
     told = " ".join(well_trained.run("eval", "text.txt", "--baselines").out.split())
     assert told.endswith(
-        f"counted on {counted['part_learned']:.1%} of what is learned from, scored on"
+        f"counted on {counted['part_learned']:.1%} of the training text, scored on"
         f" {counted['part_scored']:.1%} of the text: evenly spaced pieces compressors read"
         f" the last {80 / learned:.1%} of the training text, the first 27.8% of the text"
     )

@@ -11,8 +11,9 @@ import pytest
 
 from charrnn.model import Model
 from charrnn.runs import load
-from charrnn.scoring import pieces, ranking
-from charrnn.scoring.pieces import NumberedOrigins, Rows
+from charrnn.scoring import pieces
+from charrnn.scoring import pieces as ranking
+from charrnn.scoring.pieces import Rows
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
 from tests.program import Program
@@ -77,7 +78,8 @@ def test_only_the_top_rows_are_kept() -> None:
         rows = Rows(
             text, stops, np.arange(size, dtype=np.float64) + size * first, np.zeros(size, np.int64)
         )
-        kept.add(ranking.Batch.new(rows, *NumberedOrigins().take(size)))
+        once = np.ones(size, np.int64)
+        kept.add(ranking.Batch(rows, once, once, once))
         assert sum(map(len, kept._batches)) == 3
     assert [row.nats for row in kept.rows()] == [499_999, 499_998, 499_997]
 

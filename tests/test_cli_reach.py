@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from charrnn.analysis.reach import Reach
+from charrnn.analysis import Reach
 from charrnn.cli.reach import advice
 from tests.program import Program
 

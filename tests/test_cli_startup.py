@@ -12,7 +12,7 @@ from tests.program import Program
 
 # What a file for others needs, its assets among them, and nobody else.
 EXPORTERS = {"charrnn.export.html", "charrnn.export.js", "importlib.resources", "onnx"}
-SEVERAL = {"mpi4py", "charrnn.cli.train.run", "charrnn.training.mpi"}  # processes
+SEVERAL = {"mpi4py", "charrnn.cli.train.run", "charrnn.training.ranks"}  # processes
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import DamagedModelError
 from charrnn.model_file import checkpoint
 from charrnn.scoring.score import NATS_IN_A_BIT
-from charrnn.training.checkup import checkup_size, scores_of_best
+from charrnn.training.loop import checkup_size, scores_of_best
 from tests.evaluating import scored
 from tests.faults import forging
 from tests.program import Program

@@ -12,7 +12,8 @@ import pytest
 import charrnn
 from charrnn.cli.terminal.progress import Progress
 from charrnn.errors import SaveError
-from charrnn.model_file import checkpoint, saver
+from charrnn.model_file import checkpoint
+from charrnn.model_file import checkpoint as saver
 from charrnn.training.loop import Event
 from tests.program import Program
 from tests.runs import SIZE

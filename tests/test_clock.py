@@ -11,14 +11,14 @@ import pytest
 
 import charrnn
 from charrnn.errors import SettingError
-from charrnn.network.architecture import Architecture
-from charrnn.network.inputs import INPUTS, KNOWN, read_before, still_to_come
+from charrnn.network.architecture import INPUTS, KNOWN, Architecture, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Vocabulary
 from tests.program import Program
+from tests.scoring import score_texts
 from tests.test_gradients import assert_gradient_is_right, counted, masks, state, window
 
 
@@ -74,7 +74,7 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int, carry: bool) -> N
     codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
     found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
     assert (
-        sum(piece.nats for piece in found) == NetworkScorer(one, workers=2).score_texts(texts).nats
+        sum(piece.nats for piece in found) == score_texts(NetworkScorer(one, workers=2), texts).nats
     )
 
 
@@ -99,7 +99,7 @@ def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
     assert together[7:9] == [sample for n in (7, 8) for sample in alone.samples([n])]
     for sample in together:
         if sample.ended == "end":
-            assert NetworkScorer(one).score_texts([sample.text]).nats == sum(sample.nats)
+            assert score_texts(NetworkScorer(one), [sample.text]).nats == sum(sample.nats)
 
 
 @pytest.mark.parametrize("clock", [True, False])

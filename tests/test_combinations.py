@@ -22,6 +22,7 @@ from charrnn.network.heads import HEADS
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.training.loop import Step
+from tests.scoring import score_texts
 
 Choice = dict[str, Any]
 
@@ -94,7 +95,7 @@ def test_it_is_learned_kept_gone_on_with_drawn_from_and_scored(
     assert together[2:3] == list(sampler.samples([2]))
     for sample in together:
         if sample.ended == "end":
-            scored = NetworkScorer(model.language_model).score_texts([sample.text])
+            scored = score_texts(NetworkScorer(model.language_model), [sample.text])
             assert scored.nats == math.fsum(sample.nats)
     assert math.isfinite(model.score([*NAMES, "Ж?"]).nats)
 

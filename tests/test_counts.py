@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 from charrnn.counts import model
 from charrnn.counts import model as counts_model
+from charrnn.counts import model as trie_module
 from charrnn.counts import ngrams as windows_module
-from charrnn.counts import trie as trie_module
 from charrnn.counts.baselines import HIGHEST, surprisals
-from charrnn.counts.model import Counts, GrowingCounts
+from charrnn.counts.model import NONE, Counts, Floats, GrowingCounts, Rule, trie_of
 from charrnn.counts.ngrams import bits_for, break_of, pack, packed_size, sequence_of, unpack
-from charrnn.counts.smoothing import Floats, Rule
-from charrnn.counts.trie import NONE, trie_of
 from charrnn.plan import counting_bytes
 from charrnn.vocabulary import END, Ids
 from tests.child import answer

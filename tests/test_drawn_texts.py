@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.analysis.drawn_texts import drawn_texts
+from charrnn.analysis import drawn_texts
 from charrnn.corpus.corpus import from_texts
 from charrnn.counts.baselines import surprisals
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import load
 from charrnn.sampling.sampler import SampleConfig
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.using import CorpusConfig
 from charrnn.vocabulary import END
 from tests.program import Program
 from tests.speaking import independent

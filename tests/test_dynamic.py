@@ -18,9 +18,8 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.scoring import dynamic
-from charrnn.scoring.dynamic import STEPS, DynamicScorer
-from charrnn.scoring.mixed import MixedScorer
+from charrnn.scoring import mixed
+from charrnn.scoring.mixed import STEPS, DynamicScorer, MixedScorer
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.scorer import NetworkScorer
@@ -45,18 +44,18 @@ REFRAIN = encode("abcabbcca" * 40)
 def test_the_first_window_costs_what_it_costs_without_learning() -> None:
     abc = model()
     static = NetworkScorer(abc).read(REFRAIN)[0]
-    dynamic = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
-    np.testing.assert_allclose(dynamic[:STEPS], static[:STEPS], rtol=1e-6)
-    assert abs(dynamic[STEPS:] - static[STEPS:]).min() > 1e-6
+    mixed = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
+    np.testing.assert_allclose(mixed[:STEPS], static[:STEPS], rtol=1e-6)
+    assert abs(mixed[STEPS:] - static[STEPS:]).min() > 1e-6
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_what_comes_back_is_learned(layers: int) -> None:
     abc = model(layers)
     static = NetworkScorer(abc).read(REFRAIN)[0].mean()
-    dynamic = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
-    assert dynamic.mean() < 0.85 * static
-    assert dynamic[-STEPS:].mean() < 0.7 * dynamic[:STEPS].mean()
+    mixed = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
+    assert mixed.mean() < 0.85 * static
+    assert mixed[-STEPS:].mean() < 0.7 * mixed[:STEPS].mean()
 
 
 def test_at_first_every_number_moves_by_the_rate() -> None:
@@ -123,7 +122,7 @@ def test_where_gradients_are_usually_large_a_number_moves_little() -> None:
 
 def test_numbers_are_pulled_back_to_where_they_began(monkeypatch: pytest.MonkeyPatch) -> None:
     def farthest(pull: float) -> float:
-        monkeypatch.setattr(dynamic, "PULL", pull)
+        monkeypatch.setattr(mixed, "PULL", pull)
         abc = model()
         scorer = DynamicScorer(abc, 0.001)
         scorer.read(REFRAIN)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.analysis import embedding
-from charrnn.analysis.embedding import embed
+from charrnn import analysis
+from charrnn.analysis import embed
 from charrnn.corpus.segmentation import stream_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
@@ -18,7 +18,7 @@ from charrnn.network.stepper import Stepper
 from charrnn.vocabulary import END, Codes, codes_of
 from tests.speaking import babbler, vocabulary_of
 
-Vectors = embedding.Vectors
+Vectors = analysis.Vectors
 
 
 def vectors_of(model: LanguageModel, texts: list[str]) -> Vectors:
@@ -63,7 +63,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(texts: list[str]) -> 
 def test_more_texts_than_there_are_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["abc"[: i % 4] * (i % 5) for i in range(50)]
     whole = vectors_of(babbler(), texts)
-    monkeypatch.setattr(embedding, "LANES", 3)
+    monkeypatch.setattr(analysis, "LANES", 3)
     np.testing.assert_array_equal(vectors_of(babbler(), texts), whole)
 
 

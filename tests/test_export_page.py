@@ -26,6 +26,7 @@ from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary
 from tests.javascript import ask, holding, lively, small
 from tests.program import Program
+from tests.scoring import score_texts
 
 HOSTILE = Vocabulary("".join(sorted("\x00\n<>&\"'/!-\\\u2028\u202e\ufeff\U0010ffffscript")), 0.01)
 TITLE = "</title><script>alert(1)</script>\u202e"
@@ -153,7 +154,7 @@ def test_fewer_bits_make_it_smaller_and_score_the_same(
     coarse = replace(trained.model, parameters=unpacked(data, p, bits))
     texts = (well_trained / "names.txt").read_text().split()
     before, after = (
-        NetworkScorer(model).score_texts(texts).nats_per_character
+        score_texts(NetworkScorer(model), texts).nats_per_character
         for model in (trained.model, coarse)
     )
     assert 0 < abs(before - after) < most

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import charrnn
 from charrnn.corpus.segmentation import stream_of
-from charrnn.display.figures import plot, plot_lengths, render
+from charrnn.display import plot, plot_lengths, render
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.model import Model
 from charrnn.scoring.texts import example_lengths

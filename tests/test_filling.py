@@ -12,10 +12,9 @@ import pytest
 
 from charrnn.corpus.segmentation import stream_of
 from charrnn.errors import SettingError
-from charrnn.filling import search as exactly
-from charrnn.filling.filler import Filler, by_particles
+from charrnn.filling import filler as exactly
+from charrnn.filling.filler import Filler, Fillings, NextSymbols, by_particles, exact
 from charrnn.filling.pattern import Automaton, Pattern
-from charrnn.filling.search import Fillings, NextSymbols, exact
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.scoring.pieces import score_examples

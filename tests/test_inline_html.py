@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.display.notebook import model_card
+from charrnn.display import model_card
 from charrnn.model import Model
 from charrnn.scoring.heat_map import LONGEST, heat_map
 from charrnn.scoring.score import Score, table

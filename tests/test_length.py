@@ -20,11 +20,12 @@ from charrnn.network.heads import length as head
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.dynamic import STEPS, DynamicScorer
+from charrnn.scoring.mixed import STEPS, DynamicScorer
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.program import Program
+from tests.scoring import score_texts
 from tests.test_gradients import assert_gradient_is_right, counted, loss_of, masks, state, window
 
 DINOSAURS = Path(__file__).parents[1] / "data" / "dinosaurs.txt"
@@ -80,7 +81,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
     for length in range(4):
         for text in map("".join, product("abЖ", repeat=length)):
             ways = math.log(unseen) * text.count("Ж")
-            total += math.exp(ways - NetworkScorer(one).score_texts([text]).nats)
+            total += math.exp(ways - score_texts(NetworkScorer(one), [text]).nats)
     total += math.exp(head.log_at_least(one.parameters, np.array([4.0]))[0])
     assert total == pytest.approx(1, rel=1e-9)
 
@@ -88,7 +89,7 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
 def test_the_end_costs_what_the_length_costs() -> None:
     one = model()
     for text in ("", "a", "abcab"):
-        score = NetworkScorer(one).score_texts([text])
+        score = score_texts(NetworkScorer(one), [text])
         length = head.nats(one.parameters, np.array([len(text)]))[0]
         assert score.ending.nats == pytest.approx(length, abs=1e-10)
 
@@ -100,14 +101,14 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
     codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
     found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
     assert sum(one.nats for one in found) == sum(
-        NetworkScorer(one, workers=2).score_texts([text]).nats for text in texts
+        score_texts(NetworkScorer(one, workers=2), [text]).nats for text in texts
     )
 
 
 def test_what_is_drawn_costs_what_it_is_said_to_have_cost() -> None:
     one = model()
     for sample in Sampler(one, SampleConfig(seed=1)).samples(range(200)):
-        assert NetworkScorer(one).score_texts([sample.text]).nats == math.fsum(sample.nats)
+        assert score_texts(NetworkScorer(one), [sample.text]).nats == math.fsum(sample.nats)
         assert sample.ended == "end"
 
 
@@ -133,7 +134,7 @@ def test_a_prime_says_how_long_its_text_may_be() -> None:
     prime, lengths = "ba", np.arange(2, 8)
     begin = [
         sum(
-            math.exp(-NetworkScorer(one).score_texts([prime + "".join(rest)]).nats)
+            math.exp(-score_texts(NetworkScorer(one), [prime + "".join(rest)]).nats)
             for rest in product("ab", repeat=int(tau) - 2)
         )
         / (1 - unknown_share(one, prime, int(tau)))
@@ -164,7 +165,7 @@ def test_a_prime_and_what_follows_cost_what_the_whole_costs(prime: str) -> None:
     one = model()
     before = nats_of_beginning(one, prime)
     for sample in Sampler(one, SampleConfig(seed=2), prime).samples(range(50)):
-        whole = NetworkScorer(one).score_texts([prime + sample.text]).nats
+        whole = score_texts(NetworkScorer(one), [prime + sample.text]).nats
         assert before + math.fsum(sample.nats) == pytest.approx(whole, rel=1e-9)
 
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.counts import ngrams, tallies
+from charrnn.counts import baselines as tallies
+from charrnn.counts import ngrams
 from charrnn.counts.baselines import Baseline, Budget, baselines, surprisals
 from charrnn.counts.model import Counts, CountsReader
 from charrnn.counts.ngrams import break_of, sequence_of

@@ -10,16 +10,16 @@ import pytest
 
 import charrnn
 from charrnn.corpus.corpus import Corpus, from_texts
-from charrnn.display.figures import curve_of
-from charrnn.model_file import checkpoint, saver
+from charrnn.display import curve_of
+from charrnn.model_file import checkpoint
+from charrnn.model_file import checkpoint as saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.training.checkup import Checkup, lowest_so_far
-from charrnn.training.loop import Done, Event, Stopwatch
+from charrnn.settings.using import CorpusConfig
+from charrnn.training.loop import Checkup, Done, Event, Stopwatch, lowest_so_far
 from charrnn.training.members import find_common_ending, share_done, start_all, train_all
 from charrnn.training.state import TrainState
 from tests.program import Program

@@ -24,8 +24,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import Score
-from charrnn.training.checkup import Checkup
-from charrnn.training.loop import Done, Event, Step
+from charrnn.training.loop import Checkup, Done, Event, Step
 from charrnn.training.state import TrainState
 
 

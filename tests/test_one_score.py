@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from charrnn.corpus.segmentation import END_CODE, stream_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import OFTEN, UNIT, settles
 from charrnn.network.stepper import Stepper
@@ -18,7 +20,8 @@ from charrnn.scoring import scorer as chunk_reading
 from charrnn.scoring.pieces import Gatherer, score_blocks
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.vocabulary import END, Ids, codes_of
+from charrnn.vocabulary import END, Codes, Ids, codes_of
+from tests.scoring import score_texts
 from tests.speaking import babbler
 
 
@@ -94,7 +97,7 @@ def test_what_is_drawn_costs_what_it_is_said_to_have_cost(gain: float) -> None:
         scorer.begin()
         assert scorer.read(ids[: len(sample.nats)])[0].tolist() == sample.nats
     whole = [sample for sample in drawn if sample.ended == "end"]
-    together = scorer.score_texts([sample.text for sample in whole])
+    together = score_texts(scorer, [sample.text for sample in whole])
     assert together.nats == math.fsum(nats for sample in whole for nats in sample.nats)
 
 
@@ -112,8 +115,38 @@ def test_the_sum_is_that_of_the_examples_and_of_the_characters() -> None:
         found = gatherer.add(piece)
         rows += [] if found is None else found.nats.tolist()
     assert total.nats == math.fsum(characters) == math.fsum(rows)
-    assert rows == [scorer.score_texts([text]).nats for text in texts]
+    assert rows == [score_texts(scorer, [text]).nats for text in texts]
     assert [nats / UNIT % 1 for nats in characters] == [0.0] * len(characters)
+
+
+@pytest.mark.parametrize("size", [7, 777, 5000])
+def test_an_example_of_more_than_8192_nats_has_one_score_however_it_arrives(size: int) -> None:
+    rng = np.random.default_rng(1)
+    texts = ["".join(rng.choice(list("abcdefgh"), n)) for n in (2000, 3000, 4000, 6000)]
+    codes = np.concatenate([*stream_of(texts)])
+    model = network(3.0)
+    model.parameters["V"][...] *= 20
+
+    def scores(blocks: Iterable[Codes]) -> tuple[list[float], list[float], Score]:
+        gatherer, total = Gatherer(), Score()
+        rows: list[float] = []
+        characters: list[float] = []
+        for block in score_blocks(NetworkScorer(model), blocks, symbols=1):
+            total += block.score()
+            characters += block.nats.tolist()
+            ended = gatherer.add(block)
+            rows += [] if ended is None else ended.nats.tolist()
+        return rows, characters, total
+
+    whole = scores([codes])
+    in_blocks = scores(codes[at : at + size] for at in range(0, len(codes), size))
+    assert in_blocks == whole
+    rows, characters, total = whole
+    ends = np.flatnonzero(codes == END_CODE) + 1
+    exact = [math.fsum(characters[start:stop]) for start, stop in pairwise([0, *ends])]
+    assert rows == exact
+    assert min(rows) > 100_000  # sums of floats round from 8192 on
+    assert total.units == sum(int(nats / UNIT) for nats in characters)
 
 
 def test_readers_who_began_differently_come_to_the_same_state() -> None:

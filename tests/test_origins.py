@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from charrnn.corpus.segmentation import cut
-from charrnn.scoring.pieces import NumberedOrigins, Origins
-from charrnn.settings.corpus import Cut
+from charrnn.scoring.pieces import Origins
+from charrnn.settings.using import Cut
 
 TEXT = "\n \nanna\nbob\n\n\nclara\n \u3000\ndora\nemil"
 LINES: dict[tuple[Cut, bool], list[int]] = {
@@ -21,23 +21,24 @@ LINES: dict[tuple[Cut, bool], list[int]] = {
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 1000])
 @pytest.mark.parametrize("how", LINES)
 def test_an_example_begins_on_its_line(how: tuple[Cut, bool], block: int) -> None:
-    origins = Origins()
+    origins = Origins("rows", "workers")
     for _ in range(2):  # files, one like the other
         texts = (TEXT[at : at + block] for at in range(0, len(TEXT), block))
         list(cut(texts, *how, lines=origins.of_next_file()))
     expected = LINES[how]
-    files, lines = zip(*(origins.take(1) for _ in range(2 * len(expected))), strict=True)
+    files, lines = zip(*(origins.take("rows", 1) for _ in range(2 * len(expected))), strict=True)
     assert np.concatenate(lines).tolist() == expected * 2
+    assert origins.take("workers", 2 * len(expected))[1].tolist() == expected * 2
     assert np.concatenate(files).tolist() == [0] * len(expected) + [1] * len(expected)
 
 
 def test_a_blank_file_has_no_example() -> None:
-    origins = Origins()
+    origins = Origins("rows")
     for text in ("\n \n", "anna"):
         list(cut([text], "files", lines=origins.of_next_file()))
-    assert [numbers.tolist() for numbers in origins.take(1)] == [[1], [1]]
+    assert [numbers.tolist() for numbers in origins.take("rows", 1)] == [[1], [1]]
 
 
 def test_what_is_of_no_file_is_counted() -> None:
-    counted = NumberedOrigins()
-    assert [counted.take(2)[1].tolist(), counted.take(1)[1].tolist()] == [[1, 2], [3]]
+    counted = Origins("rows")
+    assert [counted.take("rows", n)[1].tolist() for n in (2, 1)] == [[1, 2], [3]]

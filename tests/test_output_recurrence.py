@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.analysis.reach import Walk, gradient_of
+from charrnn.analysis import Walk, gradient_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array64

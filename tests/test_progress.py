@@ -21,10 +21,9 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
 from charrnn.plan import fit_settings
 from charrnn.scoring.score import Score
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.training.checkup import Checkup
-from charrnn.training.loop import train
+from charrnn.settings.using import CorpusConfig
+from charrnn.training.loop import Checkup, train
 from charrnn.training.state import start
 from tests.corpora import NAMES
 from tests.program import Program

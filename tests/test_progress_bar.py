@@ -11,7 +11,7 @@ import tqdm.auto
 import tqdm.std
 
 import charrnn
-from charrnn.display.notebook import show_progress
+from charrnn.display import show_progress
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.program import Program

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from charrnn.analysis import reach
-from charrnn.analysis.reach import Reach, Walk, places, reach_of, spectral_radius, stretches
+from charrnn import analysis
+from charrnn.analysis import Reach, Walk, places, reach_of, spectral_radius, stretches
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
@@ -153,7 +153,7 @@ def text(symbols: int, model: LanguageModel, every: int = 10**9) -> Ids:
 def test_a_small_w_makes_gradients_vanish_by_its_spectral_radius(weight: float) -> None:
     model = remembering(weight)
     found = reach_of(model, text(3000, model))
-    assert len(found.norms) == len(found.losses) == reach.FAR + 1
+    assert len(found.norms) == len(found.losses) == analysis.FAR + 1
     assert found.decay_per_step == pytest.approx(weight, rel=1e-3)
     assert found.spectral_radius == pytest.approx(weight, rel=1e-6)
     assert not found.explodes

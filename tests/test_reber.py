@@ -18,10 +18,11 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.plan import fit_settings
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
+from tests.scoring import nats_of
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def losses() -> tuple[Floats, Floats]:
         pass
     assert state.best is not None
     best = Parameters(state.parameters.architecture, state.best.flat)
-    nats = NetworkScorer(LanguageModel(best, found.vocabulary)).nats(found.held_out)
+    nats = nats_of(NetworkScorer(LanguageModel(best, found.vocabulary)), found.held_out)
     network = np.add.reduceat(nats, found.held_out.starts[:-1].astype(np.int64))
     strings = [found.vocabulary.decode(found.held_out.nth(i)) for i in range(len(found.held_out))]
     return network, np.array([reber.nats(string) for string in strings])

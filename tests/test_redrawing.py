@@ -7,19 +7,22 @@ from typing import Any
 
 import pytest
 
+from charrnn.corpus.checks import TextSet
 from charrnn.corpus.segmentation import cut
-from charrnn.corpus.text_set import TextSet
 from charrnn.network.rounding import Array64
-from charrnn.sampling.constraints import (
+from charrnn.network.stepper import Stepper
+from charrnn.sampling.sampler import (
     ATTEMPTS,
     IN_VAIN,
+    Sample,
+    SampleConfig,
+    Sampler,
     doubling,
     growing_groups,
     redraw,
 )
-from charrnn.sampling.sampler import Sample, SampleConfig, Sampler
-from charrnn.scoring.predictor import StepPredictor
-from charrnn.settings.corpus import Cut
+from charrnn.scoring.predictor import MixedStepper
+from charrnn.settings.using import Cut
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)
@@ -131,7 +134,7 @@ def test_a_hopeless_case_is_given_up() -> None:
 class Counting:
     """What makes steps, and counts them."""
 
-    def __init__(self, steps: StepPredictor) -> None:
+    def __init__(self, steps: Stepper | MixedStepper) -> None:
         self._steps, self.count = steps, 0
 
     def __getattr__(self, name: str) -> Any:
@@ -143,10 +146,13 @@ class Counting:
 
 
 @pytest.mark.parametrize(("how", "passes"), [({"top_k": 1}, 2), ({"temperature": 1e-6}, 80)])
-def test_a_hopeless_case_is_soon_known(how: dict[str, Any], passes: int) -> None:
+def test_a_hopeless_case_is_soon_known(
+    monkeypatch: pytest.MonkeyPatch, how: dict[str, Any], passes: int
+) -> None:
     config = SampleConfig(seed=1, max_characters=200, **how)
     sampler = Sampler(independent({"a": 0.6, "b": 0.4}), config)
-    sampler._stepper = counting = Counting(sampler._stepper)
+    counting = Counting(sampler._stepper)
+    monkeypatch.setattr(sampler, "_stepper", counting)
     assert drawn(sampler, 50, unique=True) == ["a" * 200] + [None] * IN_VAIN
     assert counting.count <= passes * 200
 

@@ -14,6 +14,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.sampling import sampler as drawing
 from charrnn.sampling.sampler import Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
+from tests.scoring import nats_of, score_texts
 from tests.speaking import END, UNKNOWN, babbler, independent, markov, speller
 
 DRAWS = 20_000
@@ -49,7 +50,7 @@ def surprisals(speaker: LanguageModel, text: str) -> list[float]:
     vocabulary = speaker.vocabulary
     ids = np.append(vocabulary.encode(text), 0).astype(vocabulary.dtype)
     examples = Examples(ids, np.array([0, len(ids)], np.uint32))
-    return [float(nats) for nats in NetworkScorer(speaker).nats(examples)]
+    return [float(nats) for nats in nats_of(NetworkScorer(speaker), examples)]
 
 
 def test_a_network_that_spells_abc_stops_after_c() -> None:
@@ -293,6 +294,6 @@ def test_no_temperature_is_too_cold_or_too_hot(temperature: float) -> None:
 def test_a_sample_scores_the_same_as_a_line_of_a_text() -> None:
     speaker = babbler(dtype=np.float64)
     drawn = [s for s in samples(speaker, 60) if s.ended == "end" and s.text]
-    total = NetworkScorer(speaker).score_texts(s.text for s in drawn)
+    total = score_texts(NetworkScorer(speaker), (s.text for s in drawn))
     assert total.nats == pytest.approx(sum(sum(s.nats) for s in drawn), rel=1e-4)
     assert total.ends == len(drawn)

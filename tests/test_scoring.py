@@ -21,8 +21,9 @@ from charrnn.network.rounding import UNIT
 from charrnn.scoring.pieces import Floats, Gatherer, score_blocks
 from charrnn.scoring.score import Score, bytes_of
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.corpus import CorpusConfig
+from charrnn.settings.using import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
+from tests.scoring import nats_of, score_examples, score_texts
 
 ABC = Vocabulary("abc", novelty=0.01)
 DINOSAURS = Path(__file__).parent.parent / "data" / "dinosaurs.txt"
@@ -82,12 +83,14 @@ def test_an_example_costs_what_it_costs_alone(
 ) -> None:
     p = network(Architecture(5, 24, layers), seed)
     together = encode(texts)
-    nats = NetworkScorer(LanguageModel(p, ABC, carry), workers).nats(together)
+    nats = nats_of(NetworkScorer(LanguageModel(p, ABC, carry), workers), together)
     settled = 1e-3 if carry else 0  # what is close to the middle may settle on either side
     expected = written_out(p, ABC, together.ids, carry)
     np.testing.assert_allclose(nats, expected, rtol=2e-6, atol=settled)
     if not carry:
-        alone = [NetworkScorer(LanguageModel(p, ABC)).nats(encode([text])).sum() for text in texts]
+        alone = [
+            nats_of(NetworkScorer(LanguageModel(p, ABC)), encode([text])).sum() for text in texts
+        ]
         np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)
 
 
@@ -120,14 +123,14 @@ def latch() -> Parameters:
 def test_what_a_network_remembers_for_ever_is_not_lost_where_stretches_meet(times: int) -> None:
     spelt = ("a" + "c" * 4000 + "b" + "c" * 9000) * times
     ids = encode([spelt]).ids
-    nats = NetworkScorer(LanguageModel(latch(), ABC)).nats(encode([spelt]))
+    nats = nats_of(NetworkScorer(LanguageModel(latch(), ABC)), encode([spelt]))
     np.testing.assert_allclose(nats, written_out(latch(), ABC, ids), rtol=1e-5)
 
 
 def test_one_long_example_costs_the_same_whoever_reads_it() -> None:
     p = network(Architecture(5, 32, 2), gain=1.0)
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
-    nats = NetworkScorer(LanguageModel(p, ABC)).nats(encode([spelt]))
+    nats = nats_of(NetworkScorer(LanguageModel(p, ABC)), encode([spelt]))
     expected = written_out(p, ABC, encode([spelt]).ids)
     assert nats.sum() == pytest.approx(expected.sum(), rel=1e-7)
     np.testing.assert_allclose(nats, expected, rtol=1e-4)
@@ -138,12 +141,14 @@ def test_a_check_up_comes_close() -> None:
     spelt = "".join(np.random.default_rng(1).choice(list("abc"), 6000))
     scorer = NetworkScorer(LanguageModel(p, ABC))
     close = scorer.nats_in_chunks(encode([spelt])).sum()
-    assert close == pytest.approx(scorer.nats(encode([spelt])).sum(), rel=1e-5)
+    assert close == pytest.approx(nats_of(scorer, encode([spelt])).sum(), rel=1e-5)
 
 
 def test_a_network_that_knows_nothing_is_unsure_among_all_symbols() -> None:
     p = Parameters.zeros(Architecture(5, 3, 1))
-    score = NetworkScorer(LanguageModel(p, Vocabulary("abc"))).score(encode(["abba", "c"]))
+    score = score_examples(
+        NetworkScorer(LanguageModel(p, Vocabulary("abc"))), encode(["abba", "c"])
+    )
     assert score.nats_per_character == pytest.approx(math.log(5), rel=1e-7)
     assert score.perplexity == pytest.approx(5)
 
@@ -167,8 +172,8 @@ def test_bigram_frequencies_score_their_own_entropy() -> None:
     firsts = Counter(first for first, _ in pairs.elements())
     entropy = -sum(n * math.log(n / firsts[pair[0]]) for pair, n in pairs.items())
     p = bigrams(corpus.train.ids, corpus.vocabulary.symbols)
-    score = NetworkScorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(
-        corpus.train
+    score = score_examples(
+        NetworkScorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))), corpus.train
     )
     assert score.characters + score.ends == pairs.total()
     assert score.nats == pytest.approx(entropy, rel=1e-6)
@@ -194,9 +199,9 @@ def test_the_probabilities_of_all_texts_are_1() -> None:
 def test_room_for_the_unseen_costs_little_where_all_was_seen_twice() -> None:
     corpus = from_texts(["abab", "baba"] * 50, CorpusConfig(holdout=0.0))
     p = network(Architecture(corpus.vocabulary.symbols, 8, 1))
-    with_room = NetworkScorer(LanguageModel(p, corpus.vocabulary)).score(corpus.train)
-    without = NetworkScorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))).score(
-        corpus.train
+    with_room = score_examples(NetworkScorer(LanguageModel(p, corpus.vocabulary)), corpus.train)
+    without = score_examples(
+        NetworkScorer(LanguageModel(p, Vocabulary(corpus.vocabulary.characters))), corpus.train
     )
     assert 0 < with_room.nats_per_character - without.nats_per_character < 0.001
 
@@ -204,8 +209,8 @@ def test_room_for_the_unseen_costs_little_where_all_was_seen_twice() -> None:
 def test_an_unseen_character_is_dear_and_never_impossible() -> None:
     for novelty in (0.0, 0.01):
         p = network(Architecture(5, 8, 1))
-        score = NetworkScorer(LanguageModel(p, Vocabulary("abc", novelty))).score_texts(
-            ["aЖb", "\ud800", "𝒳"]
+        score = score_texts(
+            NetworkScorer(LanguageModel(p, Vocabulary("abc", novelty))), ["aЖb", "\ud800", "𝒳"]
         )
         assert score.unknown == 3
         assert math.log(SCALARS - 3) < score.units_of_unknown * UNIT / 3 < 60
@@ -229,7 +234,7 @@ def test_the_likeliest_symbol_has_rank_1() -> None:
 
 @pytest.mark.parametrize("texts", [[], [""], ["Ж"], ["\ud800"]])
 def test_every_figure_that_exists_is_a_number(texts: list[str]) -> None:
-    score = NetworkScorer(LanguageModel(network(Architecture(5, 4, 1)), ABC)).score_texts(texts)
+    score = score_texts(NetworkScorer(LanguageModel(network(Architecture(5, 4, 1)), ABC)), texts)
     for mean in (score.overall, score.without_end, score.without_unknown):
         exists = mean.count > 0
         assert math.isfinite(mean.nats_per_character) == exists
@@ -249,8 +254,8 @@ def test_bytes_are_those_of_utf_8(text: str) -> None:
 def test_scores_add_up() -> None:
     p, texts = network(Architecture(5, 8, 1)), ["abc", "d", "", "caЖ"]
     scorer = NetworkScorer(LanguageModel(p, ABC))
-    apart = sum((scorer.score_texts([text]) for text in texts), Score())
-    together = scorer.score_texts(texts)
+    apart = sum((score_texts(scorer, [text]) for text in texts), Score())
+    together = score_texts(scorer, texts)
     assert together.nats == pytest.approx(apart.nats, rel=1e-9)
     assert (together.characters, together.ends, together.unknown, together.bytes) == (7, 4, 2, 8)
     assert together.bits_per_byte == pytest.approx(together.nats / math.log(2) / 8)
@@ -269,7 +274,7 @@ def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) 
     rows = [batch for batch in found if batch is not None]
     assert [batch.text(i) for batch in rows for i in range(len(batch))] == lines
     nats = [float(n) for batch in rows for n in batch.nats]
-    expected = [scorer.score_texts([line]).nats for line in lines]
+    expected = [score_texts(scorer, [line]).nats for line in lines]
     np.testing.assert_allclose(nats, expected, rtol=1e-6)
     assert [int(u) for b in rows for u in b.unknown] == [line.count("d") for line in lines]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import charrnn
-from charrnn.analysis.reach import Walk
+from charrnn.analysis import Walk
 from charrnn.corpus.corpus import Examples
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters, initial

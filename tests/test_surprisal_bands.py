@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from bisect import bisect_right
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from charrnn.cli.console import Output
 from charrnn.cli.terminal.colours import Painter
 from charrnn.scoring import heat_map
+from charrnn.scoring.score import BITS
 from charrnn.vocabulary import codes_of
 
 ESCAPES = re.compile("\x1b\\[[0-9;]*m")
@@ -41,8 +43,8 @@ def test_more_bits_never_make_a_lower_band(nats: list[float]) -> None:
     letters = np.full(len(nats), ord("x"), np.uint32)
     bands = heat_map.bands_of_text(letters, np.sort(np.array(nats)))
     assert (np.diff(bands) >= 0).all()
-    assert bands.tolist() == [heat_map.band_of(n) for n in sorted(nats)]
-    assert 0 <= bands.min() <= bands.max() < heat_map.BANDS
+    assert bands.tolist() == [bisect_right(heat_map.BOUNDS, n * BITS) for n in sorted(nats)]
+    assert 0 <= bands.min() <= bands.max() < len(heat_map.NAMES)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +71,9 @@ def test_what_belongs_together_only_by_half_has_colours_of_its_own() -> None:
 
 
 def test_a_bound_in_bits_begins_a_band() -> None:
-    assert [heat_map.band_of(bits * math.log(2) + 1e-9) for bits in (0, *heat_map.BOUNDS)] == [
-        *range(7)
-    ]
+    nats = np.array([0, *heat_map.BOUNDS]) * math.log(2) + 1e-9
+    letters = np.full(len(nats), ord("x"), np.uint32)
+    assert heat_map.bands_of_text(letters, nats).tolist() == [*range(7)]
     assert heat_map.band_names() == ["<1", "1-2", "2-3", "3-5", "5-7", "7-10", ">10"]
 
 
@@ -89,7 +91,7 @@ def test_each_terminal_gets_the_colours_it_has(
     pens = painter(monkeypatch, **env)
     assert pens.has_colours
     painted = [pens.paint("x", bits * math.log(2)) for bits in (0.5, 1.5, 2.5, 4, 6, 8, 12)]
-    assert len(set(painted)) == heat_map.BANDS
+    assert len(set(painted)) == len(heat_map.NAMES)
     assert painted[0] == "x"
     assert code in painted[3]
     assert {ESCAPES.sub("", text) for text in painted} == {"x"}

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.corpus.decoding import blocks
+from charrnn.corpus.files import blocks
 from charrnn.errors import CorpusError
-from charrnn.settings.corpus import Reading
+from charrnn.settings.using import Reading
 
 TEXTS = {
     "cp1252": "François était là, près de la forêt.\n",

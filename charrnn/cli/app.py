@@ -1,4 +1,4 @@
-"""The commands: their help, what is typed wrong, and the dispatcher that runs one of them.
+"""The commands: their help, usage errors, and the dispatcher that runs one command.
 
 Typer raises the errors of Click, which it carries under a name that changes from version to
 version. So errors are recognised by their attributes, and Click is never imported. Help is a page
@@ -119,7 +119,6 @@ def dispatch(name: str, options: Any) -> None:
 
 
 def program() -> Commands:
-    """Return the program with all its commands."""
     wishes = ("--install-completion", "--show-completion")
     completes = "_CHARRNN_COMPLETE" in os.environ or any(arg.startswith(wishes) for arg in sys.argv)
     if completes:  # slow to import
@@ -174,6 +173,7 @@ class Command(Base, TyperCommand):
     def get_params(self, ctx: Context) -> list[Any]:
         params: list[Any] = super().get_params(ctx)
         for param in params:
+            # Typer since 0.25 asks this method; another Typer is left alone.
             if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
                 parser = AsTyped(param.type_descriptor.parameter_info.parser)
                 param.get_runtime_param = lambda parser=parser: parser
@@ -205,11 +205,7 @@ class Commands(Base, TyperGroup):
 
 
 class AsTyped:
-    """A replacement for what Typer asks for the value of an option.
-
-    Typer since 0.25 asks pydantic, which takes as long to import as numpy. Our options bring their
-    own parsers or take a string. A Typer that works in another way is left alone.
-    """
+    """The parser of an option, in place of pydantic, which takes as long to import as numpy."""
 
     def __init__(self, parse: Callable[[Any], Any] | None) -> None:
         self.parse = parse or (lambda value: value)
@@ -283,12 +279,8 @@ def _hint(error: Any) -> str:
         meant = f"A model is named with -m: {command} -m {model[1]}. "
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
-        options = [
-            name
-            for param in params
-            if param.param_type_name == "option"
-            for name in (*param.opts, *param.secondary_opts)
-        ]
+        names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
+        options = [name for name in names if name.startswith("-")]
         meant = meant_by_option(error.option_name, command.rpartition(" ")[2], options)
     return f"{meant}Try '{command} --help'."
 
@@ -319,12 +311,9 @@ def question(names: Collection[str]) -> str:
 def write_help(command: Any, ctx: Any, formatter: Any) -> None:
     """Write the page of a command, or of the program with one line for each command."""
     params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
-    arguments = [
-        _argument(param) if param.required else f"[{_argument(param)}]"
-        for param in params
-        if param.param_type_name == "argument"
-    ]
-    pieces = ["[OPTIONS]", *arguments, *["COMMAND ..."] * isinstance(command, Commands)]
+    arguments = [param for param in params if param.param_type_name == "argument"]
+    names = [_argument(param) if param.required else f"[{_argument(param)}]" for param in arguments]
+    pieces = ["[OPTIONS]", *names, *["COMMAND ..."] * isinstance(command, Commands)]
     formatter.write_usage(ctx.command_path, " ".join(pieces))
     formatter.write_paragraph()
     formatter.write_text(command.help or "")

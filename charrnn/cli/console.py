@@ -1,8 +1,8 @@
 """All output: results on stdout, everything else on stderr; and the exit statuses.
 
-A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible:
-only text of the types Visible and Raw can be written, which mypy checks. stdout is UTF-8 with plain
-newlines in every locale, and a failed write is an error. On stderr a failed write is ignored.
+A result reaches a file or a pipe unchanged. On a terminal its control characters are made visible.
+Only text of the types Visible and Raw can be written. stdout is UTF-8 with plain newlines in every
+locale, and a failed write is an error. On stderr a failed write is ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat a
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
-IN_A_FILE = 80  # columns
 
 
 class Output:
@@ -54,7 +53,6 @@ class Output:
         self.stream.flush()
 
     def write_lines(self, lines: Iterable[Visible]) -> None:
-        """Write each line with a newline."""
         self.write(*(Visible(line + "\n") for line in lines))
 
     @property
@@ -82,7 +80,7 @@ class Output:
             if size <= 0:
                 with suppress(ValueError, OSError):
                     size = os.get_terminal_size(self.stream.fileno()).columns  # 0: it is not known
-        return min(size, 1000) if size > 0 else IN_A_FILE  # more columns would be a mistake
+        return min(size, 1000) if size > 0 else 80  # more than 1000 would be a mistake
 
     @property
     def width(self) -> int:
@@ -125,11 +123,9 @@ class Console:
         self.out.write_lines([visible_json(line)])
 
     def note(self, text: str) -> None:
-        """Write a line to stderr."""
         self.say(visible_line(text))
 
     def warn(self, text: str) -> None:
-        """Write a warning to stderr."""
         if not self.quiet:
             self.alarm(text)
 
@@ -171,7 +167,6 @@ class Console:
 
 
 def show_version() -> None:
-    """Write "charrnn" and the version to stdout."""
     Console().result(f"charrnn {__version__}\n")
 
 
@@ -259,14 +254,13 @@ def prepare() -> None:
 def has_text(console: Console) -> bool:
     """Return True if standard input is a pipe or a file that is not empty.
 
-    A terminal has no text, nor has /dev/null, which cron gives to its jobs. For a pipe, wait for
-    the first byte or the end: the answer must not depend on timing.
+    For a pipe, wait for the first byte or the end: the answer must not depend on timing.
     """
     try:
         file = sys.stdin.fileno()
         mode = os.fstat(file).st_mode
         if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
-            return False
+            return False  # a terminal, or /dev/null, which cron gives to its jobs
         if os.name != "nt":
             os.set_blocking(file, True)
             if not select.select([file], [], [], 1.0)[0]:  # seconds

@@ -15,7 +15,7 @@ from charrnn.settings.fields import setting
 from charrnn.text import encodable
 
 if TYPE_CHECKING:
-    from charrnn.analysis.embedding import Vectors
+    from charrnn.analysis import Vectors
 
 HELP = """
 Convert each text to a vector.
@@ -60,7 +60,7 @@ class Options(TextOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the vectors to stdout, or into the file of --output."""
-    from charrnn.analysis.embedding import embed
+    from charrnn.analysis import embed
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load
 

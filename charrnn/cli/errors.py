@@ -15,10 +15,9 @@ from charrnn.cli import console as streams
 from charrnn.cli import launcher, signals
 from charrnn.cli.console import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Console, Fault
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import in_words, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import ExportOptions, FillConfig, SampleConfig
+from charrnn.settings.using import CorpusConfig, ExportOptions, FillConfig, Reading, SampleConfig
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
@@ -28,7 +27,7 @@ CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportO
 
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
-    """Return what is wrong and what to do, with options in place of the names of settings."""
+    """Return the message and the hint, with options in place of the names of settings."""
     what, name = error.what, error.setting
     if name and what.startswith(f"{name} "):
         what = option_for(name) + what.removeprefix(name)

@@ -105,7 +105,7 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the file and report its size."""
-    from charrnn.cli.terminal.report import Fact, Report
+    from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load
     from charrnn.scoring.texts import codes_in

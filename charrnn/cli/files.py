@@ -57,7 +57,7 @@ def would_replace(path: Path, source: str) -> bool:
 
 def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
     """Raise CharrnnError if a file is there that charrnn has not written."""
-    with suppress(OSError):  # the attempt to write will tell what is wrong
+    with suppress(OSError):  # the attempt to write will show the error
         if not stat.S_ISREG(path.stat().st_mode):
             return
         with suppress(OSError), path.open("rb") as file:
@@ -119,16 +119,16 @@ class FigureFile(OutputFile):
     def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
         super().check(*inputs, corpus=corpus)
 
-        from charrnn.display import figures
+        from charrnn import display
 
-        with figures.matplotlib_needed():
+        with display.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
 
     def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
         """Write the figure and tell where it is."""
-        from charrnn.display import figures
+        from charrnn import display
 
-        content = figures.render(self.path.suffix[1:].lower(), draw)
+        content = display.render(self.path.suffix[1:].lower(), draw)
         self.write(len(content), [content])
         console.note(f"figure saved to {self.path}")
 

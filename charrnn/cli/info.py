@@ -17,8 +17,7 @@ from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
-from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import count
+from charrnn.cli.terminal.tables import Fact, Report, count
 from charrnn.corpus.files import path_of
 from charrnn.errors import CorpusError
 from charrnn.settings.fields import File, setting, settings_of
@@ -75,7 +74,7 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Show what the model file holds, and plot the learning curves with --plot."""
-    from charrnn.display import figures
+    from charrnn import display
     from charrnn.runs import load
 
     if options.plot is not None:
@@ -83,7 +82,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file = FigureFile(options.plot, force=options.force)
         file.check(*models)
         loaded = dict(zip(names_of(models), map(load, models), strict=True))
-        file.draw(partial(figures.plot, loaded), console)
+        file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
     curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
     report = report_on(options.model, model)
@@ -181,9 +180,9 @@ def settings_in_words(model: Model) -> str:
 def best_facts(model: Model) -> Iterator[Fact]:
     """Yield the best check-up, if anything was held out, and the baselines beside it."""
     from charrnn.cli.train.summary import in_order
-    from charrnn.display.figures import best_of
+    from charrnn.display import best_of
     from charrnn.scoring.score import Mean
-    from charrnn.training.checkup import checkup_size
+    from charrnn.training.loop import checkup_size
 
     best, baselines = model.trained.best, model.corpus.baselines
     if best is None or not model.corpus.held_out_characters:
@@ -191,9 +190,9 @@ def best_facts(model: Model) -> Iterator[Fact]:
         yield Fact("baselines", in_order(baselines))
         return
     step, mean = best[0], Mean(best[1], 1)
-    figures = {"step": step, **mean.per_character(), "perplexity": mean.perplexity}
+    display = {"step": step, **mean.per_character(), "perplexity": mean.perplexity}
     words = tables.of_held_out(mean.nats_per_character, step, model.config.members)
-    yield Fact("best", figures, "best", words)
+    yield Fact("best", display, "best", words)
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")

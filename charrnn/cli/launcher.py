@@ -18,7 +18,7 @@ from charrnn.errors import SettingError
 RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
-READING = 0.3  # seconds in which mpiexec reads what was written
+READING = 0.3  # seconds in which mpiexec reads our messages: it drops the rest when it ends ranks
 
 
 def processes() -> int:
@@ -49,14 +49,9 @@ def end_all(status: int) -> None:
     """
     file = _number_in(("PMI_FD",))
     if file is not None and _is_before_mpi():
-        wait_until_read()
+        time.sleep(READING)
         with suppress(OSError):
             os.write(file, f"cmd=abort exitcode={status}\n".encode())
-
-
-def wait_until_read() -> None:
-    """Wait until mpiexec has read our messages: it drops the rest when it ends all ranks."""
-    time.sleep(READING)
 
 
 def _is_before_mpi() -> bool:

@@ -1,13 +1,7 @@
 """Options made from settings, the options that commands share, and rules between options.
 
-    @dataclass(frozen=True, kw_only=True)
-    class Options(CommandOptions):
-        RULES = (excludes("per_example", "per_char"), needs("sort", "per_example", "top"))
-        model: Path = model()                          # -m, --model
-        learning: dict[str, Any] = group(TrainConfig)  # --hidden, --layers, ...
-
-A field that is not typed keeps the default of the dataclass. A field made by ``group`` holds the
-settings typed, by name: TrainConfig(**options.learning).
+The options of a command are a dataclass. A field that is not typed keeps its default. A field made
+by ``group`` holds the settings that are typed, by name: TrainConfig(**options.learning).
 """
 
 from __future__ import annotations
@@ -17,16 +11,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 import typer
 
-from charrnn.cli.console import Console, has_text
+from charrnn.cli.console import Console
 from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
     CORPUS,
     File,
@@ -40,29 +34,10 @@ from charrnn.settings.fields import (
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig, Reading
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
-
-
-def with_piped_text(options: Any, console: Console) -> Any:
-    """Return the options with "-" as their text, if none is named but one is piped in."""
-    wants_text = getattr(options, "held_out", None) is False and not options.sources
-    return replace(options, sources=("-",)) if wants_text and has_text(console) else options
-
-
-def tried(incomplete: str) -> list[str]:
-    """Return the settings that complete a word of --try."""
-    from charrnn.settings.using import words_to_try
-
-    return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
-
-
-def corpora(incomplete: str) -> list[str]:
-    """Return the corpora and files that complete a word; nothing if the shell can do it alone."""
-    names = [name for name in NAMES if name.startswith(incomplete)]
-    files = sorted(glob.glob(glob.escape(incomplete) + "*"))
-    return [*names, *(file for file in files if file not in names)] if names else []
 
 
 OUTPUT, WORKERS = "Output", "Workers"  # panels of help
@@ -73,30 +48,25 @@ MODEL = Path("model.npz")
 class Source(Text):
     """The name of a text: a file, a corpus of the package, or "-"."""
 
+    def complete(self, incomplete: str) -> list[str]:
+        """Return the corpora and files that begin so; nothing if the shell can do it alone."""
+        names = [name for name in NAMES if name.startswith(incomplete)]
+        files = sorted(glob.glob(glob.escape(incomplete) + "*"))
+        return [*names, *(file for file in files if file not in names)] if names else []
+
 
 @dataclass(frozen=True)
 class NewFile(File):
-    """The name of a file to write, which "-" is not."""
+    """The name of a file to write, which "-" is not, with one of these suffixes, if any."""
 
+    metavar: str = "PATH"
     allowed: str = "the name of a file"
-
-    def read(self, typed: Any) -> Path:
-        if str(typed) == "-":
-            raise ValueError("not a file")
-        return super().read(typed)
-
-
-@dataclass(frozen=True)
-class FigureName(NewFile):
-    """The name of a file for --plot, whose suffix tells the kind of picture."""
-
-    metavar: str = "FILE"
-    allowed: str = "a file name that ends in .svg, .png or .pdf"
+    suffixes: tuple[str, ...] = ()
 
     def read(self, typed: Any) -> Path:
         path = super().read(typed)
-        if path.suffix.lower() not in (".svg", ".png", ".pdf"):
-            raise ValueError("no such picture")
+        if str(typed) == "-" or (self.suffixes and path.suffix.lower() not in self.suffixes):
+            raise ValueError("not such a file")
         return path
 
 
@@ -105,6 +75,12 @@ class Trying(Text):
     """A setting of training, and values to try."""
 
     metavar: str = "NAME=VALUE,VALUE"
+
+    def complete(self, incomplete: str) -> list[str]:
+        """Return the settings that begin so."""
+        from charrnn.settings.using import words_to_try
+
+        return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
 
 
 class CommandOptions:
@@ -116,8 +92,7 @@ class CommandOptions:
     @property
     def wanted_threads(self) -> int | None:
         """Return the value of --threads; 1 for a command without that option."""
-        threads: int | None = getattr(self, "workers", 1)
-        return threads
+        return cast("int | None", getattr(self, "workers", 1))
 
     def check(self) -> None:
         """Raise SettingError for what RULES cannot express."""
@@ -133,12 +108,20 @@ class Option(NamedTuple):
 
 def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
     """Return a function for Typer, with a parameter for each option, that acts on the options."""
-    found = list(_options_of(kind))
+    options = list(_options_of(kind))
 
     def called(**typed: Any) -> None:
-        act(_made(kind, found, typed))
+        values: dict[str, Any] = {}
+        for option in options:
+            value = typed.get(option.name)
+            if option.setting.repeated:
+                value = tuple(value or _in_the_environment(option.setting)) or None
+            if value is not None:
+                holder = values.setdefault(option.group, {}) if option.group else values
+                holder[option.name] = value
+        act(kind(**values))
 
-    parameters = [_parameter(one) for one in found]
+    parameters = [_parameter(option) for option in options]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters}
     return called
@@ -156,70 +139,46 @@ def like(config: type, name: str, **changes: Any) -> Any:
 
 
 def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
-    """Return the argument that names texts."""
     default = MISSING if is_required else ()
     return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
 
-def model() -> Any:
-    """Return the option for the model file."""
-    return setting(
-        File(),
-        "The model file.",
-        panel=OUTPUT,
-        default=MODEL,
-        names=("-m", "--model"),
-        variable="CHARRNN_MODEL",
-    )
-
-
-def use(panel: str) -> Any:
-    """Return the option that selects the network, the counts or both."""
-    return setting(
-        OneOf(("network", "counts", "both")),
-        "Use the network, the n-gram counts of the training text, or a mixture of both.",
-        panel=panel,
-        default_in_words="both if the model has counts (train --counts), else network",
-    )
+def model(about: str = "The model file.", default: Any = MODEL, **details: Any) -> Any:
+    details |= {"names": ("-m", "--model"), "variable": "CHARRNN_MODEL"}
+    return setting(File(), about, panel=OUTPUT, default=default, **details)
 
 
 def models(about: str = "The model file. Repeatable, to compare models.") -> Any:
-    """Return the option for one model file or more."""
-    return setting(
-        File(),
-        about,
-        panel=OUTPUT,
-        default=(MODEL,),
-        default_in_words=str(MODEL),
-        names=("-m", "--model"),
-        repeated=True,
-        variable="CHARRNN_MODEL",
-    )
+    return model(about, (MODEL,), default_in_words=str(MODEL), repeated=True)
+
+
+def use(panel: str) -> Any:
+    about = "Use the network, the n-gram counts of the training text, or a mixture of both."
+    default = "both if the model has counts (train --counts), else network"
+    kinds = OneOf(("network", "counts", "both"))
+    return setting(kinds, about, panel=panel, default_in_words=default)
 
 
 def plot(about: str) -> Any:
-    """Return the option for a figure."""
     more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
-    return setting(FigureName(), f"{about} {more}", panel=OUTPUT, names=("--plot",))
+    allowed = "a file name that ends in .svg, .png or .pdf"
+    kind = NewFile("FILE", allowed, (".svg", ".png", ".pdf"))
+    return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
 def as_json() -> Any:
-    """Return the option for JSON."""
     return flag("Write JSON.", names=("--json",))
 
 
 def quiet() -> Any:
-    """Return the option for quiet output."""
     return flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
 
 def threads() -> Any:
-    """Return the option for threads."""
     return like(TrainConfig, "workers")
 
 
 def workers(default_in_words: str = "none: this process alone") -> Any:
-    """Return the option for workers on this machine."""
     return setting(
         Whole(1, 1 << 12),
         "Distribute the work to N processes on this machine. The result is the same. Needs Dask:"
@@ -231,73 +190,49 @@ def workers(default_in_words: str = "none: this process alone") -> Any:
 
 
 def scheduler() -> Any:
-    """Return the option for a Dask scheduler."""
-    return setting(
-        Text("ADDRESS|FILE"),
+    about = (
         "Distribute the work to the workers of a Dask scheduler: its address, such as"
-        " tcp://HOST:8786, or its scheduler file.",
-        panel=WORKERS,
+        " tcp://HOST:8786, or its scheduler file."
     )
+    return setting(Text("ADDRESS|FILE"), about, panel=WORKERS)
 
 
 def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
-    """Return an option without a value."""
     return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
-class Rule(NamedTuple):
+class Rule:
     """A relation between options, named by field, by group, or by value: "sort=input"."""
 
-    kind: Literal["excludes", "allows only", "needs"]
-    name: str  # "" for a rule that always applies
-    others: tuple[str, ...]
-    hint: str
+    def __init__(self, kind: str, name: str, *others: str, hint: str = "") -> None:
+        self.kind, self.name, self.others, self.hint = kind, name, others, hint
 
     def check(self, typed: Mapping[str, str], names: Mapping[str, str]) -> None:
         """Raise SettingError if the rule is broken. Both maps lead from fields to options."""
         if self.name and self.name not in typed:
             return
+        listed = {name for name in typed if name in self.others}
         if self.kind == "needs":
-            if not any(other in typed for other in self.others):
+            if not listed:
                 wanted = [names[other] for other in self.others]
                 what = f"{typed[self.name]} needs {' or '.join(wanted)}" if self.name else ""
-                raise SettingError(
-                    what or f"{wanted[0]} is missing", self.hint or f"Add {wanted[0]}."
-                )
+                hint = self.hint or f"Add {wanted[0]}."
+                raise SettingError(what or f"{wanted[0]} is missing", hint)
             return
-        listed = {name for name in typed if name in self.others}
         wrong = listed if self.kind == "excludes" else typed.keys() - listed - {self.name}
-        for name, option in typed.items():
+        for name in typed:
             if name in wrong:
-                raise SettingError(
-                    f"{typed[self.name]} and {option} exclude each other",
-                    self.hint or "Leave one of them out.",
-                )
+                what = f"{typed[self.name]} and {typed[name]} exclude each other"
+                raise SettingError(what, self.hint or "Leave one of them out.")
 
 
-def excludes(name: str, *others: str, hint: str = "") -> Rule:
-    """Return the rule that an option cannot be typed together with any of the others."""
-    return Rule("excludes", name, others, hint)
+excludes = partial(Rule, "excludes")  # an option cannot be typed together with any of the others
+allows_only = partial(Rule, "allows only")  # an option can be typed with the others only
+needs = partial(Rule, "needs")  # an option makes sense only with one of the others
+needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any case
 
-
-def allows_only(name: str, *others: str, hint: str = "") -> Rule:
-    """Return the rule that an option can be typed together with the others only."""
-    return Rule("allows only", name, others, hint)
-
-
-def needs(name: str, *others: str, hint: str = "") -> Rule:
-    """Return the rule that an option makes sense only with one of the others."""
-    return Rule("needs", name, others, hint)
-
-
-def needs_one(*names: str, hint: str) -> Rule:
-    """Return the rule that one of these must be typed."""
-    return Rule("needs", "", names, hint)
-
-
-CORPUS_OR_RESUME = needs_one(
-    "sources", "resume", hint=f"Name a file, - or one of {', '.join(NAMES)}; see --help."
-)
+_NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
+CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
 SHARED_WORK = (
     excludes("processes", "scheduler", "workers", "threads"),
     excludes("scheduler", "workers", "threads"),
@@ -369,22 +304,6 @@ def _options_of(kind: type) -> Iterator[Option]:
             yield Option(one.name, one.metadata["setting"], "")
 
 
-def _made(kind: type, options: list[Option], typed: dict[str, Any]) -> Any:
-    """Return the options from the values that Typer has parsed."""
-    values: dict[str, Any] = {}
-    for one in options:
-        value = typed.get(one.name)
-        if one.setting.repeated:
-            value = tuple(value or _in_the_environment(one.setting)) or None
-        if value is None:
-            continue
-        if one.group:
-            values.setdefault(one.group, {})[one.name] = value
-        else:
-            values[one.name] = value
-    return kind(**values)
-
-
 def _in_the_environment(setting: Setting) -> list[Any]:
     """Return the value of an environment variable, whole: Typer would split it into words."""
     value = os.environ.get(setting.variable) if setting.variable else None
@@ -415,8 +334,9 @@ def _parameter(option: Option) -> Parameter:
         what["metavar"] = names[0]
         info = typer.Argument(callback=_expanded if setting.repeated else None, **what)
     kind: Any = list[str] if setting.repeated else bool if is_flag else str
-    default = Parameter.empty if setting.is_required else None
-    kind = Annotated[kind if setting.is_required else kind | None, info]
+    is_required = setting.default is MISSING
+    default = Parameter.empty if is_required else None
+    kind = Annotated[kind if is_required else kind | None, info]
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
@@ -442,17 +362,9 @@ def not_one_of(typed: Any, allowed: str) -> str:
 
 
 def _completion(values: Values) -> Any:
-    if isinstance(values, Source):
-        return corpora
-    if isinstance(values, Trying):
-        return tried
-    if not isinstance(values, OneOf):
-        return None
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in values.choices if name.startswith(incomplete)]
-
-    return complete
+    if isinstance(values, OneOf):
+        return lambda incomplete: [name for name in values.choices if name.startswith(incomplete)]
+    return getattr(values, "complete", None)
 
 
 def _expanded(names: list[str] | None) -> list[str] | None:

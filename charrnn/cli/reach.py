@@ -24,13 +24,12 @@ from charrnn.cli.console import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Console, O
 from charrnn.cli.files import FigureFile, codes_for, names_of, note_if_several
 from charrnn.cli.options import TEXT_OR_HELD_OUT, TextOptions, flag, needs
 from charrnn.cli.terminal.curve import Canvas, Line
-from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import Column, Table, entries, fitted
+from charrnn.cli.terminal.tables import Column, Fact, Report, Table, entries, fitted
 from charrnn.errors import CorpusError, SettingError
 from charrnn.text import Visible
 
 if TYPE_CHECKING:
-    from charrnn.analysis.reach import Reach
+    from charrnn.analysis import Reach
     from charrnn.model import Model
     from charrnn.vocabulary import Ids
 
@@ -100,7 +99,7 @@ class Measured(NamedTuple):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Measure all models, draw the figure and show the results."""
-    from charrnn.display.figures import plot_reach
+    from charrnn.display import plot_reach
 
     file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     console.note_if_waiting(options.sources)
@@ -120,7 +119,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 def measure(path: Path, options: Options, console: Console) -> Measured:
     """Return how far the gradients of this model reach on the text."""
-    from charrnn.analysis.reach import reach_of
+    from charrnn.analysis import reach_of
     from charrnn.runs import load
 
     model = load(path)
@@ -260,19 +259,15 @@ def picture(models: Sequence[Measured], names: Sequence[str], output: Output) ->
     canvas = Canvas(wide, HEIGHT, plain=plain)
     legend = []
     for number, (name, one) in enumerate(zip(names, models, strict=True)):
-        line = Line(name, *STYLES[number % len(STYLES)])
+        line = Line(*STYLES[number % len(STYLES)])
         logs = [math.log10(max(norm, LEAST)) for norm in one.reach.norms]
         points = [(k / farthest, (high - log) / (high - low)) for k, log in enumerate(logs)]
         canvas.draw(points, line)
         sample = Visible(line.mark * 2 if plain else "⠤⠤" if not line.dash else "⠄⠄")
         legend.append(f"{output.paint(sample, line.style)} {name}")
-    bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
     labels = {0: f"1e{high}", HEIGHT - 1: f"1e{low}"}
     yield output.paint(Visible("norm"), BOLD)
-    for row, line_of_dots in enumerate(canvas.lines(output.paint)):
-        yield Visible(f"{labels.get(row, ''):>{AXIS - 1}} {bar}{line_of_dots}")
-    yield Visible(" " * AXIS + corner + floor * wide)
-    yield Visible(f"{'':{AXIS}} 0{f'{farthest} steps back':>{wide - 1}}")
+    yield from canvas.framed(labels, AXIS, "0", f"{farthest} steps back", output.paint)
     if len(models) > 1:
         for entry in legend:
             yield Visible(" " * (AXIS + 1) + entry)

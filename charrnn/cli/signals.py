@@ -2,8 +2,8 @@
 
 Signals that the parent process ignores (nohup, a shell's ``&``) stay ignored. Outside of watched()
 a signal raises Stopped, so that files are closed and removed on the way out. The exception is
-delayed where it would be lost or do harm: while a module is imported, inside ``__del__``, and
-between the creation of a file and the code that removes it.
+delayed where it would be lost or do harm: during an import, inside ``__del__``, and between the
+creation of a file and its removal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows lacks SIGHUP, others SIGBREAK
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
-IMPORTS = {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"}
 FINALIZERS = {"weakref.py", "_weakrefset.py"}
 # Functions of model_file/saving.py that create a file which only their caller removes.
 CREATORS = {"locked", "_temporary"}
@@ -138,9 +137,9 @@ def _would_be_lost(frame: FrameType | None) -> bool:
     while frame is not None:
         path, function = frame.f_code.co_filename, frame.f_code.co_name
         name = os.path.basename(path)
-        if path in IMPORTS or name in FINALIZERS or function == "__del__":
+        if path.startswith("<frozen importlib._bootstrap") or function == "__del__":
             return True
-        if name == "saving.py" and function in CREATORS:
+        if name in FINALIZERS or (name == "saving.py" and function in CREATORS):
             return True
         frame = frame.f_back
     return False

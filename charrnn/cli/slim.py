@@ -35,8 +35,6 @@ charrnn sample -m names.npz -n 10
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of charrnn slim."""
-
     out: Path = setting(
         NewFile(), "The file to write.", panel=OUTPUT, default=MISSING, names=("OUT",)
     )
@@ -51,7 +49,7 @@ class Options(CommandOptions):
 
 def run(options: Options, _threads: int, console: Console) -> None:
     """Write the small file, and report it and its size on stdout."""
-    from charrnn.cli.terminal.report import Fact, Report
+    from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.runs import load
 
     model = load(options.model)

@@ -18,8 +18,15 @@ import numpy as np
 from charrnn.cluster.pool import Cluster
 from charrnn.cluster.worker import cached, check_wanted
 from charrnn.model import Model
-from charrnn.sampling.constraints import IN_VAIN, Wishes, redraw
-from charrnn.sampling.sampler import Fragment, Sample, SampleConfig, Sampler
+from charrnn.sampling.sampler import (
+    IN_VAIN,
+    Fragment,
+    Sample,
+    SampleConfig,
+    Sampler,
+    Wishes,
+    redraw,
+)
 from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import ScoredBlock, Scorer, SummedBlock, score_blocks
 from charrnn.scoring.predictor import combine

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -148,16 +149,11 @@ class Cluster:
         """
         pending: dict[Future[Any], Any] = {}
         source = iter(items)
-        is_over = False
         try:
             while True:
-                while not is_over and len(pending) < max(1, self.threads):
-                    try:
-                        item = next(source)
-                    except StopIteration:
-                        is_over = True
-                    else:
-                        pending[self._send(function, item, shared)] = item
+                room = max(0, max(1, self.threads) - len(pending))
+                for item in islice(source, room):
+                    pending[self._send(function, item, shared)] = item
                 if not pending:
                     return
                 for future in self._wait_for([*pending]):
@@ -192,7 +188,6 @@ class Cluster:
             return future
 
     def _result(self, piece: Any, future: Future[Any], name: Callable[[Any], str]) -> Any:
-        """Return the result of a finished piece, or raise its error."""
         from distributed import KilledWorker
 
         try:

@@ -1,18 +1,26 @@
-"""Checks of a corpus: is too much held out, too little left to learn from, or anything in both?"""
+"""Checks of a corpus: too much held out, too little to learn from, texts that occur in both parts.
+
+A set of texts keeps 64 bits of each. Against a million texts, a new text is taken for one of them
+with a probability of 10^-13.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.vocabulary import END
+from charrnn.corpus.segmentation import texts_in, whole_examples
+from charrnn.vocabulary import END, Codes, codes_of
 
-LOOKED_FOR: Final = 1 << 16  # held-out examples
+LOOKED_FOR: Final = 1 << 16  # held-out examples: a warning must not delay the start
 LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
 BLOCK: Final = 1 << 10  # examples compared at a time
 
@@ -42,11 +50,7 @@ def warnings(corpus: Corpus) -> list[Warned]:
 
 
 def repeated(train: Examples, held_out: Examples) -> tuple[int, int]:
-    """Count the held-out examples that also are training examples; and those that were looked for.
-
-    At most LOOKED_FOR of them are looked for, evenly spread, and only among the first
-    LOOKED_THROUGH symbols of the training part: a warning must not delay the start.
-    """
+    """Count the held-out examples found in the training part, and those looked for: not all."""
     every = -(-len(held_out) // LOOKED_FOR) or 1
     wanted = list(islice(_texts(held_out, len(held_out)), 0, None, every))
     longest = max(map(len, wanted), default=0)
@@ -65,3 +69,44 @@ def _texts(examples: Examples, count: int, longest: int | None = None) -> Iterat
             ids = ids[(lengths <= longest + 1).repeat(lengths)]
         text = ids.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         yield from text.split(chr(END))[:-1]
+
+
+BATCH: Final = 1 << 20  # hashes collected before duplicates are removed
+
+
+def hash_of(text: str) -> int:
+    """Return 64 bits that stand for the text."""
+    return int.from_bytes(blake2b(codes_of(text).tobytes(), digest_size=8).digest(), "little")
+
+
+class TextSet:
+    """A set of texts, filled from a stream of examples and by ``add``."""
+
+    def __init__(self, stream: Iterable[Codes] = (), *, ignoring_case: bool = False) -> None:
+        """Read a stream of ``cut``. With case, ignore spaces at either end of a text too."""
+        self._ignoring_case = ignoring_case
+        self._read: NDArray[np.uint64] = np.empty(0, np.uint64)  # sorted
+        self._added: set[int] = set()
+        texts = (text for codes in whole_examples(stream) for text in texts_in(codes))
+        hashes = map(self._hash, texts)
+        while batch := array("Q", islice(hashes, max(BATCH, len(self._read)))):
+            self._read = np.union1d(self._read, np.frombuffer(batch, np.uint64))
+
+    def __len__(self) -> int:
+        return len(self._read) + len(self._added)
+
+    def __contains__(self, text: str) -> bool:
+        return self.has_hash(self._hash(text))
+
+    def add(self, text: str) -> None:
+        if text not in self:
+            self._added.add(self._hash(text))
+
+    def has_hash(self, number: int) -> bool:
+        """Return whether a text with this hash is in the set."""
+        at = int(self._read.searchsorted(np.uint64(number)))
+        is_read = at < len(self._read) and bool(self._read[at] == number)
+        return is_read or number in self._added
+
+    def _hash(self, text: str) -> int:
+        return hash_of(text.strip().casefold() if self._ignoring_case else text)

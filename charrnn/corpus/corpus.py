@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from mmap import mmap
@@ -18,11 +18,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.decoding import blocks
-from charrnn.corpus.files import name_of
+from charrnn.corpus.files import blocks, name_of
 from charrnn.corpus.segmentation import END_CODE, FileCut, common_cut, cut_file, stream_of
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import CorpusConfig, Kind, Reading
+from charrnn.settings.using import CorpusConfig, Kind
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]
@@ -98,18 +97,30 @@ def read_files(
     """Read the corpus from files; validation files are held out, and everything else trains."""
     config = config or CorpusConfig()
     sources, valid = tuple(_each_of(sources)), tuple(_each_of(valid))
-    digest = hashlib.sha256()
-    hash_in, reading = digest.update, config.reading
-    draft, cuts = read_draft(_texts(sources, reading, hash_in), config.kinds(len(sources)))
-    _check_not_empty(draft, sources)
+    reading, digest = config.reading, hashlib.sha256()
+
+    def hashed(source: str) -> Iterator[str]:
+        for block in blocks(source, reading):
+            digest.update(block.encode("utf-8", "surrogatepass"))
+            yield block
+        digest.update(TEXT_ENDS)
+
+    def read(names: Sequence[str], kinds: Iterable[Kind]) -> tuple[Draft, tuple[FileCut, ...]]:
+        draft, cuts = read_draft(map(hashed, names), kinds)
+        if not draft.size:
+            more = f", with {len(names) - 1} more," if len(names) > 1 else ""
+            name = name_of(names[0]) + more if names else "the corpus"
+            raise CorpusError(f"{name} is empty", "A corpus needs at least one visible character.")
+        return draft, cuts
+
+    draft, cuts = read(sources, config.kinds(len(sources)))
     are = common_cut(cuts)
     vocabulary, train, held_out = _settle(draft, 0.0 if valid else config.holdout, config)
     if valid:
-        hash_in(b"\xfe")  # not in UTF-8, either: validation files follow
+        digest.update(b"\xfe")  # not in UTF-8, either: validation files follow
         same: Any = [are] * len(valid)
         kinds = config.kinds(len(valid), len(sources)) if are == "mixed" else same
-        draft, more = read_draft(_texts(valid, reading, hash_in), kinds)
-        _check_not_empty(draft, valid)
+        draft, more = read(valid, kinds)
         cuts += more
         held_out = encode_draft(draft, vocabulary)
     return Corpus(vocabulary, train, held_out, are, sources, valid, digest.hexdigest(), cuts)
@@ -134,7 +145,7 @@ def files_in(texts: Texts) -> tuple[str, ...]:
 
 
 def check_texts(texts: object, name: str = "texts") -> Iterator[str]:
-    """Yield each text; raise SettingError at what is no text, or if a text is given alone."""
+    """Yield each text; raise SettingError if something else is given, or a text alone."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise SettingError(f"{name} cannot be {type(texts).__name__}", "Give a list of texts.")
     for text in texts:
@@ -147,9 +158,16 @@ def check_texts(texts: object, name: str = "texts") -> Iterator[str]:
 def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corpus:
     """Return the corpus of these texts, an example each. A lone surrogate is UNKNOWN."""
     config = config or CorpusConfig()
-    digest = hashlib.sha256()
-    draft = Draft()
-    for codes in stream_of(_hash_whole(_each_of(texts), digest.update)):
+    digest, draft = hashlib.sha256(), Draft()
+
+    def hashed() -> Iterator[str]:
+        for text in _each_of(texts):
+            for at in range(0, len(text), BLOCK):
+                digest.update(text[at : at + BLOCK].encode("utf-8", "surrogatepass"))
+            digest.update(TEXT_ENDS)
+            yield text
+
+    for codes in stream_of(hashed()):
         draft.add(codes)
     if draft.size == draft.examples:
         raise CorpusError("the corpus is empty", "Give it a text with at least one character.")
@@ -158,37 +176,7 @@ def from_texts(texts: Iterable[str], config: CorpusConfig | None = None) -> Corp
 
 
 def _each_of(strings: Iterable[str]) -> Iterable[str]:
-    """Return the strings; a single string is one, not its characters."""
     return (strings,) if isinstance(strings, str) else strings
-
-
-def _texts(
-    sources: Sequence[str], reading: Reading, hash_in: Callable[[bytes], None]
-) -> Iterator[Iterator[str]]:
-    """Yield the text of each source, in blocks that are hashed on the way."""
-
-    def hashed(source: str) -> Iterator[str]:
-        for block in blocks(source, reading):
-            hash_in(block.encode("utf-8", "surrogatepass"))
-            yield block
-        hash_in(TEXT_ENDS)
-
-    return map(hashed, sources)
-
-
-def _hash_whole(texts: Iterable[str], hash_in: Callable[[bytes], None]) -> Iterator[str]:
-    for text in texts:
-        for at in range(0, len(text), BLOCK):
-            hash_in(text[at : at + BLOCK].encode("utf-8", "surrogatepass"))
-        hash_in(TEXT_ENDS)
-        yield text
-
-
-def _check_not_empty(draft: Draft, sources: Sequence[str]) -> None:
-    if not draft.size:
-        more = f", with {len(sources) - 1} more," if len(sources) > 1 else ""
-        name = name_of(sources[0]) + more if sources else "the corpus"
-        raise CorpusError(f"{name} is empty", "A corpus needs at least one visible character.")
 
 
 def _settle(
@@ -233,7 +221,11 @@ class Draft:
             self._close_piece()
         while len(numbers):
             if not len(self._room):
-                self._room = _new_piece(numbers.dtype)
+                try:  # memory from the system itself: malloc would keep freed pieces for later
+                    self._room = np.frombuffer(mmap(-1, PIECE_BYTES), numbers.dtype)
+                except OSError:
+                    hint = "Learn from a part of it, or on a machine with more memory."
+                    raise CorpusError("the corpus needs more memory than there is", hint) from None
                 self._pieces.append(self._room)
             fits = min(len(numbers), len(self._room))
             self._room[:fits] = numbers[:fits]
@@ -288,15 +280,6 @@ class Draft:
             self._room = self._room[:0]
 
 
-def _new_piece(dtype: np.dtype[np.unsignedinteger[Any]]) -> Ids:
-    """Return memory from the system itself: malloc would keep freed pieces for later."""
-    try:
-        return np.frombuffer(mmap(-1, PIECE_BYTES), dtype)
-    except OSError:
-        hint = "Learn from a part of it, or on a machine with more memory."
-        raise CorpusError("the corpus needs more memory than there is", hint) from None
-
-
 def blocks_of(ids: Ids) -> Iterator[Ids]:
     for at in range(0, len(ids), BLOCK):
         yield ids[at : at + BLOCK]
@@ -323,9 +306,8 @@ def encode_draft(draft: Draft, vocabulary: Vocabulary) -> Examples:
 
 def _renumber(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
     """Return the ids of a draft's numbers, in place where both types are the same."""
-    numbers = np.array([END, UNKNOWN], vocabulary.dtype)
-    codes = np.array(draft.characters, np.uint32)
-    numbers = np.concatenate((numbers, vocabulary.encode_codes(codes)))
+    known = vocabulary.encode_codes(np.array(draft.characters, np.uint32))
+    numbers = np.concatenate((np.array([END, UNKNOWN], known.dtype), known))
     encoded = ids if ids.dtype == numbers.dtype else np.empty(len(ids), numbers.dtype)
     for source, target in zip(blocks_of(ids), blocks_of(encoded), strict=True):
         target[:] = numbers[source]
@@ -333,13 +315,17 @@ def _renumber(ids: Ids, draft: Draft, vocabulary: Vocabulary) -> Ids:
 
 
 def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
-    """Return training and held-out examples, in the numbers of the draft; it is empty afterwards.
-
-    Examples are held out by lot; of a single example, the tail is.
-    """
+    """Return training examples and those held out by lot; of a single one, hold out the tail."""
     starts = draft.starts()
     if len(starts) == 2 and share > 0:
-        return _split_off_tail(draft.join(), share)
+        ids = draft.join()
+        kept = max(1, min(int((len(ids) - 1) * (1 - share)), len(ids) - 2))
+        if len(ids) - 1 <= kept:  # one character cannot be divided
+            return _single(ids), _single(ids[:0])
+        tail = ids[kept:].copy()
+        ids.resize(kept + 1, refcheck=False)  # nothing else refers to it
+        ids[kept] = END
+        return _single(ids), _single(tail)
     trains = draw(len(starts) - 1, share, seed)
     train_count = np.count_nonzero(trains)
     if train_count == len(trains):
@@ -353,29 +339,15 @@ def split(draft: Draft, share: float, seed: int) -> tuple[Examples, Examples]:
 
 
 def draw(count: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which examples train. The share held out is at least one example and never all.
-
-    Each stratum gives its part, so that a permutation of all examples never is in memory.
-    """
+    """Return which examples train; at least one is held out, and never all."""
     trains = np.ones(count, np.bool_)
     held = min(max(1, round(count * share)), count - 1) if share > 0 and count else 0
     lots = np.random.default_rng(seed)
-    for first in range(0, count, STRATUM):
+    for first in range(0, count, STRATUM):  # a permutation of all would take much memory
         last = min(first + STRATUM, count)
         here = held * last // count - held * first // count
         trains[first + lots.choice(last - first, here, replace=False, shuffle=False)] = False
     return trains
-
-
-def _split_off_tail(ids: Ids, share: float) -> tuple[Examples, Examples]:
-    characters = len(ids) - 1
-    kept = max(1, min(int(characters * (1 - share)), characters - 1))
-    if characters <= kept:  # one character cannot be divided
-        return _single(ids), _single(ids[:0])
-    tail = ids[kept:].copy()
-    ids.resize(kept + 1, refcheck=False)  # nothing else refers to it
-    ids[kept] = END
-    return _single(ids), _single(tail)
 
 
 def _single(ids: Ids) -> Examples:
@@ -385,10 +357,7 @@ def _single(ids: Ids) -> Examples:
 
 
 def _close_ranks(starts: Starts, chosen: NDArray[np.bool_], out: Starts) -> None:
-    """Write where the chosen examples start once they stand side by side.
-
-    The output may be the input: writing never overtakes reading.
-    """
+    """Write where the chosen examples start side by side; ``out`` may be ``starts`` itself."""
     out[0] = at = done = 0
     for first in range(0, len(chosen), BLOCK):
         here = chosen[first : first + BLOCK]

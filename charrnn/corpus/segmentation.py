@@ -18,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.settings.corpus import Cut, Kind
+from charrnn.settings.using import Cut, Kind
 from charrnn.vocabulary import Codes, codes_of
 
 END_CODE: Final = np.uint32(0x110000)  # the first number that is not a code point
@@ -92,10 +92,7 @@ def cut_file(
 def cut(
     texts: Iterable[str], kind: Cut, keep_blank: bool = False, lines: LineNumbers | None = None
 ) -> Iterator[Codes]:
-    """Yield the code points of a text that comes in blocks, END_CODE after each example.
-
-    With ``keep_blank``, an empty line is an example, too.
-    """
+    """Yield the code points of a text that comes in blocks, END_CODE after each example."""
     blocks: Iterator[Codes] = (codes_of(text) for text in texts if text)
     if kind == "files":
         blocks = _from_first_visible(blocks)

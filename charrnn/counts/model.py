@@ -1,30 +1,199 @@
-"""N-gram counts as a model: interpolated modified Kneser-Ney.
+"""N-gram counts as a model: a trie with interpolated modified Kneser-Ney smoothing.
 
-    P(w | h) = share(hw) + left(h) P(w | h')        h' is h without its first symbol
+    P(w | h) = (kept(hw) + freed(h) P(w | h')) / (kept(h) + freed(h))
 
-from the longest context that was seen down to the unigrams, and 1 / K below them. The rows P(. | h)
-of short contexts are made beforehand, within a limit of memory; the few n-grams of longer contexts
-are added on demand. The operations are the same for one row and for thousands, so the
-numbers are too.
+h' is the context h without its first symbol; below the unigrams lies 1 / K. An n-gram counted c
+times keeps c and frees 1 by Witten-Bell. By Kneser-Ney it keeps c - D and frees D, with a D for
+c = 1, 2 and more. There c counts occurrences in the highest order, varieties in the others.
 
-GrowingCounts also count the symbols that they read, since the words of a text come again. The
-discounts stay those of the training text. The longest n-gram that ends in a symbol is counted once
-more; a shorter one only if the n-gram longer by one symbol is new.
+In the trie, node 0 is the empty context, 1 to K are all symbols, then come the pairs that occur,
+the triples .. Within an order, nodes are sorted by ``key = parent K + symbol``, so the children of
+a node are consecutive and one search finds a child. A context is the node that spells it.
 
-    P(w | h) = (c(hw) - D + freed(h) P(w | h')) / sum of c(h.)       D by c(hw): see baselines
+Rows P(. | h) of short contexts are made beforehand, within a limit of memory; longer contexts are
+added on demand. One row and thousands take the same operations.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.ngrams import Ids, in_a_word
-from charrnn.counts.smoothing import Floats, kneser_ney, level, varieties
-from charrnn.counts.trie import NONE, Nodes, Trie, trie_of
+from charrnn.counts.ngrams import BLOCK, Ids, Layout, break_of, in_a_word, sorted_windows
 from charrnn.vocabulary import END
+
+Numbers = NDArray[np.uint32]
+Nodes = NDArray[np.int64]  # or NONE
+
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Trie:
+    """The n-grams of a text and their occurrences."""
+
+    symbols: int
+    starts: tuple[int, ...]  # [n] is the first node of order n; the last is the end
+    keys: Nodes  # (N,) of the nodes from 1 on, ascending: parent K + symbol
+    occurrences: Numbers  # (N,) of the same
+    suffix: NDArray[np.int32]  # (M,) of each possible context, that without its first symbol
+
+    @property
+    def highest(self) -> int:
+        return len(self.starts) - 2
+
+    def nodes_of(self, order: int) -> slice:
+        """Return the nodes of an order, as indices of keys and counts."""
+        return slice(self.starts[order] - 1, self.starts[order + 1] - 1)
+
+    def children(self, nodes: Nodes, ids: NDArray[Any], order: int | None = None) -> Nodes:
+        """Return the children of these nodes by these symbols, or NONE; all may have one order."""
+        own = slice(0, len(self.keys)) if order is None else self.nodes_of(order)
+        children = _find(self.keys[own], nodes * self.symbols + ids, own.start + 1)
+        children[nodes < 0] = NONE
+        return children
+
+
+def trie_of(sequence: Ids, symbols: int, highest: int) -> Trie:
+    """Return the trie of the n-grams of up to ``highest`` symbols."""
+    windows = _SortedText(sequence, symbols, highest)
+    counted = sequence[sequence != break_of(symbols)]
+    starts = [0, 1, 1 + symbols]
+    keys = [np.arange(symbols, dtype=np.int64)]
+    occurrences = [np.bincount(counted, minlength=symbols).astype(np.uint32)]
+    suffix = [np.zeros(1, np.int32), np.zeros(symbols, np.int32)]
+    node = number = windows.first()  # at each window, that of the order below
+    before = 1  # added to it
+    for order in range(2, highest + 1):
+        begins, last, count, number = windows.of_order(order)
+        parent = node[begins].astype(np.int64) + before
+        keys.append(parent * symbols + last)
+        occurrences.append(count)
+        if order < highest:
+            shorter = suffix[-1][parent - starts[-2]].astype(np.int64)
+            nodes = _find(keys[-2], shorter * symbols + last, starts[-2])
+            suffix.append(nodes.astype(np.int32))
+        node, before = number, starts[-1] - 1
+        starts.append(starts[-1] + len(begins))
+    del windows, node, number  # frees memory before more is needed
+    return Trie(
+        symbols,
+        tuple(starts),
+        np.concatenate(keys),
+        np.concatenate(occurrences),
+        np.concatenate(suffix[:highest]),
+    )
+
+
+def _find(keys: Nodes, wanted: Nodes, first: int) -> Nodes:
+    """Return the nodes with these keys, or NONE; ``first`` is the node of the first key."""
+    if not len(keys):
+        return np.full(wanted.shape, NONE, np.int64)
+    at = keys.searchsorted(wanted)
+    np.minimum(at, len(keys) - 1, out=at)
+    return np.where(keys[at] == wanted, at + first, NONE)
+
+
+class _SortedText:
+    """The sorted windows of a text."""
+
+    def __init__(self, sequence: Ids, symbols: int, highest: int) -> None:
+        self.layout = layout = Layout(symbols, max(2, highest))
+        text = np.concatenate([np.array([END], sequence.dtype), sequence, layout.around()])
+        words = [np.empty(len(sequence) + 1, np.uint64) for _ in layout.sizes]
+        self.count = 0
+        for start in range(0, len(sequence) + 1, BLOCK):
+            at = np.arange(start, min(start + BLOCK, len(sequence) + 1))
+            packed = layout.pack(text, at)
+            is_pair = layout.are(packed, 2)
+            stop = self.count + int(np.count_nonzero(is_pair))
+            for word, some in zip(words, packed, strict=True):
+                word[self.count : stop] = some[is_pair]
+            self.count = stop
+        self.windows = sorted_windows(layout, [word[: self.count] for word in words])
+
+    def first(self) -> Numbers:
+        number, shift = self.layout.last(1)
+        symbols = np.empty(self.count, np.uint32)
+        for block in self.windows.blocks():
+            symbols[block] = (self.windows.words[number][block] >> shift) - np.uint64(1)
+        return symbols
+
+    def of_order(self, order: int) -> tuple[NDArray[np.intp], Nodes, Numbers, Numbers]:
+        """Return the first window, the last symbol and the occurrences of each n-gram of an order,
+        and the number of n-grams that have begun at each window.
+        """
+        number, shift = self.layout.last(order)
+        is_one, is_new = self.windows.grams(order)
+        begins = np.flatnonzero(is_new)
+        word = self.windows.words[number][begins]
+        last = (word >> shift & self.layout.symbol).astype(np.int64) - 1
+        count = np.zeros(0, np.uint32)
+        if len(begins):
+            count = np.add.reduceat(is_one, begins, dtype=np.uint32)
+        return begins, last, count, np.cumsum(is_new, dtype=np.uint32)
+
+
+Floats = NDArray[np.float64]
+
+
+class Rule(NamedTuple):
+    """The counts that n-grams counted 0, 1, 2, and 3 or more times lose and free."""
+
+    lost: Floats  # (4,)
+    freed: Floats  # (4,)
+
+
+WITTEN_BELL = Rule(lost=np.zeros(4), freed=np.array([0.0, 1.0, 1.0, 1.0]))
+USUAL_DISCOUNTS = np.array([0.0, 0.5, 1.0, 1.5])  # if a small text does not determine them
+
+
+def kneser_ney(counts: Numbers) -> Rule:
+    """Return the three discounts for n-grams with these counts."""
+    return kneser_ney_by([int(np.count_nonzero(counts == j)) for j in range(5)])
+
+
+def kneser_ney_by(n: Sequence[int]) -> Rule:
+    """Return the three discounts if n[j] n-grams are counted j times, j up to 4."""
+    discounts = USUAL_DISCOUNTS.copy()
+    for j in (1, 2, 3):
+        if n[1] and n[2] and n[j] and n[j + 1]:
+            own = j - (j + 1) * n[1] / (n[1] + 2 * n[2]) * n[j + 1] / n[j]
+            if own > 0:  # else a context could leave nothing for symbols that it has never met
+                discounts[j] = own
+    return Rule(lost=discounts, freed=discounts)
+
+
+def varieties(trie: Trie, order: int) -> Numbers:
+    """Return how many symbols came before each n-gram; occurrences if it begins with END."""
+    own, longer = trie.nodes_of(order), trie.nodes_of(order + 1)
+    parents, last = np.divmod(trie.keys[longer], trie.symbols)
+    shorter = last + 1
+    if order > 1:
+        shorter = trie.children(trie.suffix[parents].astype(np.int64), last, order)
+    counts = np.bincount(shorter - trie.starts[order], minlength=own.stop - own.start)
+    return np.where(counts > 0, counts, trie.occurrences[own]).astype(np.uint32)
+
+
+def level(trie: Trie, order: int, counts: Numbers, rule: Rule) -> tuple[Floats, Floats]:
+    """Return the share of its context's total that each n-gram keeps, (n,), and the share that each
+    context leaves, (m,): 1 if nothing followed it.
+    """
+    parents = trie.keys[trie.nodes_of(order)] // trie.symbols - trie.starts[order - 1]
+    contexts = trie.starts[order] - trie.starts[order - 1]
+    kind = np.minimum(counts, 3)
+    kept: Floats = counts - rule.lost[kind]
+    freed = np.bincount(parents, rule.freed[kind], contexts).astype(np.float64, copy=False)
+    total: Floats = np.bincount(parents, kept, contexts) + freed
+    known = total > 0
+    left = np.divide(freed, total, out=np.ones(contexts), where=known)
+    np.divide(kept, total[parents], out=kept, where=known[parents])
+    return kept, left
+
 
 HIGHEST: Final = 9  # order; counts alone do best with 7, beside a network with more
 FEWEST: Final = 7  # the order if HIGHEST takes more than one integer for a window
@@ -41,8 +210,8 @@ class Counts:
         self.symbols = symbols
         self.contexts = highest - 1  # symbols of the longest
         levels = [level(trie, n, c, kneser_ney(c)) for n, c in enumerate(counts_of(trie), 1)]
-        self.share: Floats = np.concatenate([np.zeros(1), *(each.kept for each in levels)])
-        self.left: Floats = np.concatenate([each.left for each in levels])
+        self.share: Floats = np.concatenate([np.zeros(1), *(kept for kept, _ in levels)])
+        self.left: Floats = np.concatenate([left for _, left in levels])
         # the children of context i are first[i] .. first[i + 1]
         children = np.bincount(trie.keys // symbols, minlength=len(self.left))
         self.first = np.ones(len(children) + 1, np.int32)
@@ -55,7 +224,6 @@ class Counts:
         self.rows = self._rows()
 
     def _rows(self) -> Floats:
-        """Return P(. | h) of all contexts up to some length, by node."""
         trie = self.trie
         rows: Floats = np.empty((trie.starts[self.ready + 1], self.symbols))
         rows[0] = 1 / self.symbols
@@ -107,10 +275,7 @@ class Counts:
         return contexts
 
     def contexts_of(self, ids: Ids, before: Nodes) -> tuple[Nodes, Nodes]:
-        """Return the contexts before each symbol, (S, contexts), and those after the last.
-
-        ``before`` (1, contexts) are those of the first symbol.
-        """
+        """Return the contexts before each symbol, (S, contexts), and those after the last."""
         contexts = np.full((len(ids) + 1, self.contexts), NONE, np.int64)
         contexts[:1] = before
         symbols = ids.astype(np.int64)
@@ -134,17 +299,19 @@ class CountsReader:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text: the next symbol is its first."""
         self._contexts = self._counts.after_end()
 
     def read(self, ids: Ids) -> Floats:
-        """Return P(. | all before) of each symbol, (S, K)."""
         contexts, self._contexts = self._counts.contexts_of(ids, self._contexts)
         return self._counts.probabilities(contexts)
 
 
 class GrowingCounts:
-    """Counts that read consecutive blocks and count them too."""
+    """Counts that read consecutive blocks and count them too, since the words of a text come again.
+
+    The discounts stay those of the training text. The longest n-gram that ends in a symbol is
+    counted once more; a shorter one only if the n-gram longer by one symbol is new.
+    """
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -167,7 +334,6 @@ class GrowingCounts:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text: the next symbol is its first."""
         self._times, self._kept, self._total, self._freed = (a.copy() for a in self._initial)
         self._size = len(self._times)  # nodes, with those that were added
         self._added: dict[tuple[int, int], int] = {}  # the child of a context by a symbol

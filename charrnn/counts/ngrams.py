@@ -1,17 +1,8 @@
 """The counted text, its windows as sorted integers, and its packed form in a model file.
 
-A sequence is the whole text, or evenly spaced pieces of a long one. It holds ids of symbols, with
-END after each example and a break where a piece begins within an example. No context
-reaches across a break. The first symbol of the text follows an END.
-
-    a window     the symbols from some place on, up to the next END or break; it may begin with END
-    its words    each symbol as its id plus 1, the first in the highest bits, as many as fit into
-                 64 bits; the rest in the next word, and 0 beyond the end of the window
-
-In sorted windows, the n-grams of every order are runs.
-
-A model file has the sequence in as few bits as its symbols take, 7 for up to 127 symbols, one after
-the other; zeros fill the last byte.
+A sequence is the whole text, or evenly spaced pieces of a long one. It has END after each example
+and a break where a piece begins within an example. A window has the symbols from some place on, up
+to the next END or break; it may begin with END. In sorted windows, n-grams of any order are runs.
 """
 
 from __future__ import annotations
@@ -36,22 +27,21 @@ def break_of(symbols: int) -> int:
 
 def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Ids]:
     """Return the text itself, or about ``most`` symbols of it in pieces with breaks between them.
-
-    The pieces are views of the ids, and whole examples if they contain any.
+    Pieces are views of the ids, and whole examples if they contain any.
     """
     if ids.size <= most:
         return [ids]
     parts: list[Ids] = []
     for i in range(pieces):
-        start = i * ids.size // pieces
-        cut = ids[start : start + most // pieces]
-        ends = np.flatnonzero(cut == END)
-        whole = cut[ends[0] + 1 : ends[-1] + 1] if ends.size > 1 else cut
-        if not whole.size:
+        part = ids[i * ids.size // pieces :][: most // pieces]
+        ends = np.flatnonzero(part == END)
+        if ends.size > 1:
+            part = part[ends[0] + 1 : ends[-1] + 1]
+        if not part.size:
             continue
         if parts and parts[-1][-1] != END:
             parts.append(np.array([break_of(symbols)], np.min_scalar_type(break_of(symbols))))
-        parts.append(whole)
+        parts.append(part)
     return parts
 
 
@@ -77,9 +67,12 @@ WORD = 64  # bits
 BLOCK = 1 << 18  # windows at a time
 
 
+def bits_for(symbols: int) -> int:
+    return break_of(symbols).bit_length()
+
+
 def in_a_word(symbols: int) -> int:
-    """Return the number of symbols in one integer."""
-    return WORD // symbols.bit_length()
+    return WORD // bits_for(symbols)
 
 
 @dataclass(frozen=True)
@@ -90,25 +83,19 @@ class Layout:
     highest: int  # symbols of a window, at most
 
     @property
-    def bits(self) -> int:
-        """The bits of a symbol."""
-        return self.symbols.bit_length()
-
-    @property
     def sizes(self) -> list[int]:
-        """The number of symbols in each word."""
         each = in_a_word(self.symbols)
         return [min(each, self.highest - at) for at in range(0, self.highest, each)]
 
     def last(self, order: int) -> tuple[int, np.uint64]:
         """Return the word with the last symbol of an n-gram, and the number of bits after it."""
         number, place = divmod(order - 1, in_a_word(self.symbols))
-        return number, np.uint64(self.bits * (self.sizes[number] - 1 - place))
+        return number, np.uint64(bits_for(self.symbols) * (self.sizes[number] - 1 - place))
 
     @property
     def symbol(self) -> np.uint64:
         """The mask of a symbol in the lowest bits."""
-        return np.uint64((1 << self.bits) - 1)
+        return np.uint64((1 << bits_for(self.symbols)) - 1)
 
     def pack(self, text: Ids, at: Places) -> Words:
         """Return the windows at these places of a text that continues for a window more."""
@@ -120,7 +107,7 @@ class Layout:
             for _ in range(size):
                 symbol = text[at + place]
                 goes_on &= symbol != break_of(self.symbols)
-                word <<= np.uint64(self.bits)
+                word <<= np.uint64(bits_for(self.symbols))
                 word += (symbol.astype(np.uint64) + np.uint64(1)) * goes_on
                 if place:
                     goes_on &= symbol != END
@@ -167,30 +154,23 @@ class Windows:
 
     def grams(self, order: int) -> tuple[Mask, Mask]:
         """Return which windows begin with an n-gram, and which with another than the one before."""
-        number, shift = self.layout.last(order)
-        is_one, is_new = np.empty((2, len(self)), np.bool_)
+        is_one, is_new = np.empty(len(self), np.bool_), self.are_new(order)
         for block in self.blocks():
             is_one[block] = self.layout.are([word[block] for word in self.words], order)
-            is_new[block] = self._differs(number, shift, block)
         is_new &= is_one
         return is_one, is_new
 
-    def are_new(self) -> Mask:
-        """Return which windows differ from the one before."""
-        number, shift = self.layout.last(self.layout.highest)
-        parts = [self._differs(number, shift, block) for block in self.blocks()]
-        return np.concatenate([np.zeros(0, np.bool_), *parts])
-
-    def _differs(self, number: int, shift: np.uint64, block: slice) -> Mask:
-        """Return which windows of a block differ from the one before, up to that word."""
-        differs = np.zeros(block.stop - block.start, np.bool_)
-        for i, word in enumerate(self.words[: number + 1]):
-            here = word[max(0, block.start - 1) : block.stop]
-            here = here >> shift if i == number else here
-            differs[len(differs) - len(here) + 1 :] |= here[1:] != here[:-1]
-        if block.start == 0:
-            differs[:1] = True
-        return differs
+    def are_new(self, order: int) -> Mask:
+        """Return which windows differ from the one before in their first ``order`` symbols."""
+        number, shift = self.layout.last(order)
+        is_new = np.zeros(len(self), np.bool_)
+        is_new[:1] = True
+        for block in self.blocks():
+            for i, word in enumerate(self.words[: number + 1]):
+                here = word[max(0, block.start - 1) : block.stop]
+                here = here >> shift if i == number else here
+                is_new[block.stop - len(here) + 1 : block.stop] |= here[1:] != here[:-1]
+        return is_new
 
 
 def sorted_windows(layout: Layout, words: Words) -> Windows:
@@ -205,11 +185,6 @@ def sorted_windows(layout: Layout, words: Words) -> Windows:
 Bytes = NDArray[np.uint8]
 
 PACKING_BLOCK = 1 << 16  # symbols at a time; they fill whole bytes
-
-
-def bits_for(symbols: int) -> int:
-    """Return the bits of one symbol or break."""
-    return break_of(symbols).bit_length()
 
 
 def packed_size(count: int, symbols: int) -> int:

@@ -1,4 +1,4 @@
-"""A run in a model file: all that sampling, scoring and resuming need.
+"""A run in a model file: all that sampling, scoring and resuming need; and when it is saved.
 
 The text determines the arrays. U1 .. c are the best parameters, ``last`` the current ones in one
 row, ``adam.m`` .. the moments, ``lane.1`` .. the states. Network 2 has ``2.U1`` .. ``counted`` is
@@ -8,9 +8,10 @@ text. Without [minutes] the file holds no time: a resumed run ends in the same b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from charrnn.errors import (
     ModelExistsError,
     NotAModelError,
     ResumeError,
+    SaveError,
     SettingError,
 )
 from charrnn.model_file import container
@@ -41,8 +43,10 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array
 from charrnn.settings.training import Ending, Fitted, ending, of_member
+from charrnn.training.loop import Checkup, Event
 from charrnn.training.members import last_ending, mean_of_bests
 from charrnn.training.optimizers import MOMENTS, usual_squares
+from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState, architecture_of
 from charrnn.vocabulary import Ids, Vocabulary
 
@@ -340,3 +344,71 @@ def _facts(path: Path, run: Checkpoint) -> dict[str, JSON]:
 def length_of(counted: Ids | None) -> int | None:
     """Return the number of symbols of the counted text, if it is kept."""
     return None if counted is None else len(counted)
+
+
+OFTEN = 2.0  # seconds between two saves, at check-ups
+SELDOM = 60.0  # the same between check-ups, and after a save that failed
+COSTLY = 50  # times the duration of a save until the next: saving takes at most 2% of the time
+
+
+class Saver:
+    """Keeps the model file of a run up to date."""
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        run: Checkpoint,
+        *,
+        home: str = "",
+        is_saved: bool = False,
+        ranks: Ranks = ALONE,
+        alarm: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Call ``alarm`` if a save fails during training. ``home`` is the later path of the file.
+        The file is up to date if it ``is_saved``.
+        """
+        self.path, self.run, self.ranks = fspath(path), run, ranks
+        self.before: Callable[[], None] = lambda: None  # called ahead of each save
+        self._home, self._alarm = home, alarm
+        self.step: int | None = run.longest.step if is_saved else None  # in the file
+        self._saved = self._progress() if is_saved else None
+        self._at = time.monotonic()
+        self._often, self._seldom = 0.0, SELDOM  # the first check-up is saved at once
+
+    def note(self, event: Event) -> None:
+        """Save if it is time. A save that fails here is repeated later."""
+        passed = time.monotonic() - self._at
+        if passed < self._seldom and not (isinstance(event, Checkup) and passed >= self._often):
+            return
+        if not self.ranks.first_has_all():
+            return  # save after the next step
+        try:
+            self.save()
+        except SaveError as error:
+            self._alarm(f"{error.what}; training continues")
+            self._at = time.monotonic()
+            self._often = SELDOM
+
+    def save(self) -> None:
+        """Save if the file is not up to date. Raise SaveError if that fails."""
+        if self._saved == self._progress() and os.path.exists(self.path):
+            return
+        began = time.monotonic()
+        self.before()
+        save(self.path, self.run, self._home)
+        self._saved, self.step = self._progress(), self.run.longest.step
+        self._at = time.monotonic()
+        self._often = max(OFTEN, COSTLY * (self._at - began))
+        self._seldom = max(SELDOM, self._often)
+
+    def file_in_words(self) -> str:
+        if self.step is not None and not os.path.exists(self.path):
+            return f"{self.path} was saved at step {self.step:,} but no longer exists."
+        if self.step is not None:
+            return f"{self.path} holds the run at step {self.step:,}."
+        if os.path.exists(self.path):
+            return f"{self.path} is unchanged."
+        return "Nothing was saved."
+
+    def _progress(self) -> tuple[object, ...]:
+        return self.run.config, *((state.step, len(state.history)) for state in self.run.states)

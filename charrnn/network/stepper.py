@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.network.inputs import INPUTS
+from charrnn.network.architecture import INPUTS
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import SETTLED, Array64, Integers, settles, snap
 from charrnn.network.threads import Threads

@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from charrnn.network.architecture import Architecture
-from charrnn.network.inputs import INPUTS
+from charrnn.network.architecture import INPUTS, Architecture
 from charrnn.network.layer import Layer, Starts, rows_of
 from charrnn.network.parameters import Parameters
 from charrnn.network.readout import Readout

@@ -1,17 +1,8 @@
 """Drawing symbols from logits, with random numbers that are looked up.
 
-    y_hat = softmax of the logits         (10.11)
-    P(k)  ~ exp(logit(k) / temperature)       a temperature below 1 sharpens, one above 1 flattens
-
-Then only the top_k most likely symbols stay, and of these the fewest that have top_p of the total.
-UNKNOWN is never drawn: its probability goes to the others in proportion.
-
-Each seed, sample, attempt and step has its own random number:
-
-    number = mix(key(seed, sample, attempt) + (step + 1) * GAMMA)
-
-This is one step of SplitMix64 (Steele, Lea and Flood, 2014) from the key. It has no state, so the
-third sample is the same, drawn alone or beside a thousand others.
+Only the top_k most likely symbols stay, and of these the fewest that have top_p of the total.
+UNKNOWN is never drawn: its probability goes to the others in proportion. Each seed, sample, attempt
+and step has its own random number: one step of SplitMix64 (Steele, Lea and Flood, 2014) from a key.
 """
 
 from __future__ import annotations
@@ -30,7 +21,7 @@ COLDEST = 1e-100  # lower temperatures draw the same
 
 
 class Choice:
-    """The distribution of the next symbol in each lane, with temperature and filters."""
+    """softmax of the logits (10.11) in each lane, with temperature and filters."""
 
     def __init__(
         self,
@@ -104,37 +95,34 @@ class Choice:
 
 Words = NDArray[np.uint64]
 
-GAMMA = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
+GAMMA = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples spread evenly
 BITS = 52  # see uniform
 
 
 def keys(seed: int, samples: Sequence[int], attempts: Sequence[int] = (0,)) -> Words:
     """Return the key of each sample, (S,), with one attempt for each or for all."""
-    word = _words([seed])
+    word = np.array([seed], np.uint64)
     for part in (samples, attempts):  # one after the other, so that (1, 2) is not (2, 1)
-        word = _mix(word + _words([GAMMA])) ^ _words(part)
-    return _mix(word + _words([GAMMA]))
+        word = _mix(word + GAMMA) ^ np.array(part, np.uint64)
+    return _mix(word + GAMMA)
 
 
 def keys_of_texts(texts: Sequence[str]) -> Words:
-    """Return a hash of each text, (N,), in no order: the code points mixed one after the other."""
     codes = [codes_of(text) for text in sorted(texts, key=len, reverse=True)]
     words, lengths = np.zeros(len(codes), np.uint64), [len(text) for text in codes]
     for at in range(max(lengths, default=0)):
         longer = bisect_left(lengths, -at, key=lambda length: -length)
         part = np.array([text[at] for text in codes[:longer]], np.uint64)
-        words[:longer] = _mix(words[:longer] + _words([GAMMA])) ^ part
-    return _mix(words + _words([GAMMA]))
+        words[:longer] = _mix(words[:longer] + GAMMA) ^ part
+    return _mix(words + GAMMA)
 
 
 def uniform(streams: Words, first: int, steps: int) -> NDArray[np.float64]:
-    """Return the numbers of these steps, in [0, 1): (steps, S).
-
-    They are multiples of 2^-52. With one more bit, the largest times a sum could round up to that
-    sum, which would draw a symbol beyond the last.
+    """Return the numbers of these steps, in [0, 1): (steps, S), multiples of 2^-52. With one more
+    bit, the largest times a sum could round up to that sum: a symbol beyond the last.
     """
     at = np.arange(first + 1, first + 1 + steps, dtype=np.uint64)[:, None]
-    words = _mix(streams + at * np.uint64(GAMMA))
+    words = _mix(streams + at * GAMMA)
     return (words >> np.uint64(64 - BITS)).astype(np.float64) * 2.0**-BITS
 
 
@@ -143,7 +131,3 @@ def _mix(z: Words) -> Words:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-
-def _words(numbers: Sequence[int]) -> Words:
-    return np.array(numbers, np.uint64)

@@ -2,17 +2,14 @@
 
     P(tau | prime)  ~  P(tau) P(prime | tau)          for every tau from the length of the prime on
 
-The prime is read once for every possible length, side by side. Lengths are unbounded, so the
-next hundred or so are taken one by one and those beyond in ranges. A range has little of the
-probability, is not much wider than the lengths before it, and takes the surprisal of the prime in
-its middle. Only this is approximate, and only with a prime. The error is small, since to a network
-large values of tau - t look alike.
+The prime is read once for each of some hundred lengths, and for the middles of ranges beyond them.
+Only the ranges are approximate: to a network, large values of tau - t look alike.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +19,7 @@ from charrnn.network.readout import add_novelty, normalise, set_aside
 from charrnn.network.rounding import Array64, in_units
 from charrnn.network.stepper import State, Stepper
 from charrnn.sampling.draws import COLDEST
-from charrnn.scoring.predictor import StepPredictor
+from charrnn.scoring.predictor import MixedStepper
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Tau = NDArray[np.int64]
@@ -35,22 +32,13 @@ RARE: Final = 1e-3  # of all texts
 LARGEST: Final = 1 << 60
 
 
-class Begun(NamedTuple):
-    """Texts before their first character; those of one length share a lane."""
-
-    state: State  # (B, H), with the last symbol of the prime still to be read
-    lane: NDArray[np.intp]  # (n,) of each text
-    left: Tau  # (B,) characters that are still to come
-    nats: Array64  # (n,) the surprisal of each length
-
-
 class LengthChoice:
     """The distribution of the length of a text with this prime."""
 
     def __init__(
         self,
         model: LanguageModel,
-        stepper: StepPredictor,
+        stepper: Stepper | MixedStepper,
         read: Ids,  # END and the prime, or the last of it
         length: int,  # of the prime
         temperature: float,
@@ -83,9 +71,7 @@ class LengthChoice:
         return self._at_share(share, self._first[which], self._stop[which])
 
     def read_prime(self, tau: Tau) -> tuple[State, Array64]:
-        """Return the states before the prime's last symbol for these lengths, and the surprisal of
-        the prime in nats.
-        """
+        """Return, for these lengths, the states before the prime's last symbol and its nats."""
         count, ids = len(tau), self._read
         state = self._stepper.zeros(count)
         total = np.zeros(count)
@@ -103,13 +89,15 @@ class LengthChoice:
             total += nats
         return state, total
 
-    def begin(self, chances: Array64) -> Begun:
-        """Return texts that have drawn their lengths by these chances, (n,)."""
+    def begin(self, chances: Array64) -> tuple[State, NDArray[np.intp], Tau, Array64]:
+        """Draw lengths by these chances, (n,). Return the states before the prime's last symbol,
+        (B, H), the lane of each text, the characters to come in each lane, and the lengths' nats.
+        """
         tau, lane = np.unique(self.draw(chances), return_inverse=True)
         state, prime_nats = self.read_prime(tau)
         length_nats: Array64 = self.lengths.nats(self.model.parameters, tau)
         nats = in_units(length_nats + prime_nats - self.prime_nats)
-        return Begun(state, lane, tau - self.least, nats[lane])
+        return state, lane, tau - self.least, nats[lane]
 
     def _ranges(self, most: int) -> tuple[Tau, Tau, Array64]:
         """Return the first length, the length after the last, and log P of each range."""

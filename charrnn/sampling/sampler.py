@@ -2,41 +2,38 @@
 
     P(y(1) .. y(n), END)  =  P(y(1)) P(y(2) | y(1)) ..  P(END | y(1) .. y(n))      (10.31)
 
-A sample has a number, and an attempt if it is drawn again. These, the seed and the step determine
-each draw. So samples can be drawn side by side in groups of any size, with the same result as if
-each were drawn alone.
-
-Samples with the same text so far share a lane: a thousand names begin as one, then as twenty-six.
-Empty lanes are dropped.
+The seed, the number of a sample, its attempt and the step determine each draw, so a group of any
+size draws the same. A sample that fails a condition (a copy, too short, too long) is drawn again as
+another attempt; that depends on the corpus and on samples with lower numbers, never on later ones.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from itertools import chain
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.corpus.checks import TextSet
 from charrnn.errors import SettingError
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
 from charrnn.sampling.draws import Choice
+from charrnn.sampling.lengths import LengthChoice
 from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.settings.using import SampleConfig as SampleConfig
 from charrnn.vocabulary import END, Ids
 
-if TYPE_CHECKING:
-    from charrnn.sampling.lengths import LengthChoice
-
 Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
 Ending = Literal["end", "limit"]
-Scalar = TypeVar("Scalar", bound=np.generic)
+
 
 LANES: Final = 1024  # at most
 FEWEST: Final = 16  # lanes
@@ -89,9 +86,7 @@ class Sampler:
         self._symbols = symbols
         self._characters = ["", "", *vocabulary.characters]
         self._seed = random_seed() if config.seed is None else config.seed
-        self._known_nats = -math.log1p(
-            -vocabulary.novelty
-        )  # the surprisal of not being an unseen character
+        self._known_nats = -math.log1p(-vocabulary.novelty)  # of not being an unseen character
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
         predictor = as_predictor(model)
@@ -104,8 +99,6 @@ class Sampler:
         self._lengths: LengthChoice | None = None
         network = predictor.single_network
         if network is not None and network.architecture.head.lengths is not None:
-            from charrnn.sampling.lengths import LengthChoice  # for few models
-
             within = read[max(0, len(read) - REACH) :]
             self._lengths = LengthChoice(
                 network, self._stepper, within, self._read, config.temperature
@@ -116,7 +109,6 @@ class Sampler:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether all samples are the same."""
         takes_likeliest = self.config.temperature == 0 or self.config.top_k == 1
         return takes_likeliest and self._lengths is None
 
@@ -147,10 +139,7 @@ class Sampler:
                 yield Fragment(number, characters[symbol], nats, None)
 
     def fragments(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Fragment]:
-        """Yield several samples, drawn side by side, one after the other.
-
-        The first that has not ended comes as it is drawn; the others wait for their turn.
-        """
+        """Yield several samples one after the other; all are drawn while the first is yielded."""
         if len(numbers) == 1:
             yield from self.stream(numbers[0], attempt)
             return
@@ -236,21 +225,19 @@ class Sheet:
         self._yielded = 0  # symbols of that row
 
     def write(self, step: int, rows: Integers, symbols: Integers, nats: Array64) -> None:
-        """Append a symbol to these rows."""
         if step == self.ids.shape[1]:
-            self.ids, self.nats = _widen(self.ids), _widen(self.nats)
+            self.ids = np.concatenate([self.ids, np.empty_like(self.ids)], 1)
+            self.nats = np.concatenate([self.nats, np.empty_like(self.nats)], 1)
         self.ids[rows, step] = symbols
         self.nats[rows, step] = nats
         self.lengths[rows] = step + 1
 
     def take_new(self, growing: Integers) -> Iterator[Fragment]:
-        """Yield the new symbols of the first row that still grows, and of the rows before it.
-
-        ``growing`` are the rows that may still grow, in order.
-        """
+        """Yield the new symbols of the first row that still grows, and of the rows before it."""
         first = int(growing[0]) if len(growing) else len(self.numbers)
         while self._row < first:
-            yield self._fragment("end" if self._last() == END else "limit")
+            last = self.ids[self._row, self.lengths[self._row] - 1]
+            yield self._fragment("end" if last == END else "limit")
             self._row += 1
             self._yielded = 0
         if first < len(self.numbers):
@@ -262,14 +249,96 @@ class Sheet:
         text = "".join([self.characters[symbol] for symbol in self.ids[self._row, new].tolist()])
         return Fragment(self.numbers[self._row], text, self.nats[self._row, new].tolist(), ended)
 
-    def _last(self) -> int:
-        return int(self.ids[self._row, self.lengths[self._row] - 1])
-
 
 def random_seed() -> int:
     """Return a new random seed."""
     return int.from_bytes(os.urandom(8), "little")
 
 
-def _widen(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    return np.concatenate([array, np.empty_like(array)], 1)
+ATTEMPTS: Final = 101  # the first and a hundred more
+IN_VAIN: Final = 10  # samples in a row without success, after which drawing stops
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Conditions on a sample with its prime, apart from samples before it."""
+
+    prime: str
+    known: TextSet | None = None  # texts that are rejected
+    shortest: int | None = None
+    longest: int | None = None
+
+    def whole(self, sample: Sample) -> str:
+        return self.prime + sample.text
+
+    def rejects(self, sample: Sample) -> bool:
+        text = self.whole(sample)
+        if self.longest is not None and (len(text) > self.longest or sample.ended == "limit"):
+            return True
+        return len(text) < (self.shortest or 0) or (self.known is not None and text in self.known)
+
+
+def redraw(
+    sampler: Sampler,
+    numbers: range,
+    whole: Callable[[Sample], str],
+    rejects: Callable[[Sample], bool],
+    seen: TextSet | None = None,
+) -> Iterator[Sample | None]:
+    """Yield the samples of these numbers, each drawn until it is accepted; None after ATTEMPTS.
+
+    A sample whose ``whole`` text is in ``seen`` is rejected; that of an accepted one is added.
+    Drawing stops after IN_VAIN failures in a row. A deterministic sampler gets one attempt.
+    """
+    in_vain = 0
+    most = 1 if sampler.is_deterministic else ATTEMPTS
+
+    def is_rejected(sample: Sample) -> bool:
+        return rejects(sample) or (seen is not None and whole(sample) in seen)
+
+    for group in growing_groups(numbers, sampler.group):
+        for number, attempts in _attempts_of(sampler, group, most, is_rejected).items():
+            later = (
+                sample
+                for tried in doubling(len(attempts), most)
+                for sample in sampler.attempts(number, tried)
+            )
+            accepted = (sample for sample in chain(attempts, later) if not is_rejected(sample))
+            sample = next(accepted, None)
+            yield sample
+            if sample is not None and seen is not None:
+                seen.add(whole(sample))
+            in_vain = 0 if sample is not None else in_vain + 1
+            if in_vain == IN_VAIN:
+                return
+
+
+def growing_groups(numbers: range, most: int) -> Iterator[range]:
+    """Yield the numbers in groups, few at first, so that a hopeless case ends soon."""
+    at, size = 0, IN_VAIN + 1  # one success and IN_VAIN failures
+    while at < len(numbers):
+        yield numbers[at : at + size]
+        at, size = at + size, min(2 * size, most)
+
+
+def doubling(at: int, stop: int) -> Iterator[range]:
+    size = 1
+    while at < stop:
+        yield range(at, min(at + size, stop))
+        at, size = at + size, 2 * size
+
+
+def _attempts_of(
+    sampler: Sampler, numbers: range, most: int, is_rejected: Callable[[Sample], bool]
+) -> dict[int, list[Sample]]:
+    """Return the attempts of each sample up to one that is accepted but may repeat another."""
+    tried: dict[int, list[Sample]] = {number: [] for number in numbers}
+    rejected = list(numbers)
+    for attempt in range(most):
+        drawn = list(sampler.samples(rejected, attempt))
+        for sample in drawn:
+            tried[sample.number].append(sample)
+        rejected = [sample.number for sample in drawn if is_rejected(sample)]
+        if not rejected:
+            break
+    return tried

@@ -1,16 +1,8 @@
 """Baselines for a loss: models that only count, and compressors.
 
-Baselines see the training text and are scored on the same text as the network, with its ENDs and
-unseen characters. A compressor needs for a text
-
-    bits = 8 (size of corpus and text compressed together - size of the corpus compressed alone)
-
-xz looks back over everything, bzip2 over 900 kB at most. Examples end in a newline and paragraphs
-in a blank line, so that a compressor has to predict the ends too.
-
-bzip2 compresses a block with a few tables, and a few more bytes may change its choice. So its size
-varies by some dozens of bytes whatever the length of the text. A difference of that size means
-nothing and may be negative, so short texts get no figure for bzip2.
+A compressor needs for a text the size of corpus and text together, less that of the corpus alone.
+xz looks back over everything, bzip2 over 900 kB at most. The size of bzip2 varies by some dozens of
+bytes, so short texts get no figure. Examples end in newlines, so compressors predict the ends too.
 """
 
 from __future__ import annotations
@@ -18,9 +10,9 @@ from __future__ import annotations
 import bz2
 import lzma
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -30,7 +22,7 @@ from charrnn.counts.baselines import Baseline, baselines
 from charrnn.network.threads import Threads
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.texts import codes_of_ids
-from charrnn.vocabulary import UNKNOWN, Codes, Ids
+from charrnn.vocabulary import UNKNOWN, Codes, Ids, codes_of
 
 NATS_IN_A_BYTE: Final = 8 * math.log(2)
 FARTHEST: Final = 1 << 26  # bytes that xz looks back; it takes twelve times that in memory
@@ -38,28 +30,7 @@ CORPUS: Final = 1 << 23  # symbols at the end of the corpus to compress; more wo
 TEXT: Final = 1 << 20  # symbols at the beginning of the text to compress
 
 
-class Compressor(Protocol):
-    """The interface that the compressors of the standard library share."""
-
-    def compress(self, data: bytes, /) -> bytes:
-        """Take some data and return some output."""
-
-    def flush(self) -> bytes:
-        """Return the rest of the output."""
-
-
-def _xz(size: int) -> Compressor:
-    """Return xz at its best, without the frame of a file."""
-    reach = max(1 << 16, min(size, FARTHEST))
-    chain = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": reach}]
-    return lzma.LZMACompressor(lzma.FORMAT_RAW, filters=chain)
-
-
-NOISE: Final = {"xz": 0, "bzip2": 256}  # bytes that a text must add at least
-COMPRESSORS: Final[dict[str, Callable[[int], Compressor]]] = {
-    "xz": _xz,
-    "bzip2": lambda size: bz2.BZ2Compressor(9),
-}
+COMPRESSORS: Final = {"xz": 0, "bzip2": 256}  # bytes that a text must add to get a figure
 
 
 def compressed_nats(corpus: bytes, text: bytes) -> Iterator[tuple[str, float]]:
@@ -69,18 +40,20 @@ def compressed_nats(corpus: bytes, text: bytes) -> Iterator[tuple[str, float]]:
     sizes = [job.result() for job in [threads.submit(compressed_size, *job) for job in jobs]]
     for name, alone, both in zip(COMPRESSORS, sizes[::2], sizes[1::2], strict=True):
         added = max(0, both - alone)
-        if added >= NOISE[name]:
+        if added >= COMPRESSORS[name]:
             yield name, NATS_IN_A_BYTE * added
 
 
 def compressed_size(name: str, data: bytes) -> int:
     """Return the number of bytes after compression."""
-    compressor = COMPRESSORS[name](len(data))
-    return len(compressor.compress(data)) + len(compressor.flush())
+    if name == "bzip2":
+        return len(bz2.compress(data))
+    reach = max(1 << 16, min(len(data), FARTHEST))
+    chain = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": reach}]
+    return len(lzma.compress(data, lzma.FORMAT_RAW, filters=chain))
 
 
 def file_content(codes: Codes, newlines: int) -> bytes:
-    """Return examples as a file holds them, with this number of newlines after each."""
     text = text_of(codes.repeat(np.where(codes == END_CODE, newlines, 1)))
     return text.encode("utf-8", "replace")
 
@@ -89,37 +62,27 @@ class TextCollector:
     """The ids of a text that streams by, and the first TEXT of its code points."""
 
     def __init__(self) -> None:
-        self._ids: list[Ids] = [np.zeros(0, np.uint8)]
-        self._codes: list[Codes] = [np.zeros(0, np.uint32)]
+        self.ids: list[Ids] = [np.zeros(0, np.uint8)]
+        self.codes: list[Codes] = [np.zeros(0, np.uint32)]
         self._left = TEXT
 
     def add(self, block: ScoredBlock) -> None:
-        """Collect one more block."""
-        self._ids.append(block.ids)
+        self.ids.append(block.ids)
         if self._left:
-            self._codes.append(block.codes[: self._left])
-            self._left -= len(self._codes[-1])
-
-    @property
-    def ids(self) -> Ids:
-        """All ids."""
-        return np.concatenate(self._ids)
-
-    @property
-    def codes(self) -> Codes:
-        """The first code points."""
-        return np.concatenate(self._codes)
+            self.codes.append(block.codes[: self._left])
+            self._left -= len(self.codes[-1])
 
 
 def comparisons(corpus: Corpus, text: TextCollector) -> Iterator[Baseline]:
     """Yield uniform, unigram, markov-1 to markov-6, xz and bzip2 on this text, one by one."""
-    ids = text.ids
+    ids = np.concatenate(text.ids)
     if not len(ids):
         return
     yield from counting_baselines(corpus, ids)
-    codes = text.codes
+    codes = np.concatenate(text.codes)
     newlines = 2 if corpus.examples_are == "paragraphs" else 1
-    known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], corpus.vocabulary)])
+    characters = codes_of(corpus.vocabulary.characters)
+    known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], characters)])
     contents = file_content(known, newlines), file_content(codes, newlines)
     for name, nats in compressed_nats(*contents):
         yield Baseline(name, nats / len(codes), "none", len(known), len(codes))

@@ -1,26 +1,16 @@
 """Texts coloured by surprisal: the bands of colour, an HTML page, and HTML for a notebook cell.
 
-    bits    0 ... 1 ... 2 ... 3 ... 5 ... 7 ... 10 ...
-    band      0     1     2     3     4     5      6
-
-A character of 3 bits was one of eight equally likely ones. The colours differ in chroma as well as
-in hue, so their order is visible on dark and light backgrounds and to colour-blind readers.
-
-A page is one HTML file that loads nothing and suits light and dark screens. Neighbours in one band
-share an element; its tooltip lists their surprisals; the lowest band is plain text. The sums are
-known last, so they stand at the end of the file and CSS shows them at the top.
-
-A notebook has its own style sheet and may be dark, so each element in a cell has its own ink and
-background. The HTML runs no script and all text in it is escaped.
+The colours differ in chroma as well as in hue, so their order is visible on dark and light
+backgrounds and to colour-blind readers. The HTML runs no script, loads nothing, and has all text
+escaped. The sums of a page are known last, so CSS shows the end of the file at the top.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +22,9 @@ from charrnn.text import FIRST_MARK, JOINER, is_half_a_flag, joins, visible_in_h
 from charrnn.vocabulary import Codes, codes_of
 
 BOUNDS: Final = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)  # in bits: where the next band begins
-BANDS: Final = len(BOUNDS) + 1
+
 SPACE: Final = ord(" ")
 LAST: Final = 0x10FFFF  # the last code point; END_CODE comes after it
-
-
-def band_of(nats: float) -> int:
-    """Return the band of one surprisal."""
-    return bisect_right(BOUNDS, nats * BITS)
 
 
 def bands_of_text(codes: Codes, nats: NDArray[np.floating]) -> NDArray[np.intp]:
@@ -93,6 +78,8 @@ DARK: Final = (
     "#2a0020 #ff8fe0",
 )
 NAMES: Final = "abcdefg"  # the CSS class of each band
+LONGEST: Final = 20_000  # characters shown in a notebook, whose file stores them
+INK: Final = "#23262b"  # in a notebook
 SHEET: Final = 4000  # characters in an element: browsers lay out only those on the screen
 
 BEGINNING: Final = '<!doctype html>\n<html lang="und">\n<head>\n<meta charset="utf-8">\n'
@@ -139,6 +126,17 @@ def page(
 
 
 def _head(title: str) -> str:
+    light, dark = (
+        " ".join(
+            f"--{name}-ink: {ink}; --{name}: {ground};"
+            for name, (ink, ground) in zip(NAMES[1:], map(str.split, colours), strict=True)
+        )
+        for colours in (LIGHT, DARK)
+    )
+    rules = "\n".join(
+        f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
+    )
+    style = STYLE % {"light": light, "dark": dark, "bands": rules}
     legend = "".join(
         f"<i class={css_class}>{escape(name)}</i>"
         for css_class, name in zip(NAMES, band_names(), strict=True)
@@ -146,7 +144,7 @@ def _head(title: str) -> str:
     shown = escape(visible_in_html(title))
     return (
         f"{BEGINNING}{GENERATOR}{VIEWPORT}<title>{shown}</title>\n"
-        f"<style>{_style()}</style>\n</head>\n<body>\n<h1>{shown}</h1>\n"
+        f"<style>{style}</style>\n</head>\n<body>\n<h1>{shown}</h1>\n"
         f"<nav>Surprisal in bits {legend} <span><s>↵</s> newline, <s>■</s> end of an example;"
         " point at a colour for more digits</span></nav>\n<pre>"
     )
@@ -163,37 +161,9 @@ def is_page(head: bytes) -> bool:
     )
 
 
-def _style() -> str:
-    light, dark = (
-        " ".join(
-            f"--{name}-ink: {ink}; --{name}: {ground};"
-            for name, (ink, ground) in zip(NAMES[1:], map(str.split, colours), strict=True)
-        )
-        for colours in (LIGHT, DARK)
-    )
-    bands = "\n".join(
-        f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
-    )
-    return STYLE % {"light": light, "dark": dark, "bands": bands}
-
-
-class Markup(NamedTuple):
-    """The HTML for coloured text, for faint signs and between sheets."""
-
-    colour: Callable[[int, str, str], str]  # of a band, a quoted tooltip and HTML
-    faint: Callable[[str], str]
-    next_sheet: str
-
-
-BY_CLASS: Final = Markup(
-    lambda band, tip, html: f"<i class={NAMES[band]} title={tip}>{html}</i>",
-    lambda sign: f"<s>{sign}</s>",
-    "</pre>\n<pre>",
-)
-
-
-def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", markup: Markup = BY_CLASS) -> str:
-    """Return the HTML of some text, with the gap between examples."""
+def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", inline: bool = False) -> str:
+    """Return the HTML of some text; ``inline`` for a notebook, which has a style sheet already."""
+    faint = '<span style="opacity:.45">{}</span>' if inline else "<s>{}</s>"
     bands = bands_of_text(codes, nats)
     breaks = (codes == NEWLINE) | (codes == END_CODE)
     bits = nats * BITS
@@ -202,24 +172,24 @@ def body(codes: Codes, nats: NDArray[np.floating], gap: str = "", markup: Markup
     for start, stop in band_runs(bands, breaks):
         if breaks[start]:
             is_end = codes[start] == END_CODE
-            shown = markup.faint("■" if is_end else "↵")
+            shown = faint.format("■" if is_end else "↵")
             after = "\n" + (gap if is_end else "")
-            if stop - sheet > SHEET:
-                after, sheet = after + markup.next_sheet, stop
+            if stop - sheet > SHEET and not inline:
+                after, sheet = after + "</pre>\n<pre>", stop
         else:
             shown = escape(visible_in_html(text_of(codes[start:stop])), quote=False)
             after = ""
         if bands[start]:
             tip = " ".join([f"{b:.1f}" for b in bits[start:stop].tolist()])
             tip = f'"{tip}"' if stop > start + 1 else tip
-            shown = markup.colour(int(bands[start]), tip, shown)
+            if inline:
+                ink, ground = LIGHT[bands[start] - 1].replace("var(--ink)", INK).split()
+                style = f"color:{ink};background-color:{ground}"
+                shown = f'<span style="{style}" title={tip}>{shown}</span>'
+            else:
+                shown = f"<i class={NAMES[bands[start]]} title={tip}>{shown}</i>"
         parts.append(shown + after)
     return "".join(parts)
-
-
-INK: Final = "#23262b"
-LONGEST: Final = 20_000  # characters shown: a notebook file stores its output
-PRE: Final = '<pre style="white-space:pre-wrap;overflow-wrap:anywhere">'
 
 
 def heat_map(text: str, nats: Sequence[float]) -> str:
@@ -231,12 +201,6 @@ def heat_map(text: str, nats: Sequence[float]) -> str:
     cut = f" The first {LONGEST:,} are shown." if len(text) > LONGEST else ""
     bits, each = mean.nats / np.log(2), mean.bits_per_character
     sums = f"{len(text):,} characters and the end: {bits:,.1f} bits, {each:.2f} for each.{cut}"
-    return f"{PRE}{body(codes[shown], costs[shown], markup=INLINE)}</pre><p>{escape(sums)}</p>"
-
-
-def _inline_colour(band: int, tip: str, html: str) -> str:
-    ink, ground = LIGHT[band - 1].replace("var(--ink)", INK).split()
-    return f'<span style="color:{ink};background-color:{ground}" title={tip}>{html}</span>'
-
-
-INLINE: Final = Markup(_inline_colour, lambda sign: f'<span style="opacity:.45">{sign}</span>', "")
+    html = body(codes[shown], costs[shown], inline=True)
+    style = "white-space:pre-wrap;overflow-wrap:anywhere"
+    return f'<pre style="{style}">{html}</pre><p>{escape(sums)}</p>'

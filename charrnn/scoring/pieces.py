@@ -1,13 +1,9 @@
 """Texts scored as they stream by: block after block, example by example, or in pieces.
 
-A *block* is any stretch of code points with END_CODE after each example. A ScoredBlock adds what
-each symbol costs.
-
-A *piece* can be scored apart, by another process or at another time. It ends with the first example
-that makes it PIECE symbols long or longer. The state is zero where an example begins, so the sums
-over all pieces are the sums over the text.
-
-Origins tell in which file and on which line each example begins.
+A block is any stretch of code points with END_CODE after each example. A piece ends with the first
+example that makes it PIECE symbols long or longer, so it can be scored apart. The state is zero
+where an example begins, so the sums over all pieces are the sums over the text. Examples can be
+ranked by their surprisal, with repeated examples merged.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from numpy.typing import NDArray
 from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
-from charrnn.scoring.score import Score, sum_of_units, sums_of_units, tally, tally_examples
+from charrnn.scoring.score import BITS, Score, sum_of_units, sums_of_units, tally, tally_examples
 from charrnn.settings.using import Part
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
@@ -72,7 +68,6 @@ class ScoredBlock:
         return tally(self.ids, self.nats, self.codes)
 
     def of_part(self, name: str) -> ScoredBlock:
-        """Return the same block as one part of the model scores it."""
         return ScoredBlock(self.codes, self.ids, self.parts[name], None)
 
     def __getitem__(self, rows: slice) -> ScoredBlock:
@@ -100,10 +95,7 @@ class SummedBlock(ScoredBlock):
 def score_blocks(
     scorer: Scorer, blocks: Iterable[Codes], symbols: int = AT_ONCE, *, whole: bool = False
 ) -> Iterator[ScoredBlock]:
-    """Score a text from its beginning, in blocks of about this many symbols.
-
-    With ``whole``, or if the scorer needs it, blocks end where an example ends.
-    """
+    """Score a text from its beginning, in blocks of about this size, or of ``whole`` examples."""
     scorer.begin()
     joined = _joined(blocks, symbols)
     for codes in whole_examples(joined) if whole or scorer.needs_whole_examples else joined:
@@ -152,26 +144,20 @@ class Rows:
 
     @cached_property
     def characters(self) -> Numbers:
-        """The lengths, (n,), without END."""
         return np.diff(self.stops, prepend=-1) - 1
 
     @cached_property
     def nats_per_character(self) -> Floats:
-        """The means over characters and END, (n,)."""
         means: Floats = self.nats / (self.characters + 1)
         return means
 
     def text(self, i: int) -> str:
-        """Return the characters of the i-th example."""
         stop = int(self.stops[i])
         return self.text_of_all[stop - int(self.characters[i]) : stop]
 
 
 class Gatherer:
-    """Gathers whole examples from blocks that are cut anywhere.
-
-    Of an example without its END so far, only the text and the sums are kept.
-    """
+    """Whole examples of blocks that are cut anywhere; of a begun one, the text and the sums."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []  # of the example that has begun
@@ -184,14 +170,12 @@ class Gatherer:
         stop = int(ends[-1]) + 1 if len(ends) else 0
         rows = self._finish(block[:stop], ends) if stop else None
         if stop < len(block.ids):
-            self._begin(block[stop:])
+            rest = block[stop:]
+            self._texts.append(text_of(rest.codes))
+            for name, nats in {"": rest.nats, **rest.parts}.items():
+                self._units[name] = self._units.get(name, 0) + sum_of_units(nats)
+            self._unknown += int(np.count_nonzero(rest.ids == UNKNOWN))
         return rows
-
-    def _begin(self, block: ScoredBlock) -> None:
-        self._texts.append(text_of(block.codes))
-        for name, nats in {"": block.nats, **block.parts}.items():
-            self._units[name] = self._units.get(name, 0) + sum_of_units(nats)
-        self._unknown += int(np.count_nonzero(block.ids == UNKNOWN))
 
     def _finish(self, block: ScoredBlock, ends: NDArray[np.intp]) -> Rows:
         starts = np.concatenate([[0], ends[:-1] + 1])
@@ -259,61 +243,147 @@ def pieces_within(blocks: Iterable[Codes], span: range) -> tuple[int, Iterator[C
 
 
 class Origins:
-    """The file and line of each example: noted as files are cut, taken as examples complete."""
+    """The file and line of each example: noted as files are cut, taken by each reader in turn.
 
-    def __init__(self) -> None:
+    If no file was cut, the examples are numbered from 1.
+    """
+
+    def __init__(self, *readers: str) -> None:
         self._files = 0
-        self._noted: deque[tuple[int, Numbers]] = deque()  # a file, and lines of it
+        self._taken = dict.fromkeys(readers, 0)  # examples that come from no file
+        # a file and lines in it, for each reader
+        self._noted: dict[str, deque[tuple[int, Numbers]]] = {name: deque() for name in readers}
 
     def of_next_file(self) -> LineNumbers:
-        """Return the object that notes the lines of one more file."""
         number = self._files
         self._files += 1
-        return LineNumbers(lambda lines: self.note(number, lines))
 
-    def note(self, file: int, lines: Numbers) -> None:
-        """Note that examples begin on these lines of a file."""
-        self._noted.append((file, lines))
+        def note(lines: Numbers) -> None:
+            for noted in self._noted.values():
+                noted.append((number, lines))
 
-    def take(self, count: int) -> tuple[Numbers, Numbers]:
-        """Return the files, from 0, and the lines, from 1, of the next ``count`` examples."""
+        return LineNumbers(note)
+
+    def take(self, reader: str, count: int) -> tuple[Numbers, Numbers]:
+        """Return the files, from 0, and the lines, from 1, of the next examples of a reader."""
+        if not self._files:
+            first = self._taken[reader] + 1
+            self._taken[reader] += count
+            return np.zeros(count, np.int64), np.arange(first, first + count)
         files, lines, left = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], count
         while left:
-            file, noted = self._noted.popleft()
+            file, noted = self._noted[reader].popleft()
             if len(noted) > left:
-                self._noted.appendleft((file, noted[left:]))
+                self._noted[reader].appendleft((file, noted[left:]))
             lines.append(noted[:left])
             files.append(np.full(len(lines[-1]), file, np.int64))
             left -= len(lines[-1])
         return np.concatenate(files), np.concatenate(lines)
 
 
-class SharedOrigins(Origins):
-    """Origins that note everything for several others, which are taken at different times."""
-
-    def __init__(self, *others: Origins) -> None:
-        super().__init__()
-        self._others = others
-
-    def note(self, file: int, lines: Numbers) -> None:
-        for other in self._others:
-            other.note(file, lines)
-
-    def take(self, count: int) -> tuple[Numbers, Numbers]:
-        """Take these from all the others."""
-        for other in self._others:
-            other.take(count)
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+SPARE = 1 << 12  # examples kept beside the top few, so that they are rarely sorted
 
 
-class NumberedOrigins(Origins):
-    """Numbers from 1 on, for examples that come from no file."""
+class Row(NamedTuple):
+    """An example, its surprisal, where it begins and how often it occurs."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._taken = 0
+    text: str
+    nats: float
+    characters: int
+    unknown: int
+    file: int
+    line: int
+    times: int = 1
+    parts: Mapping[str, float] = {}  # nats by part
 
-    def take(self, count: int) -> tuple[Numbers, Numbers]:
-        first = self._taken + 1
-        self._taken += count
-        return np.zeros(count, np.int64), np.arange(first, first + count)
+    @property
+    def nats_per_character(self) -> float:
+        return self.nats / (self.characters + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some examples, where each begins, and how often each has occurred."""
+
+    rows: Rows
+    files: Numbers
+    lines: Numbers
+    times: Numbers
+
+    @staticmethod
+    def of(rows: Iterable[Row]) -> Batch:
+        """Return a batch of these rows."""
+        listed = list(rows)
+        texts = "".join([row.text + "\n" for row in listed])
+        nats = np.array([row.nats for row in listed], np.float64)
+        numbers = np.array([row[2:7] for row in listed], np.int64).reshape(-1, 5)
+        characters, unknown, files, lines, times = numbers.T
+        stops = np.cumsum(characters + 1) - 1
+        parts = {
+            name: np.array([row.parts[name] for row in listed], np.float64)
+            for name in (listed[0].parts if listed else ())
+        }
+        return Batch(Rows(texts, stops, nats, unknown, parts), files, lines, times)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def row(self, i: int) -> Row:
+        rows = self.rows
+        numbers = rows.characters, rows.unknown, self.files, self.lines, self.times
+        characters, unknown, file, line, times = (int(each[i]) for each in numbers)
+        parts = {name: float(nats[i]) for name, nats in rows.parts.items()}
+        cost = float(rows.nats[i])
+        return Row(rows.text(i), cost, characters, unknown, file, line, times, parts)
+
+    def above(self, bits: float) -> Batch:
+        """Return the examples with more bits per character than that."""
+        chosen = np.flatnonzero(self.rows.nats_per_character * BITS > bits)
+        return Batch.of(map(self.row, chosen.tolist()))
+
+
+class Ranking:
+    """Examples sorted by nats, or by nats per character."""
+
+    def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
+        self._by_nats = by_nats
+        self._top = top
+        self._batches: list[Batch] = []
+        self._size = 0
+
+    def add(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        self._batches.append(batch)
+        self._size += len(batch)
+        if self._top is not None and self._size > 2 * self._top + SPARE:
+            self._batches = [Batch.of(self.rows())]
+            self._size = len(self._batches[0])
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the most surprising examples first; equals keep their order."""
+        return islice(self._merged(), self._top)
+
+    def _merged(self) -> Iterator[Row]:
+        """Merge equal texts of equal surprisal; with --carry, equal texts may differ in it."""
+        same: dict[tuple[str, float], Row] = {}
+        before = np.nan
+        for cost, row in self._ordered():
+            if cost != before:
+                yield from same.values()
+                same, before = {}, cost
+            key = row.text, row.nats
+            first = same.get(key)
+            same[key] = row if first is None else first._replace(times=first.times + row.times)
+        yield from same.values()
+
+    def _ordered(self) -> Iterator[tuple[float, Row]]:
+        if not self._batches:
+            return
+        rows = [batch.rows for batch in self._batches]
+        costs = [some.nats if self._by_nats else some.nats_per_character for some in rows]
+        cost = np.concatenate(costs)
+        firsts = np.cumsum([0, *map(len, rows)])
+        for number in np.argsort(-cost, kind="stable").tolist():
+            batch = int(np.searchsorted(firsts, number, side="right")) - 1
+            yield float(cost[number]), self._batches[batch].row(number - int(firsts[batch]))

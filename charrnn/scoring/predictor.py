@@ -1,15 +1,8 @@
 """The distribution of the next symbol, by networks, by counts, or by both.
 
-Code that draws or scores uses a Predictor and does not need to know how it is made up. A predictor
-returns logits over the characters, END and UNKNOWN; their softmax is the distribution.
-
-    several networks   P = the mean of their P
-    with counts        P ~ sqrt(P of the networks * P of the counts)     up to 500 symbols
-                       P = the mean of both                              above, where roots are slow
-
-The normalised square root does a little better than the mean: a symbol that either side rules out
-stays impossible. In logits, which need not be normalised, the square root is a mean. Each row is
-computed alone, so it does not depend on other rows.
+several networks   P = the mean of their P
+with counts        P ~ sqrt(P of the networks * P of the counts)     up to 500 symbols
+                   P = the mean of both                              above, where roots are slow
 """
 
 from __future__ import annotations
@@ -17,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +32,7 @@ OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained 
 
 
 def check_mixable(head_name: str) -> None:
-    """Raise SettingError if a network with this head cannot be mixed: it does not predict END
-    beside the characters.
-    """
+    """Raise SettingError if a network with this head does not predict END beside characters."""
     if head_name not in MIXABLE_HEADS:
         raise SettingError(
             f"a network with ends {head_name} cannot be mixed with counts or other networks",
@@ -81,24 +72,6 @@ def softmax(o: Array64) -> Array64:
     return y_hat
 
 
-class StepPredictor(Protocol):
-    """A predictor with the buffers to go symbol by symbol, in one lane or many.
-
-    ``counts`` holds the counted inputs of a network, (B,) each: see Stepper.
-    """
-
-    lanes: int
-
-    def zeros(self, lanes: int) -> State:
-        """Return the state before anything is read."""
-
-    def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
-        """Advance the state by one symbol a lane: x (B,), each the index-th of its text."""
-
-    def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,) and return the logits of the next symbol, (B, K); the array may be reused."""
-
-
 @dataclass(frozen=True, eq=False)
 class Predictor:
     """Networks and counts over one vocabulary, with the choice of those to use."""
@@ -116,39 +89,35 @@ class Predictor:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary that all of them share."""
+
         return self.networks[0].vocabulary
 
     @property
     def single_network(self) -> LanguageModel | None:
         """The network, if one network and no counts are in use."""
-        only_one = len(self.used_networks) == 1 and not self.uses_counts
-        return self.used_networks[0] if only_one else None
+        return self.networks[0] if len(self.used_networks) == 1 and not self.uses_counts else None
 
     @property
     def used_networks(self) -> tuple[LanguageModel, ...]:
-        """The networks in use."""
         return () if self.use == "counts" else self.networks
 
     @property
-    def ends(self) -> str:
-        """How texts end: the name of the head."""
+    def ends(self) -> str:  # the name of the head
         return self.networks[0].architecture.head_name
 
     @property
     def uses_counts(self) -> bool:
-        """Whether counts are in use."""
         return self.counts is not None and self.use != "network"
 
-    def stepper(self, lanes: int, workers: int = 1) -> StepPredictor:
-        """Return the predictor with buffers for this number of lanes."""
+    def stepper(self, lanes: int, workers: int = 1) -> Stepper | MixedStepper:
+
         if self.single_network is not None:
             return Stepper(self.single_network.parameters, lanes, workers)
         return MixedStepper(self, lanes, workers)
 
 
 class MixedStepper:
-    """Several networks, or counts with or without networks, a symbol at a time."""
+    """Several networks, or counts with or without networks, with the methods of a Stepper."""
 
     def __init__(self, predictor: Predictor, lanes: int, workers: int) -> None:
         self.lanes = lanes
@@ -159,19 +128,16 @@ class MixedStepper:
         self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
 
     def zeros(self, lanes: int) -> State:
-        """Return the state before anything is read."""
         state: State = [array for stepper in self._steppers for array in stepper.zeros(lanes)]
         return state if self._counts is None else [*state, self._counts.empty_contexts(lanes)]
 
     def read(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> None:
-        """Advance the state by one symbol a lane."""
         for stepper, own in zip(self._steppers, self._slices, strict=True):
             stepper.read(x, state[own], index, counts)
         if self._counts is not None:
             self._counts.read(x, state[-1])
 
     def step(self, x: Integers, state: State, index: int, counts: InputCounts = NONE) -> Array64:
-        """Read x (B,) and return the logits of the next symbol, (B, K)."""
         log_p = None
         if self._counts is not None:
             self._counts.read(x, state[-1])
@@ -189,10 +155,7 @@ def as_predictor(model: LanguageModel | Predictor) -> Predictor:
 
 
 def combine(predictors: Sequence[Predictor]) -> Predictor:
-    """Return one predictor of all their networks and the counts of the longest text.
-
-    The order of the predictors does not change the result.
-    """
+    """Return one predictor of all networks, in whatever order, and counts of the longest text."""
     first = predictors[0]
     if len(predictors) == 1:
         return first

@@ -1,7 +1,7 @@
 """Sums of surprisals over a text, and their means.
 
-The surprisal of a symbol is rounded to whole units far below any digit shown. Sums are sums of
-integers, so their order and the way a text is split do not change them.
+Surprisals are whole units far below any digit shown, and their sums are sums of integers. So the
+order of a sum and the way a text is split do not change it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ class Mean:
         return math.exp(min(self.nats_per_character, LARGEST))
 
     def per_character(self) -> dict[str, float]:
-        """Return the means by name."""
         return {
             "nats_per_character": self.nats_per_character,
             "bits_per_character": self.bits_per_character,
@@ -83,7 +82,6 @@ class Mean:
         return f"{self.nats:,.1f}", *(f"{mean:.3f}" for mean in means), f"{self.perplexity:,.2f}"
 
     def figures(self) -> dict[str, float]:
-        """Return the sum, the means and the perplexity by name."""
         return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
 
 
@@ -104,7 +102,6 @@ class Score:
 
     @property
     def nats(self) -> float:
-        """The surprisal of the whole text."""
         return self.units * UNIT
 
     @property
@@ -146,7 +143,6 @@ class Score:
         return self.nats / NATS_IN_A_BIT / self.bytes if self.bytes else math.nan
 
     def _repr_html_(self) -> str:
-        """Return a table for a notebook."""
         means = {"all": self.overall, "without the ends": self.without_end}
         means |= {"without unknown characters": self.without_unknown} if self.unknown else {}
         rows = [(name, f"{mean.count:,}", *mean.cells()) for name, mean in means.items()]

@@ -1,28 +1,18 @@
-"""The surprisal of each symbol of a text under one network.
-
-The negative log-likelihood of an example is the sum of -log P(y(t) | y(1) .. y(t-1)) over its
-characters and its END (10.32, 10.33). An unseen character has a probability too, so every text has
-a finite loss.
-
-For speed a text is cut into chunks that are read side by side, one in each lane:
+"""The surprisal of each symbol of a text under one network (10.32, 10.33), in chunks side by side.
 
     the text       ...a long example, or many short ones...
     chunk 0        |-------------------|
     chunk 1                     ~~~~~~~|------------------|         ~ read to warm up: not counted
-    chunk 2                                        ~~~~~~~|-----------------|
 
-The state is zero where an example begins, so cuts move there if one is near. Elsewhere a chunk has
-to start from the state in which the chunk before it ends. Recurrent networks forget: after a few
-hundred symbols the state hardly depends on where it started. So a chunk warms up on the symbols
-before it, and after the pass both states are compared. If they differ, the chunk is read again from
-the right state, until it reaches a state that it had before. A network that never forgets reads the
-rest of the text in one lane. So the result is that of reading symbol after symbol, to the last bit
-if states are on a grid.
+The state is zero where an example begins, so cuts move there if one is near. Other chunks warm up
+on the symbols before them. A chunk whose warm-up state differs from the end of the chunk before it
+is read again, or after some passes all that is left in one lane. So the result is that of reading
+symbol after symbol, to the last bit if states are on a grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -30,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Examples
-from charrnn.corpus.segmentation import stream_of
-from charrnn.network.inputs import Counts, read_after, read_before, still_to_come
+from charrnn.network.architecture import Counts, read_after, read_before, still_to_come
 from charrnn.network.layer import SMALL
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import ExactReadout, add_novelty
 from charrnn.network.rounding import OFTEN, Integers
 from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
-from charrnn.scoring.pieces import Floats, Ranks, score_blocks
+from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.score import Score, tally
 from charrnn.vocabulary import END, UNKNOWN, Ids
 
@@ -52,7 +41,7 @@ CHECKUP_WARM_UP: Final = 128
 FEW: Final = (4, 16)  # lanes, if there are not enough chunks for all
 PANEL: Final = 32  # columns of a blocked product that is still fast
 WORTHWHILE: Final = 1 << 20  # multiply-adds a step and thread; steps without a gradient are short
-SEAM: Final = 1e-5  # largest difference of two states where chunks meet, if there is no grid
+SEAM: Final = 1e-5  # largest difference of two states where chunks meet, without a grid
 PASSES: Final = 3  # that mend chunks before the rest is read in one lane
 RUINED: Final = 1e15  # nats, if parameters have grown out of bounds
 MOST_LENGTHS: Final = 1 << 16  # compared to rank an END
@@ -86,7 +75,6 @@ class Chunks:
 
     @property
     def steps(self) -> int:
-        """The number of steps to read."""
         if self.steps_of_all is not None:
             return self.steps_of_all
         return int((self.stop - self.reads_from).max(initial=0))
@@ -97,18 +85,14 @@ class Chunks:
 
     @property
     def places(self) -> slice:
-        """The symbols that they count."""
         return slice(int(self.first[0]), int(self.stop[-1])) if len(self) else slice(0, 0)
 
     def padded(self, lanes: int) -> Chunks:
         """Return them with empty chunks added up to this number of lanes."""
         none = np.zeros(lanes - len(self), np.int64)
-        return Chunks(
-            np.concatenate([self.reads_from, none]),
-            np.concatenate([self.first, none]),
-            np.concatenate([self.stop, none]),
-            self.steps_of_all,
-        )
+        bounds = self.reads_from, self.first, self.stop
+        reads_from, first, stop = (np.concatenate([each, none]) for each in bounds)
+        return Chunks(reads_from, first, stop, self.steps_of_all)
 
 
 def cut(ids: Ids, most: int, warm_up: int, carry: bool) -> Chunks:
@@ -139,12 +123,12 @@ def _snap_to(begins: Places, bounds: Places) -> Places:
 
 
 def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
-    """Yield the steps read before each window, the window, and the places (T, B) of its targets.
-
-    The place is -1 if a target does not count.
+    """Yield the steps read before each window, the window, and the places (T, B) of its targets:
+    -1 if a target does not count.
     """
     ids = passage.ids
-    settles = _settling_places(passage, carry)
+    index = np.arange(len(ids)) + passage.index if carry else read_before(ids, passage.index)
+    settles = index % OFTEN == OFTEN - 1  # after the symbol before each place is read
     clock = left = None
     if passage.since is not None:
         clock, left = read_before(ids, passage.since), still_to_come(ids)
@@ -163,15 +147,6 @@ def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int
         yield at, window, np.where(counted, places, -1)
 
 
-def _settling_places(passage: Passage, carry: bool) -> NDArray[np.bool_]:
-    """Return at which places the state settles after the symbol before is read, (S,)."""
-    if carry:
-        index: Places = np.arange(len(passage.ids)) + passage.index
-    else:
-        index = read_before(passage.ids, passage.index)
-    return np.asarray(index % OFTEN == OFTEN - 1)
-
-
 @dataclass(eq=False)
 class Pass:
     """The states of each chunk in a pass."""
@@ -185,19 +160,14 @@ class ChunkReader:
     """A network unfolded over several chunks at once."""
 
     def __init__(
-        self,
-        model: LanguageModel,
-        workers: int,
-        *,
-        on_grid: bool = True,
-        ranking: bool = False,
-        keep_logits: bool = False,
+        self, model: LanguageModel, workers: int, *, on_grid: bool, ranking: bool, keep_logits: bool
     ) -> None:
         self.grid = model.architecture.grid if on_grid else None
         self.p = model.parameters.exact() if self.grid else model.parameters
         hidden = self.p.architecture.hidden
         self.carry = model.carry
-        lanes = _lanes_a_thread(hidden)
+        lanes = min(64, SMALL // (PANEL * hidden) // 8 * 8)  # for a blocked product
+        lanes = lanes if lanes >= 32 else 128  # enough for a plain one
         self.workers = max(1, min(workers, lanes * hidden**2 // WORTHWHILE))
         self.most = lanes * self.workers  # chunks that help
         self.ranking, self.keep_logits = ranking, keep_logits
@@ -206,7 +176,6 @@ class ChunkReader:
         self._odd = rng.integers(0, 1 << 63, hidden, np.uint64) * np.uint64(2) + 1
 
     def zeros(self, lanes: int) -> State:
-        """Return the states before anything is read."""
         shape = (lanes, self.p.architecture.hidden)
         return [np.zeros(shape, self.p.flat.dtype) for _ in self.p.architecture.state_names]
 
@@ -328,27 +297,15 @@ class ChunkReader:
             architecture, dtype = self.p.architecture, self.p.flat.dtype
             workers = self.workers if lanes == self.most else 1
             parallel = Parallel(architecture, STEPS, lanes, workers, dtype, self.grid)
-            readouts = [
-                ExactReadout(
-                    architecture,
-                    STEPS * part.lanes,
-                    UNKNOWN,
-                    on_grid=self.grid is not None,
-                    ranking=self.ranking,
-                    keeping=self.keep_logits,
-                )
-                for part in parallel.parts
-            ]
-            for part, readout in zip(parallel.parts, readouts, strict=True):
-                part.readout = readout
+            how = {"ranking": self.ranking, "keeping": self.keep_logits}
+            on_grid = self.grid is not None
+            readouts = []
+            for part in parallel.parts:
+                rows = STEPS * part.lanes
+                part.readout = ExactReadout(architecture, rows, UNKNOWN, on_grid=on_grid, **how)
+                readouts.append(part.readout)
             self._parallels[lanes] = parallel, readouts
         return self._parallels[lanes]
-
-
-def _lanes_a_thread(hidden: int) -> int:
-    """Return the lanes for a blocked product, or enough for a plain one."""
-    lanes = min(64, SMALL // (PANEL * hidden) // 8 * 8)
-    return lanes if lanes >= 32 else 128
 
 
 def _copy_states(parallel: Parallel, at: int, now: int, when: Places, states: State) -> None:
@@ -364,10 +321,7 @@ def _copy_states(parallel: Parallel, at: int, now: int, when: Places, states: St
 
 
 def rank_ends(p: Parameters, ids: Ids, before: Counts, ranks: Ranks) -> None:
-    """Set the ranks of the ENDs, for a network that draws the length first.
-
-    ``before`` counts the characters of its example before each symbol, (S,).
-    """
+    """Set the ranks of the ENDs; ``before`` counts the characters of an example so far, (S,)."""
     ends = ids == END
     if ends.any():
         ranks[ends] = 1 + likelier_lengths(p, before[ends])
@@ -386,10 +340,8 @@ def likelier_lengths(p: Parameters, tau: Integers) -> Integers:
 
 
 class NetworkScorer:
-    """A scorer of one network.
-
-    The score does not depend on blocks, threads or processes, to the last bit. With ``fast`` it has
-    the precision of training instead, in half the time.
+    """A scorer of one network, exact to the last bit whatever the blocks, threads and processes.
+    With ``fast`` it has the precision of training instead, in half the time.
     """
 
     def __init__(
@@ -416,15 +368,11 @@ class NetworkScorer:
         self.begin()
 
     def begin(self) -> None:
-        """Start a new text: the next symbol is its first."""
         self._before, self._index, self._since = END, 0, 0
         self._state = self._reader.zeros(1)
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
-        """Return the surprisal and the rank of each symbol, given all that was read before.
 
-        Blocks may be cut anywhere, or after an END if the scorer needs whole examples.
-        """
         ranks = np.zeros(len(ids), np.int32) if self.ranking else None
         since = self._since if self._counts else None
         passage = self._passage(ids, self._before, self._index, ranks, since)
@@ -448,40 +396,20 @@ class NetworkScorer:
         self.logits = np.empty(shape) if self._keep_logits else None
         return Passage(ids, before, index, np.zeros(len(ids)), ranks, since, self.logits)
 
-    def nats(self, examples: Examples) -> Floats:
-        """Return the surprisal of every symbol of ``examples.ids``, read from the beginning."""
-        self.begin()
-        return self.read(examples.ids)[0]
-
-    def score(self, examples: Examples) -> Score:
-        """Return the sums over these examples."""
-        return tally(examples.ids, self.nats(examples))
-
-    def score_texts(self, texts: Iterable[str]) -> Score:
-        """Return the sums, with bytes, over texts that are an example each."""
-        return sum((block.score() for block in score_blocks(self, stream_of(texts))), Score())
-
     def nats_in_chunks(self, examples: Examples) -> Floats:
-        """Return nearly the same as ``nats``, sooner: chunks that do not meet are not mended."""
-        return self._read_in_chunks(examples, 0, 1)[0]
+        """Return nearly the same nats as ``read``, sooner: chunks that do not meet stay so."""
+        return self._read_in_chunks(examples)[0]
 
     def score_in_chunks(
-        self,
-        examples: Examples,
-        counted: NDArray[np.bool_],
-        number: int = 0,
-        processes: int = 1,
+        self, examples: Examples, counted: NDArray[np.bool_], number: int = 0, processes: int = 1
     ) -> Score:
-        """Return the sums over the counted symbols that one of several processes has to read.
-
-        The scores of all processes add up to the score of one process alone.
-        """
+        """Return the share of one of several processes in the sums over the counted symbols."""
         nats, here = self._read_in_chunks(examples, number, processes)
         chosen = counted[here]
         return tally(examples.ids[here][chosen], nats[here][chosen])
 
     def _read_in_chunks(
-        self, examples: Examples, number: int, processes: int
+        self, examples: Examples, number: int = 0, processes: int = 1
     ) -> tuple[Floats, slice]:
         """Return the surprisals and the symbols that this process has read."""
         ids, here = examples.ids, slice(0)

@@ -1,7 +1,7 @@
 """Texts to score: files cut into examples as they stream by, or the held-out part of a corpus.
 
-A model file does not contain its corpus. It records where the corpus was, its fingerprint, and the
-seed of the split, so the same examples can be held out again.
+A model file records where its corpus was, the fingerprint, and the seed of the split, so the same
+examples can be held out again.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import numpy as np
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, read_draft, split
-from charrnn.corpus.decoding import blocks
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import blocks, path_of
 from charrnn.corpus.segmentation import END_CODE, cut_file
 from charrnn.errors import CorpusError
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.corpus import CorpusConfig, Kind, Reading
+from charrnn.settings.using import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
@@ -50,10 +49,8 @@ def codes_in(
     keep_blank: bool = False,
     origins: Origins | None = None,
 ) -> Iterator[Codes]:
-    """Yield the code points of some files, END_CODE after each example; "-" is standard input.
-
-    The kind is that of all files, or a sequence with one for each. ``origins`` notes where each
-    example begins.
+    """Yield the code points of files, with one kind or a kind each; END_CODE ends an example.
+    ``origins`` notes where each example begins.
     """
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
     for source, own in zip(sources, kinds, strict=True):
@@ -116,7 +113,7 @@ def held_out_codes(rebuilt: Corpus, facts: Facts) -> Iterator[Codes]:
     if not len(ids):
         raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
-        return codes_of_ids(ids, rebuilt.vocabulary)
+        return codes_of_ids(ids, codes_of(rebuilt.vocabulary.characters))
     config, first = facts.config, len(facts.sources)
     if facts.valid:
         return codes_in(facts.valid_files, config.kinds(len(facts.valid), first), config.reading)
@@ -124,14 +121,10 @@ def held_out_codes(rebuilt: Corpus, facts: Facts) -> Iterator[Codes]:
     texts = (blocks(source, config.reading) for source in facts.source_files)
     draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
-    return _look_up(split(draft, config.holdout, config.seed)[1].ids, characters)
+    return codes_of_ids(split(draft, config.holdout, config.seed)[1].ids, characters)
 
 
-def codes_of_ids(ids: Ids, vocabulary: Vocabulary) -> Iterator[Codes]:
+def codes_of_ids(ids: Ids, characters: Codes) -> Iterator[Codes]:
     """Yield the code points of ids: END_CODE for END, U+FFFD for UNKNOWN."""
-    return _look_up(ids, codes_of(vocabulary.characters))
-
-
-def _look_up(ids: Ids, characters: Iterable[int] | Codes) -> Iterator[Codes]:
     codes = np.concatenate([[END_CODE, REPLACEMENT], characters]).astype(np.uint32)
     return (codes[ids[at : at + BLOCK]] for at in range(0, len(ids), BLOCK))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from operator import index
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from charrnn.errors import CharrnnError, ResumeError, SettingError
 
@@ -23,6 +23,8 @@ LONGEST = 60  # characters of a value in a message
 
 class Values(Protocol):
     """The values that a setting may have: ``metavar`` names one in help, ``allowed`` says which."""
+
+    kind: ClassVar[type[Any]] = str  # of typed text
 
     @property
     def metavar(self) -> str: ...
@@ -34,13 +36,14 @@ class Values(Protocol):
 
     def read(self, typed: Any) -> Any:
         """Return the value of typed text, or ValueError; a value stays as it is."""
-        return str(typed)
+        return self.kind(typed)
 
 
 @dataclass(frozen=True)
 class Whole(Values):
     """Whole numbers in a range."""
 
+    kind = int
     least: int
     most: int
     metavar: str = "N"
@@ -50,22 +53,20 @@ class Whole(Values):
         return f"a whole number from {self.least} to {self.most}"
 
     def plain(self, value: Any) -> int:
-        _ensure(not is_flag(value))
+        ensure(not is_flag(value))
         try:
             whole = index(value)
         except TypeError as error:
             raise ValueError("not a whole number") from error
-        _ensure(self.least <= whole <= self.most)
+        ensure(self.least <= whole <= self.most)
         return whole
-
-    def read(self, typed: Any) -> int:
-        return int(typed)
 
 
 @dataclass(frozen=True)
 class Real(Values):
     """Finite numbers in a range; ``above`` and ``below`` leave out its ends."""
 
+    kind = float
     least: float
     most: float = math.inf
     above: bool = False
@@ -81,17 +82,14 @@ class Real(Values):
         return f"a number {start} {end} {self.most:g}"
 
     def plain(self, value: Any) -> float:
-        _ensure(isinstance(value, numbers.Real) and not is_flag(value))
+        ensure(isinstance(value, numbers.Real) and not is_flag(value))
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
         is_end = (number == self.least and self.above) or (number == self.most and self.below)
-        _ensure(math.isfinite(number) and self.least <= number <= self.most and not is_end)
+        ensure(math.isfinite(number) and self.least <= number <= self.most and not is_end)
         return number
-
-    def read(self, typed: Any) -> float:
-        return float(typed)
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class Several(Values):
         return f"{self.each.allowed}, or several with commas"
 
     def plain(self, value: Any) -> tuple[float, ...]:
-        _ensure(isinstance(value, tuple) and bool(value))
+        ensure(isinstance(value, tuple) and bool(value))
         return tuple(map(self.each.plain, value))
 
     def read(self, typed: Any) -> tuple[float, ...]:
@@ -135,7 +133,7 @@ class OneOf(Values):
         return f"one of {', '.join(self.choices)}"
 
     def plain(self, value: Any) -> str:
-        _ensure(isinstance(value, str))
+        ensure(isinstance(value, str))
         return self.choices[self.choices.index(value)]
 
 
@@ -147,7 +145,7 @@ class Text(Values):
     allowed: str = "a text"
 
     def plain(self, value: Any) -> str:
-        _ensure(isinstance(value, str))
+        ensure(isinstance(value, str))
         return str.__str__(value)
 
 
@@ -160,7 +158,7 @@ class Character(Text):
 
     def plain(self, value: Any) -> str:
         text = super().plain(value)
-        _ensure(len(text) == 1)
+        ensure(len(text) == 1)
         return text
 
 
@@ -172,11 +170,11 @@ class File(Values):
     allowed: str = "a path"
 
     def plain(self, value: Any) -> Any:
-        _ensure(isinstance(value, Path))
+        ensure(isinstance(value, Path))
         return value
 
     def read(self, typed: Any) -> Path:
-        _ensure(bool(str(typed)))
+        ensure(bool(str(typed)))
         return Path(typed)
 
 
@@ -184,15 +182,13 @@ class File(Values):
 class Flag(Values):
     """Yes or no."""
 
+    kind = bool
     metavar: str = ""
     allowed: str = "True or False"
 
     def plain(self, value: Any) -> bool:
-        _ensure(is_flag(value))
+        ensure(is_flag(value))
         return bool(value)
-
-    def read(self, typed: Any) -> bool:
-        return bool(typed)
 
 
 @dataclass(frozen=True)
@@ -207,10 +203,6 @@ class Setting:
     names: tuple[str, ...] | None = None  # typed for it; (): not an option; None: as its field
     repeated: bool = False
     variable: str = ""  # of the environment
-
-    @property
-    def is_required(self) -> bool:
-        return self.default is MISSING
 
     def options(self, field_name: str) -> tuple[str, ...]:
         """Return the names that are typed for it. A name without a dash is that of an argument."""
@@ -262,16 +254,14 @@ def is_flag(value: object) -> bool:
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
-def _ensure(is_allowed: bool) -> None:
+def ensure(is_allowed: bool) -> None:
+    """Raise ValueError unless a value is allowed."""
     if not is_allowed:
         raise ValueError("not allowed")
 
 
 class Checked:
-    """A configuration that checks its settings; None is allowed only where it is the default.
-
-    Values that stand for a plain one, such as NumPy's numbers, become the plain one.
-    """
+    """A configuration that checks its settings; None is allowed only where it is the default."""
 
     def __post_init__(self) -> None:
         for name, setting in settings_of(type(self)).items():
@@ -319,15 +309,11 @@ def check_agreement(
     wanted: Mapping[str, Any],
     hint: str,
     *,
-    may_rise: Collection[str] = (),
+    may_rise: Collection[str] = (),  # None is the highest
     show: Callable[[str, object], str] = in_words,
     error: type[CharrnnError] = ResumeError,
 ) -> None:
-    """Raise an error that names both values if a wanted setting is not what the holder has.
-
-    Limits that may rise can be higher than before; a limit of None is the highest. ``show``
-    returns a setting and its value as the user writes them.
-    """
+    """Raise an error that names both values if a wanted setting is not what the holder has."""
     for name, value in wanted.items():
         before = had[name]
         if value == before:

@@ -47,7 +47,6 @@ class TrainConfig(Checked):
         "Feed the network the position in its example as an extra input.",
         default=False,
         default_in_words="no clock",
-        names=("--clock",),
     )
     hidden: int | None = fields.fitted_network(SIZE, "Set the number of units in a layer.")
     layers: int | None = fields.fitted_network(Whole(1, 64), "Set the number of layers.")
@@ -151,11 +150,29 @@ class TrainConfig(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_together(self)
+
+        def refuse(name: str, what: str, hint: str = "Leave one of them out.") -> None:
+            raise SettingError(f"{name} {what}", hint, name)
+
+        if self.carry and self.ends == "length":
+            refuse("carry", "and ends length exclude each other: carried texts have no length")
+        if self.cell == "output" and self.layers not in (None, 1):
+            what = f"{self.layers} excludes the cell output: only the top layer has outputs"
+            refuse("layers", what, "Use 1 layer, or another cell.")
+        if self.teacher_forcing and self.cell != "output":
+            what = f"replaces outputs that are fed back; {self.cell} units feed back their state"
+            refuse("teacher_forcing", what, "Leave it out, or add [cell] output.")
+        for name in ("own_inputs", "free_running", "stride"):
+            value = getattr(self, name)
+            if self.teacher_forcing and value:
+                what = "contradicts teacher forcing, which reads nothing but the text"
+                refuse(name, f"{value:g} {what}")
+            if name != "own_inputs" and value and self.bptt and value > self.bptt:
+                what = f"{value:,} is more than the {self.bptt:,} steps of a window"
+                refuse(name, what, "Lower it, or raise [bptt].")
 
     @property
     def minutes_each(self) -> float | None:
-        """Return the minutes of each network if they train in turn."""
         return None if self.minutes is None else self.minutes / self.members
 
 
@@ -181,37 +198,11 @@ class Fitted(TrainConfig):
         return self.bptt if self.stride is None else self.stride
 
 
-def check_together(config: TrainConfig) -> None:
-    """Raise SettingError if settings contradict each other."""
-
-    def refuse(name: str, what: str, hint: str = "Leave one of them out.") -> None:
-        raise SettingError(f"{name} {what}", hint, name)
-
-    if config.carry and config.ends == "length":
-        refuse("carry", "and ends length exclude each other: carried texts have no length")
-    if config.cell == "output" and config.layers not in (None, 1):
-        what = f"{config.layers} excludes the cell output: only the top layer has one to feed back"
-        refuse("layers", what, "Use 1 layer, or another cell.")
-    if config.teacher_forcing and config.cell != "output":
-        what = f"replaces outputs that are fed back, and {config.cell} units feed back their state"
-        refuse("teacher_forcing", what, "Leave it out, or add [cell] output.")
-    for name in ("own_inputs", "free_running", "stride"):
-        value = getattr(config, name)
-        if config.teacher_forcing and value:
-            refuse(name, f"{value:g} contradicts teacher forcing, which reads nothing but the text")
-        if name != "own_inputs" and value and config.bptt and value > config.bptt:
-            what = f"{value:,} is more than the {config.bptt:,} steps of a window"
-            refuse(name, what, "Lower it, or raise [bptt].")
-
-
 def of_member(config: Fitted, number: int) -> Fitted:
-    """Return the settings of one of several networks, numbered from 0.
-
-    Each has its own seed, and its share of the minutes; as many train at once as there are threads.
-    """
+    """Return the settings of a network among several: its seed, and its share of the minutes."""
     seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
     if minutes is not None:
-        minutes *= min(config.workers, config.members)
+        minutes *= min(config.workers, config.members)  # which train at once
     return replace(config, seed=seed, minutes=minutes, members=1)
 
 

@@ -1,12 +1,13 @@
-"""Settings of using a model: drawing, filling in, sharing out, exporting; and those of a sweep."""
+"""Settings of reading a corpus, of drawing, filling and exporting, of shared work and of sweeps."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypedDict, get_args
 
 from charrnn.errors import SettingError
 from charrnn.settings import fields
@@ -15,10 +16,13 @@ from charrnn.settings.fields import (
     SEED,
     Character,
     Checked,
+    OneOf,
     Real,
     Text,
     Values,
     Whole,
+    check,
+    of_corpus,
     setting,
 )
 from charrnn.settings.training import TrainConfig
@@ -113,9 +117,8 @@ class Parts(Values):
     metavar: str = "I/N"
     allowed: str = f"a part such as 2/8, of at most {MOST_PARTS:,}"
 
-    def plain(self, value: Any) -> Part:
-        if not isinstance(value, Part) or not 1 <= value.number <= value.of <= MOST_PARTS:
-            raise ValueError("not a part")
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Part) and 1 <= value.number <= value.of <= MOST_PARTS)
         return value
 
     def read(self, typed: Any) -> Part:
@@ -146,8 +149,7 @@ class Seeds(Values):
     )
 
     def plain(self, value: Any) -> tuple[int, ...]:
-        if not isinstance(value, tuple) or not value:
-            raise ValueError("no seeds")
+        fields.ensure(isinstance(value, tuple) and bool(value))
         return tuple(map(SEED.plain, value))
 
     def read(self, typed: Any) -> tuple[int, ...]:
@@ -155,16 +157,14 @@ class Seeds(Values):
         for piece in str(typed).split(","):
             first, dash, last = piece.partition("-")
             low, high = int(first), int(last if dash else first)
-            if not 0 <= high - low < MOST_SEEDS - len(seeds):
-                raise ValueError("no seeds, or too many")
+            fields.ensure(0 <= high - low < MOST_SEEDS - len(seeds))
             seeds += range(low, high + 1)
-        if len(set(seeds)) < len(seeds):
-            raise ValueError("a seed is repeated")
+        fields.ensure(len(set(seeds)) == len(seeds))
         return tuple(seeds)
 
 
 FILE = "File"  # a panel of help
-_named_like_file = partial(setting, panel=FILE, default_in_words="the name of FILE")
+_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of FILE")
 
 
 class Exporting(TypedDict, total=False):
@@ -179,7 +179,7 @@ class Exporting(TypedDict, total=False):
 class ExportOptions(Checked):
     """Options of an exported file; each is for some kinds, and refused for the others."""
 
-    bits: int = setting(
+    bits: int = fields.setting(
         Whole(8, 32, "32|16|8"),
         "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
         " change a few samples.",
@@ -205,3 +205,83 @@ class ExportOptions(Checked):
         for name in ("bits", "title", "prefix", "novel"):
             if getattr(self, name) != getattr(ExportOptions, name) and name not in takes:
                 raise SettingError(f"{name} is not for {kind}", "Leave it out.", name)
+
+
+Kind = Literal["auto", "lines", "paragraphs", "files"]
+Cut = Literal["lines", "paragraphs", "files"]
+Newlines = Literal["translate", "keep"]
+Normalization = Literal["none", "NFC", "NFKC"]
+Errors = Literal["strict", "replace", "skip"]
+
+
+@dataclass(frozen=True)
+class Reading(Checked):
+    """How bytes become text."""
+
+    encoding: str = of_corpus(
+        Text("NAME"),
+        "Decode the text by this encoding, such as latin-1 or utf-16.",
+        default="utf-8",
+    )
+    newlines: Newlines = of_corpus(
+        OneOf(get_args(Newlines)),
+        "Turn CRLF and CR line ends into LF, or keep them as characters.",
+        default="translate",
+    )
+    normalize: Normalization = of_corpus(
+        OneOf(get_args(Normalization)),
+        "Write letters with accents in one way only (Unicode normalisation); without it, the two"
+        " ways to write an accent are different characters.",
+        default="none",
+    )
+    errors: Errors = of_corpus(
+        OneOf(get_args(Errors)),
+        "Refuse undecodable bytes, replace each by an unknown character, or skip their line.",
+        default="strict",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            codecs.getincrementaldecoder(self.encoding)
+            b"    ".decode(self.encoding, "replace")  # refuses hex, rot13 and idna
+        except (LookupError, ValueError):
+            raise SettingError(
+                f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
+            ) from None
+
+    @property
+    def wants_bytes_without_nul(self) -> bool:
+        """Return whether a NUL shows another encoding."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+@dataclass(frozen=True)
+class CorpusConfig(Checked):
+    """How a corpus is cut into examples, and how many of them are held out."""
+
+    examples: Kind = of_corpus(
+        OneOf(get_args(Kind)),
+        "Learn each line, paragraph or file as one example. auto takes paragraphs if the file has"
+        " many short ones, else lines.",
+        default="auto",
+    )
+    holdout: float = of_corpus(  # of the examples, or of the characters of a single one
+        Real(0, 1, below=True),
+        "Hold out this fraction of the corpus, to measure the loss on text that is not learned.",
+        default=0.1,
+    )
+    seed: int = setting(SEED, default=0, names=())
+    reading: Reading = field(default_factory=Reading)
+    cuts: tuple[Cut, ...] = ()  # of each file in an earlier run: auto keeps to them
+    known: str = ""  # characters of the vocabulary that need not be in the corpus
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for cut in self.cuts:
+            check("cuts", cut, OneOf(get_args(Cut)))
+
+    def kinds(self, count: int, first: int = 0) -> list[Kind]:
+        """Return how to cut ``count`` files, counted from the number ``first``."""
+        known = self.cuts[first : first + count] if self.examples == "auto" else ()
+        return [*known, *[self.examples] * (count - len(known))]

@@ -28,8 +28,8 @@ from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked
 from charrnn.plan import fit_window
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.run import Material, Task
 
@@ -56,8 +56,9 @@ class Record:
         tried = {name: grid.tried[name] for name in had.tried}
         then = {**had.tried, "seeds": had.seeds}
         for name, values in {**tried, "seeds": grid.seeds}.items():
+            kept = set(values)
             for value in then[name]:
-                if value not in values:
+                if value not in kept:
                     what = f"the sweep in the folder also tries {name} {value_in_words(value)}"
                     raise ResumeError(what, "Values and seeds can be added but not removed.")
         return replace(self, grid=Grid(tried, grid.seeds))

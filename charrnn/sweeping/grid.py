@@ -80,10 +80,12 @@ def check_values(name: str, given: Any, allowed: Values) -> tuple[Any, ...]:
     values = tuple(check(name, value, allowed) for value in given)
     if not values:
         raise SettingError(f"{name} has no value to try", "Give one or more.")
-    for place, value in enumerate(values):
-        if value in values[:place]:
+    seen = set()
+    for value in values:
+        if value in seen:
             what = f"{name} {value_in_words(value)} is repeated"
             raise SettingError(what, "Leave one out.", name)
+        seen.add(value)
     return values
 
 
@@ -140,7 +142,6 @@ class Result:
         return self.nats_per_character if both is None else both["nats_per_character"]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the row of sweep.jsonl."""
         row = asdict(self)
         best = {"step": row.pop("best_step"), "nats_per_character": row.pop("nats_per_character")}
         parts = row.pop("parts")
@@ -150,7 +151,6 @@ class Result:
 
 
 def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
-    """Return the result of a failed run."""
     t = trial
     return Result(t.name, t.settings, t.seed, None, None, None, seconds, stopped, error=why)
 
@@ -222,6 +222,5 @@ def standings(results: Iterable[Result]) -> list[Standing]:
 
 
 def best_of(results: Iterable[Result]) -> Result | None:
-    """Return the run of the lowest loss, if any has not failed."""
     good = [result for result in results if not result.has_failed]
     return min(good, key=lambda result: result.loss, default=None)

@@ -23,19 +23,17 @@ from charrnn.errors import (
     SettingError,
 )
 from charrnn.model_file import checkpoint, container
-from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.fields import CorpusRecord, record_of
-from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
+from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.sweeping.grid import Grid, Result, Trial, failure
 from charrnn.system import single_threaded
-from charrnn.training.checkup import scores_of_best
-from charrnn.training.loop import Done
+from charrnn.training.loop import Done, scores_of_best
 from charrnn.training.members import share_done, train_all
 
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
@@ -132,16 +130,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Advanced:
-    """A run has learned something."""
-
     name: str
     share: float  # of the whole run, from 0 to 1
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A run has ended."""
-
     result: Result
 
 

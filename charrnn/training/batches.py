@@ -1,17 +1,12 @@
-"""Encoded examples cut into windows of T steps and B lanes.
-
-The examples stand end to end, each with its END, in B lanes that are read side by side:
+"""Encoded examples cut into windows of T steps and B lanes, without padding.
 
     lane 0   . a n n a . b o b . c l a
     lane 1   . e v e . f r i t z . g u       . is END: it ends a name and precedes the next
-    lane 2   . h a n s . i d a . j o h
 
 A window is T rows of the lanes: the inputs x, and the targets y, which stand one place further on.
-Nothing is padded or dropped, and short and long examples take the same path.
+Inputs can be the network's own samples, as in generation; the targets stay the truth:
 
-The gradient stops where a window begins. With a stride S, windows of K steps overlap: each begins S
-steps after the one before, and only the losses of its last S steps count. So every loss goes back
-over more than K - S steps.
+    y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1)
 """
 
 from __future__ import annotations
@@ -23,9 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Examples
-from charrnn.network.unfolded import Window
-from charrnn.system import ORDER
-from charrnn.vocabulary import END, Ids
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Parameters
+from charrnn.network.readout import normalise
+from charrnn.network.rounding import Array, Integers
+from charrnn.network.unfolded import State, Unfolded, Window
+from charrnn.settings.training import Fitted
+from charrnn.system import ORDER, OWN_INPUTS
+from charrnn.vocabulary import END, UNKNOWN, Ids
 
 Positions = NDArray[np.int64]
 
@@ -48,6 +48,9 @@ class Epoch:
     The stream is a circle, cut at B places that move with each epoch. A cut near the beginning of
     an example moves there. A cut through a long example stays, and the rest of that example is read
     from a zero state. With ``carry``, the order is that of the corpus and the state is never reset.
+
+    The gradient stops where a window begins. With a stride S, each window begins S steps after the
+    one before, and only the losses of its last S steps count.
     """
 
     def __init__(
@@ -63,10 +66,7 @@ class Epoch:
         counting: bool = False,
         here: slice | None = None,
     ) -> None:
-        """Prepare an epoch. ``counting`` adds the position in the example as an input.
-
-        The windows hold the lanes ``here``: all lanes, unless other processes read the rest.
-        """
+        """With ``counting``, windows hold places in examples; ``here``: the lanes to read."""
         self.examples = examples
         self.here = slice(0, lanes) if here is None else here
         self.steps = steps
@@ -83,7 +83,7 @@ class Epoch:
         self.lengths = np.diff(self.bounds)
         self.stops: Positions | None = None  # (n,) the end of each example on the circle, in order
         if counting:
-            self.stops = np.cumsum(np.diff(examples.starts.astype(np.int64))[self.order])
+            self.stops = np.cumsum(self._lengths(slice(None)))
         self.windows = -(-int(self.lengths.max()) // self.stride)
 
     def __iter__(self) -> Iterator[Window]:
@@ -96,7 +96,8 @@ class Epoch:
         at_once = max(1, CHUNK // (max(1, lanes) * self.stride))
         first = self._begins(window)
         cursors = self._cursors(positions + first)
-        kept = np.array([[self._symbol_before(cursor) for cursor in cursors]])
+        at = [int(self.examples.starts[self.order[c.place]]) + c.offset for c in cursors]
+        kept = self.examples.ids[np.array(at, np.intp) - 1][None]  # END before the first symbol
         while window < self.windows:
             count = min(at_once, self.windows - window)
             old = len(kept)
@@ -112,11 +113,9 @@ class Epoch:
             first = self._begins(window)
 
     def _begins(self, window: int) -> int:
-        """Return the step of a lane at which a window begins."""
         return max(0, (window + 1) * self.stride - self.steps)
 
     def _window(self, rows: Ids, number: int) -> Window:
-        """Return a window, cut from the rows that start with it."""
         at, counts_from = self._begins(number), number * self.stride - self._begins(number)
         left = self.lengths - at
         steps = min(counts_from + self.stride, int(left.max()))
@@ -164,12 +163,6 @@ class Epoch:
             count -= taken
         return np.concatenate(parts)
 
-    def _symbol_before(self, cursor: Cursor) -> int:
-        if cursor.offset == 0:
-            return END
-        start = int(self.examples.starts[self.order[cursor.place]])
-        return int(self.examples.ids[start + cursor.offset - 1])
-
     def _lengths(self, places: slice) -> Positions:
         these = self.order[places]
         starts = self.examples.starts
@@ -177,23 +170,17 @@ class Epoch:
         return lengths
 
     def _cursors(self, positions: Positions) -> list[Cursor]:
-        """Return a cursor for each position on the circle."""
-        total = len(self.examples.ids)
-        found: dict[int, Cursor] = {}
-        wanted = np.unique(positions % total)
+        positions = positions % len(self.examples.ids)
+        cursors = [Cursor(0, 0) for _ in positions]
         passed = 0
         for first in range(0, len(self.order), COUNTED):
             ends = passed + np.cumsum(self._lengths(slice(first, first + COUNTED)))
-            here = wanted[(wanted >= passed) & (wanted < ends[-1])]
-            places = np.searchsorted(ends, here, side="right")
-            begins = np.concatenate([[passed], ends])[places]
-            for position, place, begin in zip(here, places, begins, strict=True):
-                found[int(position)] = Cursor(first + int(place), int(position - begin))
+            for lane in np.flatnonzero((positions >= passed) & (positions < ends[-1])):
+                place = int(np.searchsorted(ends, positions[lane], side="right"))
+                begin = ends[place - 1] if place else passed
+                cursors[lane] = Cursor(first + place, int(positions[lane] - begin))
             passed = int(ends[-1])
-        return [
-            Cursor(found[position].place, found[position].offset)
-            for position in (positions % total).tolist()
-        ]
+        return cursors
 
     def _to_beginnings(self, bounds: Positions, slack: int) -> Positions:
         """Return the bounds, each moved to the beginning of an example within ``slack``."""
@@ -203,3 +190,53 @@ class Epoch:
             if min(cursor.offset, left) <= slack:
                 moved[lane] += -cursor.offset if cursor.offset <= left else left
         return moved
+
+
+class OwnInputs:
+    """A network of one step that samples inputs, without dropout, ahead of the one that trains."""
+
+    def __init__(self, architecture: Architecture, config: Fitted) -> None:
+        self.config = config
+        self.is_on = config.own_inputs > 0 or config.free_running > 0
+        if self.is_on:
+            self._reader = Unfolded(architecture.plain, 1, config.batch)
+
+    def read(self, p: Parameters, window: Window, state: State, step: int, done: float) -> Window:
+        """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
+        if not self.is_on:
+            return window
+        rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
+        own = self.places(rng, window, done)
+        chances = rng.random(own.shape, np.float32)
+        x, reader, plain = window.x.copy(), self._reader, p.plain()
+        for kept, given in zip(reader.states, state, strict=True):
+            kept[0] = given
+        for t in range(1 + int(np.max(np.flatnonzero(own.any(1)), initial=-1))):
+            lanes = np.flatnonzero(own[t])
+            if len(lanes):
+                x[t, lanes] = sample_characters(plain, reader.top[lanes], chances[t, lanes])
+            begins = None if window.begins is None else window.begins[t : t + 1]
+            here = Window(x[t : t + 1], window.y[t : t + 1], begins)
+            if window.clock is not None and window.left is not None:
+                here = replace(here, clock=window.clock[t : t + 1], left=window.left[t : t + 1])
+            reader.read(plain, here)
+        return replace(window, x=x)
+
+    def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
+        steps, lanes = window.x.shape
+        own: NDArray[np.bool_] = rng.random(window.x.shape) < self.config.own_inputs * done
+        length = min(self.config.free_running, steps)
+        since = np.arange(steps)[:, None] - rng.integers(0, steps - length + 1, lanes)
+        own |= (since >= 0) & (since < length)
+        return own & (window.x > UNKNOWN)
+
+
+def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
+    """Sample a character after each state (R, H), END and UNKNOWN left out."""
+    o = h @ p["V"].T + p["c"]  # (10.10)
+    p.architecture.head.logits(o)
+    characters = o[:, UNKNOWN + 1 :]
+    characters -= characters.max(1, keepdims=True)
+    sums = chances * normalise(characters)
+    sampled: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
+    return sampled + UNKNOWN + 1

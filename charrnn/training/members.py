@@ -1,11 +1,7 @@
 """Several networks that train side by side, each from a seed of its own, as one run.
 
-    member 1    -> step -> step -> check-up ..      the seed of the run
-    member 2    -> step -> step -> check-up ..      the next seed, and so on
-
-Each member trains exactly as it would alone; threads share the members. The events hold means: the
-mean loss of a step, and the mean held-out loss of a check-up, beside the loss of the mixture of all
-networks and the counts. A member that has ended keeps its last check-up in the mean.
+Each member trains exactly as it would alone; threads share the members. Events hold mean losses,
+and a check-up also that of the mixture. The mean keeps the last check-up of a member that ended.
 """
 
 from __future__ import annotations
@@ -14,18 +10,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.ngrams import sequence_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import Threads
 from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
-from charrnn.training.checkup import Checkup, JointCheckups
-from charrnn.training.loop import Done, Event, Step, Stopwatch, find_ending, progress, train
+from charrnn.training.loop import (
+    Checkup,
+    Done,
+    Event,
+    JointCheckups,
+    Step,
+    Stopwatch,
+    find_ending,
+    progress,
+    train,
+)
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.state import TrainState, start
+from charrnn.training.state import Best, TrainState, start
 from charrnn.vocabulary import Ids
-
-COUNTED = 10_000_000  # symbols of the text that is kept for counting, at most
 
 
 def check_mixture(config: TrainConfig) -> None:
@@ -37,16 +39,8 @@ def check_mixture(config: TrainConfig) -> None:
 def start_all(
     corpus: Corpus, config: Fitted, model: LanguageModel | None = None
 ) -> tuple[TrainState, ...]:
-    """Return the states of all networks before the first step."""
     check_mixture(config)
     return tuple(start(corpus, of_member(config, i), model) for i in range(config.members))
-
-
-def text_to_count(corpus: Corpus, config: TrainConfig) -> Ids | None:
-    """Return the text that a model file keeps for its n-gram counts, if any."""
-    if not config.counts:
-        return None
-    return sequence_of(corpus.train.ids, corpus.vocabulary.symbols, COUNTED)
 
 
 def train_all(
@@ -57,11 +51,10 @@ def train_all(
     ranks: Ranks = ALONE,
 ) -> Iterator[Event]:
     """Train all networks until the last has ended, changing the states in place."""
-    configs = [of_member(config, i) for i in range(len(states))]
     workers = max(1, config.workers // len(states))  # of each network
     runs = [
-        train(state, corpus, replace(own, workers=workers), ranks)
-        for state, own in zip(states, configs, strict=True)
+        train(state, corpus, replace(of_member(config, i), workers=workers), ranks)
+        for i, state in enumerate(states)
     ]
     if len(runs) == 1 and counted is None:
         yield from runs[0]
@@ -79,7 +72,10 @@ def train_all(
         else:
             events = {i: next(run) for i, run in going.items()}
         if steps := [event for event in events.values() if isinstance(event, Step)]:
-            yield mean_step(steps)
+            share = 1 / len(steps)
+            loss = sum(step.nats_per_character for step in steps) * share
+            norm = sum(step.gradient_norm for step in steps) * share
+            yield replace(steps[0], nats_per_character=loss, gradient_norm=norm)
         checkups = {i: event for i, event in events.items() if isinstance(event, Checkup)}
         joint.latest |= checkups
         still = {i for i, event in events.items() if not isinstance(event, Done)}
@@ -94,16 +90,6 @@ def train_all(
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
         going = {i: going[i] for i in sorted(still)}
     yield Done(why)
-
-
-def mean_step(steps: Sequence[Step]) -> Step:
-    """Return the mean of the networks' steps."""
-    share = 1 / len(steps)
-    return replace(
-        steps[0],
-        nats_per_character=sum(step.nats_per_character for step in steps) * share,
-        gradient_norm=sum(step.gradient_norm for step in steps) * share,
-    )
 
 
 def find_common_ending(states: Sequence[TrainState], config: Fitted) -> Ending | None:
@@ -125,20 +111,11 @@ def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> fl
     return sum(shares) / len(shares)
 
 
-def mean_of_bests(bests: Sequence[tuple[int, float] | None]) -> tuple[int, float] | None:
-    """Return the step by which each network had its best check-up, and their mean loss there.
-
-    None if a network has had no check-up.
-    """
-    known = [best for best in bests if best is not None]
+def mean_of_bests(
+    bests: Sequence[tuple[int, float] | Best | None],
+) -> tuple[int, float] | None:
+    """Return the step by which each network had its best check-up, and their mean loss, if any."""
+    known = [best[:2] for best in bests if best is not None]
     if len(known) < len(bests):
         return None
     return max(step for step, _ in known), sum(nats for _, nats in known) / len(known)
-
-
-def best_of_all(states: Sequence[TrainState]) -> tuple[int, float] | None:
-    """Return ``mean_of_bests`` of these states."""
-    bests = [state.best for state in states]
-    return mean_of_bests(
-        [None if best is None else (best.step, best.nats_per_character) for best in bests]
-    )

@@ -1,13 +1,12 @@
-"""Gradient clipping and four textbook optimisers.
+"""Gradient clipping and four textbook optimisers, in place on flat arrays.
 
     sgd       m = 0.9 m + g;                                       p -= lr m
     adagrad   v = v + g^2;                                         p -= lr g / (sqrt v + e)
     rmsprop   v = 0.99 v + 0.01 g^2;                               p -= lr g / (sqrt v + e)
     adam      m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;     p -= lr m^ / (sqrt v^ + e)
 
-where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay is decoupled: it shrinks the
-matrices by lr times the decay and never enters the moments. Everything happens in place on flat
-arrays.
+where m^ = m / (1 - b1^step) and v^ = v / (1 - b2^step). Weight decay shrinks the matrices by lr
+times the decay, apart from the moments.
 """
 
 from __future__ import annotations
@@ -20,12 +19,7 @@ from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
 from charrnn.settings.training import Fitted, Rule
 
-MOMENTS: dict[Rule, tuple[str, ...]] = {
-    "adam": ("m", "v"),
-    "rmsprop": ("v",),
-    "adagrad": ("v",),
-    "sgd": ("m",),
-}
+MOMENTS: dict[Rule, str] = {"adam": "mv", "rmsprop": "v", "adagrad": "v", "sgd": "m"}
 Moments = dict[str, Array]
 
 BETA1, BETA2 = 0.9, 0.999  # Adam's memory of past gradients and squares
@@ -35,7 +29,6 @@ TINY = 1e-8
 
 
 def initial_moments(rule: Rule, p: Parameters) -> Moments:
-    """Return the optimiser's moments before the first step: zeros."""
     return {name: np.zeros_like(p.flat) for name in MOMENTS[rule]}
 
 
@@ -48,11 +41,8 @@ def clip(gradient: Array, longest: float) -> float:
 
 
 class Optimizer:
-    """One update rule with its work buffers."""
-
     def __init__(self, rule: Rule, p: Parameters, weight_decay: float = 0.0) -> None:
         self.rule = rule
-        self._move = getattr(self, f"_{rule}")
         self._a, self._b = np.empty_like(p.flat), np.empty_like(p.flat)
         self._decay = p.matrices() * weight_decay if weight_decay else None
 
@@ -62,10 +52,17 @@ class Optimizer:
             np.multiply(self._decay, p, out=self._a)
             self._a *= lr
             p -= self._a
-        self._move(p, g, moments, step, lr)
+        if self.rule == "sgd":
+            m = moments["m"]
+            m *= MOMENTUM
+            m += g
+            p -= np.multiply(m, lr, out=self._a)
+        elif self.rule == "adam":
+            self._adam(p, g, moments["m"], moments["v"], step, lr)
+        else:
+            self._divide_by_root(p, g, moments["v"], lr)
 
-    def _adam(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
-        m, v = moments["m"], moments["v"]
+    def _adam(self, p: Array, g: Array, m: Array, v: Array, step: int, lr: float) -> None:
         a, b = self._a, self._b
         m *= BETA1
         np.multiply(g, 1 - BETA1, out=a)
@@ -80,33 +77,18 @@ class Optimizer:
         b *= lr * math.sqrt(1 - BETA2**step) / (1 - BETA1**step)
         p -= b
 
-    def _rmsprop(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
-        v, a = moments["v"], self._a
-        v *= FORGET
-        np.multiply(g, g, out=a)
-        a *= 1 - FORGET
-        v += a
-        self._divide_by_root(p, g, v, lr)
-
-    def _adagrad(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
-        v, a = moments["v"], self._a
-        np.multiply(g, g, out=a)
-        v += a
-        self._divide_by_root(p, g, v, lr)
-
     def _divide_by_root(self, p: Array, g: Array, v: Array, lr: float) -> None:
+        """Take a step of adagrad, or of rmsprop, which forgets."""
         a = self._a
+        np.multiply(g, g, out=a)
+        if self.rule == "rmsprop":
+            v *= FORGET
+            a *= 1 - FORGET
+        v += a
         np.sqrt(v, out=a)
         a += TINY
         np.divide(g, a, out=a)
         a *= lr
-        p -= a
-
-    def _sgd(self, p: Array, g: Array, moments: Moments, step: int, lr: float) -> None:
-        m, a = moments["m"], self._a
-        m *= MOMENTUM
-        m += g
-        np.multiply(m, lr, out=a)
         p -= a
 
 

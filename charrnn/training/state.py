@@ -1,16 +1,14 @@
 """The state of a run: its beginning, its contents and the parameters of a model to start from.
 
 A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
-that starts from a model has the model's sizes and predicts as the model does. The arrays between
-the layers are copied. U, V and c have a row for each symbol: rows of characters that both models
-know are copied. The row of a new character is zero in U and V, and its entry in c follows from its
-frequency.
+that starts from a model has the model's sizes and predicts as the model does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +27,7 @@ from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 OF_SYMBOLS = ("U1", "V", "c")  # arrays with a row for each symbol
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The parameters with the lowest held-out loss so far; the last ones if nothing is held out."""
 
     step: int
@@ -94,12 +91,8 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
         )
 
 
-def inherit(
-    model: LanguageModel,
-    vocabulary: Vocabulary,
-    frequencies: Array,  # (K,) of the new vocabulary, in the training text
-) -> Parameters:
-    """Return the model's parameters for a vocabulary with all of its characters and others."""
+def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) -> Parameters:
+    """Return the model's parameters for a larger vocabulary; frequencies decide the new c."""
     old = model.parameters
     p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
     kept = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
@@ -117,14 +110,9 @@ def inherit(
 def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:
     """Return the settings that the parameters of a model decide."""
     a = model.architecture
-    return {
-        "hidden": a.hidden,
-        "layers": a.layers,
-        "cell": a.cell_name,
-        "ends": a.head_name,
-        "clock": "clock" in a.asked,
-        "teacher_forcing": a.forced,
-    }
+    sizes: dict[str, int | str | bool]
+    sizes = {"hidden": a.hidden, "layers": a.layers, "cell": a.cell_name, "ends": a.head_name}
+    return sizes | {"clock": "clock" in a.asked, "teacher_forcing": a.forced}
 
 
 def take_sizes(

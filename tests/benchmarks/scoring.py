@@ -16,12 +16,12 @@ from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.training.checkup import part_of
-from charrnn.training.loop import train
+from charrnn.settings.using import CorpusConfig
+from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
+from tests.scoring import nats_of
 
 MEGABYTE = 1 << 20
 STEPS = 12  # of training in a round
@@ -56,20 +56,20 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     state = start(corpus, config)
     events = train(state, corpus, config)
     scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
-    text: Examples = part_of(corpus.train, SCORED).examples
+    text: Examples = part_of(corpus.train, SCORED)[0]
 
     def learn() -> None:
         for _ in islice(events, STEPS):
             pass
 
-    return {"training": learn, "scoring": lambda: scorer.nats(text)}, config.batch * config.bptt
+    return {"training": learn, "scoring": lambda: nats_of(scorer, text)}, config.batch * config.bptt
 
 
 def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float, float, float]:
     """Return characters a second of training and of scoring, and their ratio."""
     both, size = works(corpus, hidden, layers, workers)
     seconds = in_turn(both, ROUNDS)
-    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED).examples.ids)
+    learned, scored = STEPS * size, len(part_of(corpus.train, SCORED)[0].ids)
     times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned
     return (
         learned / statistics.median(seconds["training"]),

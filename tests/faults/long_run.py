@@ -11,7 +11,7 @@ from tests.program import Program
 
 # The program, changed to save at every check-up.
 OFTEN = (
-    "from charrnn.model_file import saver; saver.OFTEN = saver.COSTLY = 0;"
+    "from charrnn.model_file import checkpoint as c; c.OFTEN = c.COSTLY = 0;"
     "from charrnn.__main__ import run; run()"
 )
 SAVING_OFTEN = [*PYTHON, "-c", OFTEN]

@@ -34,8 +34,11 @@ from tests.speaking import independent, saved
 
 need_dask()
 from charrnn.cluster import opening, pool  # noqa: E402
-from charrnn.cluster.local import ONE_THREAD, local_cluster  # noqa: E402
-from charrnn.cluster.opening import open_cluster  # noqa: E402
+from charrnn.cluster.opening import (  # noqa: E402
+    ONE_THREAD,
+    local_cluster,
+    open_cluster,
+)
 
 PATIENT = 60.0  # seconds; on a busy machine even a scheduler that is there answers late
 TIMEOUT = opening.TIMEOUT
@@ -123,7 +126,7 @@ def test_c4_a_machine_that_comes_late_is_given_work(
     with open_cluster(scheduler=str(made.file)) as cluster:
         made.work()
         met = list(getattr(cluster, how)(meet, [str(tmp_path)] * 2))  # which two can, not one alone
-    assert len({one if how == "ordered" else one.result for one in met}) == 2
+    assert len({one if how == "ordered" else one[1] for one in met}) == 2
 
 
 def test_c5_where_there_is_no_worker_that_is_said_and_one_is_waited_for(
@@ -408,7 +411,9 @@ def test_c13_a_reader_who_leaves_ends_it_quietly(trained: Program, two: Machines
 def test_our_own_scheduler_is_reached_from_this_machine_alone() -> None:
     with local_cluster(2) as address:
         assert address.startswith("tcp://127.0.0.1:")
-        leader = next(one for one in children_here() if "charrnn.cluster.local" in command_of(one))
+        leader = next(
+            one for one in children_here() if "charrnn.cluster.opening" in command_of(one)
+        )
         found = {place for one in processes_of(leader) for place in listening_at(one)}
     assert len(found) >= 4  # a scheduler, two workers, their nannies, and pages of all of them
     assert {host for host, _ in found} == {"0100007F"}

@@ -33,8 +33,8 @@ def test_39_a_folder_that_vanishes_is_told_truly_also_with_quiet(program: Progra
     folder = program / "folder"
     folder.mkdir()
     code = (
-        "from charrnn.model_file import saver; saver.OFTEN = saver.SELDOM = 0;"
-        "saver.COSTLY = 0; from charrnn.__main__ import run; run()"
+        "from charrnn.model_file import checkpoint as c; c.OFTEN = c.SELDOM = 0;"
+        "c.COSTLY = 0; from charrnn.__main__ import run; run()"
     )
     by = [*program.command[:-2], "-c", code]
     line = (*ENDLESS, "-q", "-m", folder / "model.npz", *WRITTEN)

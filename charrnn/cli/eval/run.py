@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from charrnn.analysis.drawn_texts import drawn_texts
+from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
 from charrnn.cli.eval.options import Options
-from charrnn.cli.eval.parts import add_up, part_json
-from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap
+from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap, add_up, part_json
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
@@ -145,24 +144,22 @@ class Text:
     size: int | None = None  # about the number of bytes, if that is known
     may_be_empty: bool = False
     extent: pieces.Extent | None = None  # of the whole text, with --part
-    origins: Origins = field(default_factory=Origins)  # of the examples, for rows
-    places: Origins = field(default_factory=Origins)  # of the examples, for workers
+    origins: Origins = field(default_factory=Origins)  # of the examples
 
 
 def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text:
     """Return the named text or the held-out text of the corpus; with --part, a part of it."""
-    new = Origins if options.sources else pieces.NumberedOrigins
-    origins, places = new(), new()
-    used = [origins] if options.shows_examples else []
-    used += [places] if options.has_workers else []
-    noted = pieces.SharedOrigins(*used)
-    text = replace(whole_text(options, model, corpus, noted), origins=origins, places=places)
+    readers = ["rows"] if options.shows_examples else []
+    readers += ["workers"] if options.has_workers else []
+    origins = Origins(*readers)
+    text = replace(whole_text(options, model, corpus, origins), origins=origins)
     part = options.part
     if part is None:
         return text
-    extent = pieces.extent_of(whole_text(options, model, corpus, pieces.SharedOrigins()).codes)
+    extent = pieces.extent_of(whole_text(options, model, corpus, Origins()).codes)
     before, codes = pieces.pieces_within(text.codes, pieces.span_of(part, extent.pieces))
-    noted.take(before)  # the examples before the part
+    for reader in readers:
+        origins.take(reader, before)  # the examples before the part
     named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
     return replace(
         text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent
@@ -289,7 +286,7 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     from charrnn.cluster.jobs import TextPiece
 
     for codes in pieces.whole_pieces(text.codes):
-        of, lines = text.places.take(int(np.count_nonzero(codes == END_CODE)))
+        of, lines = text.origins.take("workers", int(np.count_nonzero(codes == END_CODE)))
         begins, ends = int(lines[0]), int(lines[-1])
         if not files:
             name = f"examples {begins:,} to {ends:,} of the held-out text"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from charrnn.analysis.drawn_texts import NAME, DrawnTexts
+from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.report import Fact, Report
-from charrnn.cli.terminal.tables import COLUMNS, FIRST, Table, cells, count, entries, fitted
+from charrnn.cli.terminal.tables import Fact, Report, Table, cells, count, entries, fitted
 from charrnn.counts.baselines import Baseline
 from charrnn.scoring.baselines import COMPRESSORS
 from charrnn.scoring.pieces import ScoredBlock
@@ -177,7 +176,7 @@ def losses(
     title: str, means: Iterable[tuple[str, Mean]], bold: Container[str], output: Output
 ) -> Iterator[Visible]:
     """Yield a table with a row for each mean; rows with a name in ``bold`` stand out."""
-    table = Table(COLUMNS, output.width, output)
+    table = Table(tables.COLUMNS, output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)
     for name, mean in means:
@@ -187,8 +186,8 @@ def losses(
 
 def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """Yield a table with a row for each form of the loss and a group of columns for each model."""
-    columns = Table(COLUMNS, output.width, output).columns[1:]
-    room = (output.width - FIRST) // len(summaries)
+    columns = Table(tables.COLUMNS, output.width, output).columns[1:]
+    room = (output.width - tables.FIRST) // len(summaries)
     while len(columns) > 1 and sum(column.width for column in columns) > room:
         columns.pop()
     width = sum(column.width for column in columns)
@@ -197,11 +196,11 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
         for number in range(len(summaries))
         for column in columns
     ]
-    table = Table([COLUMNS[0], *numbered], output.width, output)
+    table = Table([tables.COLUMNS[0], *numbered], output.width, output)
     yield Visible("")
     if len(summaries) > 1:
         names = (fitted(summary.model, width).rjust(width) for summary in summaries)
-        yield output.paint(visible_line(" " * FIRST + "".join(names)), CYAN)
+        yield output.paint(visible_line(" " * tables.FIRST + "".join(names)), CYAN)
     heads = {column.name: column.name.rpartition(" ")[0] for column in table.columns[1:]}
     yield output.paint(table.row(heads), CYAN)
     scores = [summary.score for summary in summaries]
@@ -250,7 +249,11 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
         held_out.setdefault(one.held_out, model)
     rows: list[tuple[str, Mean]] = []
     for nats, first in held_out.items():
-        name = f"held out, {fitted(first, FIRST - 10)}" if len(held_out) > 1 else "held-out text"
+        name = (
+            f"held out, {fitted(first, tables.FIRST - 10)}"
+            if len(held_out) > 1
+            else "held-out text"
+        )
         rows.append((name, Mean(nats, 1)))
         for model, one in drawn.items():
             if one.held_out == nats:

@@ -14,10 +14,9 @@ from charrnn.cli.launcher import cores
 from charrnn.cli.options import flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import LEARNING, File, Flag, Setting, setting, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import Seeds, words_to_try
+from charrnn.settings.using import CorpusConfig, Reading, Seeds, words_to_try
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 SEE_HELP = "Try 'charrnn sweep --help'."
@@ -45,7 +44,6 @@ def values_tried(typed: Iterable[str]) -> dict[str, tuple[Any, ...]]:
 
 
 def unknown_option(option: str, known: Iterable[str]) -> SettingError:
-    """Return the error for an option that cannot be tried."""
     of_corpus = {
         option
         for config in (CorpusConfig, Reading)
@@ -66,7 +64,6 @@ def unknown_option(option: str, known: Iterable[str]) -> SettingError:
 
 
 def value_of(option: str, setting: Setting, typed: str) -> Any:
-    """Return the value. Raise SettingError if the setting does not allow it."""
     word = typed.strip()
     with suppress(ValueError, KeyError):
         if isinstance(setting.values, Flag):
@@ -114,8 +111,6 @@ SWEEP = "Sweep"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    """The options of charrnn sweep."""
-
     RULES = (
         *CorpusOptions.RULES,
         needs_one("output", hint="Name a folder for the models and the rows: -o FOLDER."),

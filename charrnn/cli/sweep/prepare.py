@@ -18,9 +18,9 @@ from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.plan import check_memory, text_bytes
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.sweeping.folder import Folder, Record
 from charrnn.sweeping.grid import Result, Trial, grid_of, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
@@ -31,7 +31,6 @@ ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o.
 
 
 def new_record(options: Options, tried: Tried) -> Record:
-    """Return what a new sweep is begun with."""
     sources, valid, path = options.sources, options.valid, options.start_from
     start = None if path is None else place_of(str(path)) or str(path)
     places = tuple(map(place_of, (*sources, *valid)))
@@ -71,8 +70,6 @@ def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
 
 @dataclass(frozen=True)
 class PreparedSweep:
-    """A sweep that is ready to run."""
-
     folder: Folder
     record: Record
     split: Split  # of the first seed
@@ -103,7 +100,6 @@ class PreparedSweep:
 
     @property
     def seconds_left(self) -> float:
-        """The estimated duration of all missing runs."""
         each = [self.seconds_of(trial) for trial in self.missing]
         return max(sum(each) / max(1, min(self.at_once, len(each))), max(each, default=0.0))
 

@@ -86,8 +86,7 @@ def show_plan(sweep: PreparedSweep, options: Options, console: Console) -> None:
     """Show the plan on stderr, or on stdout if it is the result of a dry run."""
     baselines = compute_baselines(sweep.split.corpus, sweep.split.record)
     if options.dry_run and options.as_json:
-        for _ in baselines:
-            pass
+        list(baselines)  # which adds them to the record
         console.json("sweep.plan", show.plan_json(sweep))
     elif options.dry_run or not console.quiet:
         output = console.out if options.dry_run else console.err
@@ -124,7 +123,7 @@ def run_on_cluster(
     sweep: PreparedSweep, cluster: Cluster, options: Options, console: Console
 ) -> None:
     """Make the missing runs on a cluster. A signal ends them at once, unsaved."""
-    from charrnn.sweeping.dask import share_runs
+    from charrnn.sweeping.processes import share_runs
 
     def advance(event: Advanced) -> None:
         screen.advance(event.name, event.share)

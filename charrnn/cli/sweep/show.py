@@ -1,4 +1,4 @@
-"""What a sweep shows: its plan, its progress, and the table of its results.
+"""The display of a sweep: its plan, its progress, and the table of its results.
 
 held-out     bits   step     time  run
    2.047    2.953    672    4.2 s  hidden=64,seed=0  *
@@ -34,7 +34,6 @@ GAP, STAR = "  ", "  *"
 
 
 def plan_in_words(sweep: PreparedSweep) -> Iterator[Entry]:
-    """Yield the corpus, the grid, and the memory and time of the sweep."""
     grid = sweep.record.grid
     yield from corpus_in_words(sweep.split.corpus, sweep.warnings)
     for name, values in grid.tried.items():
@@ -82,9 +81,7 @@ def plan_json(sweep: PreparedSweep) -> dict[str, Any]:
         "baselines": in_order(record.baselines),
         "runs": [
             {
-                "name": trial.name,
-                "settings": trial.settings,
-                "seed": trial.seed,
+                **asdict(trial),
                 "model": str(sweep.folder.model_of(trial.name)),
                 "done": trial.name not in missing,
                 "seconds": sweep.seconds_of(trial),
@@ -121,7 +118,6 @@ class SweepProgress(LiveBar):
         self._shares[name] = share
 
     def end(self, result: Result) -> None:
-        """Show the row of an ended run."""
         self._shares[result.name] = 1.0
         self._left -= 1
         err = self.console.err
@@ -235,7 +231,6 @@ def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
 
 
 def check_failures(results: list[Result], folder: str) -> None:
-    """Raise CharrnnError if a run failed."""
     failed = [result for result in results if result.has_failed]
     if failed:
         what = f"{len(failed):,} of {len(results):,} runs failed"

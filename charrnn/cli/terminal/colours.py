@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cache
 from typing import Final
 
 from charrnn.cli.console import Output
 from charrnn.scoring import heat_map
+from charrnn.scoring.score import BITS
 from charrnn.text import Visible, joined, visible
 
 # The colours of each band. The lowest keeps the colours of the terminal.
@@ -34,16 +36,22 @@ class Painter:
     """A painter of text by surprisal, without colours if the output has none."""
 
     def __init__(self, output: Output) -> None:
-        self._depth = _depth(output)
+        self._depth: str | None = None  # the number of colours, as Rich names it
+        if output.takes_colour:
+            from rich.console import Console
+
+            # Give a size, since Rich would trust any number in the environment.
+            console = Console(file=output.stream, force_terminal=True, width=output.width, height=1)
+            system = console.color_system
+            self._depth = "standard" if system in (None, "windows") else system
 
     @property
     def has_colours(self) -> bool:
-        """Return True if text is coloured."""
         return self._depth is not None
 
     def paint(self, text: str, nats: float) -> Visible:
         """Return the text, made visible, in the colour of a surprisal."""
-        return self.paint_band(text, heat_map.band_of(nats))
+        return self.paint_band(text, bisect_right(heat_map.BOUNDS, nats * BITS))
 
     def paint_band(self, text: str, band: int) -> Visible:
         """Return the text, made visible, in the colour of a band. Newlines stay plain."""
@@ -55,7 +63,6 @@ class Painter:
         return Visible("\n".join(f"{before}{line}{after}" if line else "" for line in lines))
 
     def legend(self) -> Visible:
-        """Return a line with the colours and their bits."""
         names = enumerate(heat_map.band_names())
         bands = (self.paint_band(f" {name} ", band) for band, name in names)
         return joined([Visible("bits:"), *bands], " ")
@@ -83,15 +90,3 @@ def _styles(depth: str) -> list[tuple[str, str]]:
         before, _, after = fitting.render("\0", color_system=system).partition("\0")
         codes.append((before, after))
     return codes
-
-
-def _depth(output: Output) -> str | None:
-    """Return the number of colours of the terminal, as Rich names it; None for no colours."""
-    if not output.takes_colour:
-        return None
-    from rich.console import Console
-
-    # Give a size, since Rich would trust any number in the environment.
-    console = Console(file=output.stream, force_terminal=True, width=output.width, height=1)
-    system = console.color_system
-    return "standard" if system in (None, "windows") else system

@@ -1,16 +1,6 @@
 """The learning curve as a small picture: held-out loss, training loss, and the line to beat.
 
-    nats per character
-    3.04 |*
-         | **
-         |  .***
-         |    ..*****
-    1.63 |--------.--****************  markov-6
-         +--------------------------
-         0               14,160 steps
-
-Drawn with Braille dots, eight in a cell, or in ASCII on a plain terminal. The value at step 0 is
-the loss of character frequencies, which a network starts with.
+Drawn with Braille dots, eight in a cell, or in ASCII on a plain terminal.
 """
 
 from __future__ import annotations
@@ -23,12 +13,12 @@ from charrnn.cli.console import BLUE, GREEN, YELLOW, Output
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
+    from charrnn.display import Curve
     from charrnn.model_file.fields import CorpusRecord
 
 HEIGHT = 10  # lines
 LABEL = 6  # columns before the picture
-BEYOND = 100.0  # heights: farther away, a point is moved closer
-MARGIN = 0.04  # of the height, free above and below
+BEYOND = 100.0  # heights of the picture: farther away, a point is moved closer
 
 Point = tuple[float, float]
 Paint = Callable[[Visible, str], Visible]
@@ -37,15 +27,12 @@ Paint = Callable[[Visible, str], Visible]
 class Line(NamedTuple):
     """The style of a line."""
 
-    name: str
     style: str
     mark: str  # for ASCII
     dash: int  # the dots of a dash and of a gap; 0: no gaps
 
 
-BASELINE = Line("baseline", YELLOW, "-", 2)
-TRAIN = Line("learning", BLUE, ".", 1)
-HELD_OUT = Line("held-out", GREEN, "*", 0)
+BASELINE, TRAIN, HELD_OUT = Line(YELLOW, "-", 2), Line(BLUE, ".", 1), Line(GREEN, "*", 0)
 DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # [row][column] of a Braille cell
 
 
@@ -68,11 +55,18 @@ class Canvas:
                 at = step / steps
                 self._dot(round(x0 + at * (x1 - x0)), round(y0 + at * (y1 - y0)), line)
 
-    def lines(self, paint: Paint) -> Iterator[Visible]:
-        """Yield the lines of the picture from the top."""
+    def framed(
+        self, labels: Mapping[int, str], margin: int, first: str, last: str, paint: Paint
+    ) -> Iterator[Visible]:
+        """Yield the picture from the top, with labels of rows on the left and an axis below."""
+        bar, corner, floor = ("|", "+", "-") if self.plain else ("│", "└", "─")
+        wide = self.width // self.across
         for row in range(self.height // self.down):
-            cells = [(row, column) for column in range(self.width // self.across)]
-            yield Visible(joined(self._cell(cell, paint) for cell in cells).rstrip())
+            cells = joined(self._cell((row, column), paint) for column in range(wide)).rstrip()
+            yield Visible(f"{labels.get(row, ''):>{margin - 1}} {bar}{cells}")
+        yield Visible(" " * margin + corner + floor * wide)
+        gap = " " * max(1, wide - len(first) - len(last))
+        yield Visible(f"{'':{margin + 1}}{first}{gap}{last}")
 
     def _dot(self, x: int, y: int, line: Line) -> None:
         if not 0 <= y < self.height:
@@ -96,73 +90,53 @@ def learning_curve(
     history: Sequence[Mapping[str, float]], corpus: CorpusRecord, output: Output
 ) -> list[Visible]:
     """Return the picture for this output, after an empty line; nothing without a curve."""
-    from charrnn.display.figures import best_of, first_row
+    from charrnn.display import make_curve
 
-    baselines = corpus.baselines
-    best = (best_of(baselines), min(baselines.values())) if baselines else None
-    rows = [*first_row(corpus), *history]
-    lines = picture(rows, best, output.width, output.paint, plain=output.is_plain)
+    curve = make_curve(history, corpus)
+    lines = picture(curve, output.width, output.paint, plain=output.is_plain) if curve else []
     return [Visible(""), Visible("nats per character"), *lines] if lines else []
 
 
-def picture(
-    history: Sequence[Mapping[str, float]],
-    baseline: tuple[str, float] | None,
-    width: int,
-    paint: Paint,
-    *,
-    plain: bool,
-) -> list[Visible]:
+def picture(curve: Curve, width: int, paint: Paint, *, plain: bool) -> list[Visible]:
     """Return the lines of the picture; none for fewer than two check-ups."""
+    from charrnn.display import heights
+
     wide = width - LABEL - 2
-    steps = [row["step"] for row in history]
-    if len(history) < 2 or wide < 10:
+    if len(curve.steps) < 2 or wide < 10:
         return []
-    curves = {TRAIN: [row["train"] for row in history]}
-    if "held_out" in history[0]:
-        curves[HELD_OUT] = [row["held_out"] for row in history]
-    low, high = _range(curves, baseline)
+    low, high = heights([curve])
+    start, end = curve.steps[0], curve.steps[-1]
+
+    def draw(steps: Sequence[float], losses: Sequence[float], line: Line) -> None:
+        places = [(high - loss) / (high - low) for loss in losses]  # 0 is the top
+        points = [
+            ((step - start) / (end - start), min(BEYOND, max(-BEYOND, place)))
+            for step, place in zip(steps, places, strict=True)
+        ]
+        canvas.draw(_thinned(points, canvas.width), line)
+
     canvas = Canvas(wide, HEIGHT, plain=plain)
-    if baseline is not None:
-        y = _height(baseline[1], low, high)
-        canvas.draw([(0.0, y), (1.0, y)], BASELINE)
-    for line, values in curves.items():
-        xs = [(step - steps[0]) / (steps[-1] - steps[0]) for step in steps]
-        ys = [_height(value, low, high) for value in values]
-        canvas.draw(_thinned(list(zip(xs, ys, strict=True)), canvas.width), line)
-    labels = _labels(low, high, baseline)
-    bar, corner, floor = ("|", "+", "-") if plain else ("│", "└", "─")
-    rows = [
-        f"{labels.get(row, ''):>{LABEL - 1}} {bar}{line}"
-        for row, line in enumerate(canvas.lines(paint))
-    ]
-    first, last = f"{steps[0]:,.0f}", f"{steps[-1]:,.0f}"
+    labels = {0: f"{high:.2f}", HEIGHT - 1: f"{low:.2f}"}
+    legend = {HELD_OUT: "held-out"} if curve.held_out else {}
+    legend[TRAIN] = "learning"
+    if curve.baseline is not None:
+        name, loss = curve.baseline
+        draw([start, end], [loss, loss], BASELINE)
+        labels[round((high - loss) / (high - low) * (HEIGHT - 1))] = f"{loss:.2f}"
+        legend[BASELINE] = visible_line(name)
+    draw(curve.steps, curve.learning, TRAIN)
+    if curve.held_out:
+        draw(curve.steps, curve.held_out, HELD_OUT)
+    first, last = f"{start:,.0f}", f"{end:,.0f}"
     last += " steps" if len(first) + len(last) + 7 <= wide else ""
-    lines = [
-        *rows,
-        " " * LABEL + corner + floor * wide,
-        " " * (LABEL + 1) + first + " " * max(1, wide - len(first) - len(last)) + last,
-        *_legend(curves, baseline, wide, paint, plain=plain),
+    samples = {HELD_OUT: "⠒⠒", TRAIN: "⠂⠂", BASELINE: "⠤⠤"}
+    entries = [
+        f"{paint(Visible(line.mark * 2 if plain else samples[line]), line.style)} {name}"
+        for line, name in legend.items()
     ]
-    return [Visible(line) for line in lines]
-
-
-def _range(
-    curves: Mapping[Line, Sequence[float]], baseline: tuple[str, float] | None
-) -> tuple[float, float]:
-    """Return the lowest and the highest loss to show, without the high start of training."""
-    shown = list(curves.get(HELD_OUT, curves[TRAIN]))
-    shown += [baseline[1]] if baseline is not None else []
-    shown.append(curves[TRAIN][-1])
-    low = min(shown)
-    high = max(*shown, low + 0.01)
-    free = MARGIN * (high - low)
-    return max(0.0, low - free), high + free
-
-
-def _height(value: float, low: float, high: float) -> float:
-    """Return the position of a loss: 0 is the top, 1 the bottom; limited, to draw quickly."""
-    return min(BEYOND, max(-BEYOND, (high - value) / (high - low)))
+    gap = "   " if sum(len(name) + 6 for name in legend.values()) <= wide else "\n"
+    below = (Visible(" " * (LABEL + 1) + line) for line in gap.join(entries).split("\n"))
+    return [*canvas.framed(labels, LABEL, first, last, paint), *below]
 
 
 def _thinned(points: list[Point], columns: int) -> list[Point]:
@@ -176,32 +150,3 @@ def _thinned(points: list[Point], columns: int) -> list[Point]:
         (sum(x for x, _ in pile) / len(pile), sum(y for _, y in pile) / len(pile))
         for pile in piles.values()
     ]
-
-
-def _labels(low: float, high: float, baseline: tuple[str, float] | None) -> dict[int, str]:
-    """Return the labels by row."""
-    labels = {0: f"{high:.2f}", HEIGHT - 1: f"{low:.2f}"}
-    if baseline is not None:
-        labels[round(_height(baseline[1], low, high) * (HEIGHT - 1))] = f"{baseline[1]:.2f}"
-    return labels
-
-
-def _legend(
-    curves: Mapping[Line, Sequence[float]],
-    baseline: tuple[str, float] | None,
-    wide: int,
-    paint: Paint,
-    *,
-    plain: bool,
-) -> list[str]:
-    """Return the lines of the legend."""
-    names = {line: line.name for line in (HELD_OUT, TRAIN) if line in curves}
-    if baseline is not None:
-        names[BASELINE] = visible_line(baseline[0])
-    samples = {HELD_OUT: "⠒⠒", TRAIN: "⠂⠂", BASELINE: "⠤⠤"}
-    entries = [
-        f"{paint(Visible(line.mark * 2 if plain else samples[line]), line.style)} {name}"
-        for line, name in names.items()
-    ]
-    gap = "   " if sum(len(name) + 6 for name in names.values()) <= wide else "\n"
-    return [" " * (LABEL + 1) + line for line in gap.join(entries).split("\n")]

@@ -1,18 +1,8 @@
 """Progress of training on the terminal: a bar, and a row with a sample for each check-up.
 
-       step   epoch     train  held-out      bits       gap
-        708    6.00     2.231     2.311     3.334    +0.080  *  better than markov-2
-              Tyranosaurus
-    step 1,044   2.2 nats   74.9k/s   21 s left   7% |==        |
-
 Losses are in nats per character, ``bits`` is the held-out loss in bits. The training loss in a row
-is measured like the held-out loss, on a part of the examples and without dropout. A star marks the
-best check-up so far, with the strongest baseline that it has just passed. A model of several
-networks, or with counts, has a column for the mixture.
-
-A terminal skips rows that come too fast, but never the best so far. A log file gets all rows, and a
-line of progress now and then. Progress costs little time: the bar is drawn ten times a second, and
-samples are limited to a twentieth of the time.
+is measured like the held-out loss, without dropout. A terminal skips rows that come too fast, but
+never the best so far. A log file gets all rows, and a line of progress now and then.
 """
 
 from __future__ import annotations
@@ -29,10 +19,8 @@ from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.settings.training import TrainConfig
 from charrnn.text import Visible, joined, visible_line
-from charrnn.training.checkup import Checkup, lowest_so_far
-from charrnn.training.loop import Done, Event, Step, Stopwatch
+from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch, lowest_so_far
 from charrnn.training.members import share_done
 
 MARK = 3  # columns of a star
@@ -52,8 +40,6 @@ COLUMNS = (
     Column("bits", 8, 5),
     Column("gap", 8, 3),
 )
-MIXTURE = 8  # columns of the loss of a mixture
-WITHOUT_HELD_OUT = ("step", "epoch", "train")
 
 
 class CheckupRows:
@@ -68,13 +54,11 @@ class CheckupRows:
         mixture: str = "",
     ) -> None:
         """``best`` is the loss of an earlier part of the run; ``mixture`` names its column."""
-        self.columns = [c for c in COLUMNS if is_held_out or c.name in WITHOUT_HELD_OUT]
+        self.columns = list(COLUMNS if is_held_out else COLUMNS[:3])
         if mixture and is_held_out:
-            self.columns.insert(4, Column(mixture, max(MIXTURE, len(mixture) + 2), 1))
-        self._mixture = mixture
-        self.baselines = dict(baselines)
-        self.output = output
-        self._best = best
+            self.columns.insert(4, Column(mixture, max(8, len(mixture) + 2), 1))
+        self.baselines, self.output = baselines, output
+        self._best, self._mixture = best, mixture
         self._has_head = False
 
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
@@ -96,23 +80,20 @@ class CheckupRows:
         if loss >= self._best:
             yield table.row(cells)
             return
-        row = table.row(cells, {"held-out": f"{BOLD};{GREEN}"})
-        yield joined([row, *self._remark(loss, self.output.width - table.width)])
+        best = f"{BOLD};{GREEN}"
+        pieces = [table.row(cells, {"held-out": best}), self.output.paint(Visible("  *"), best)]
+        passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
+        if passed:
+            text = visible_line(f"  better than {min(passed, key=lambda name: passed[name])}")
+            if table.width + MARK + len(text) <= self.output.width:
+                pieces.append(self.output.paint(text, YELLOW))
+        yield joined(pieces)
         self._best = loss
 
     @property
     def indent(self) -> int:
         """Return the columns before a sample below a row."""
         return min(self.columns[0].width, self.output.width // 4) + 2
-
-    def _remark(self, loss: float, room: int) -> Iterator[Visible]:
-        """Yield the star of the best check-up, and the baseline that it has passed."""
-        yield self.output.paint(Visible("  *"), f"{BOLD};{GREEN}")
-        passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
-        if passed:
-            text = visible_line(f"  better than {min(passed, key=lambda name: passed[name])}")
-            if len(text) + MARK <= room:
-                yield self.output.paint(text, YELLOW)
 
 
 def preview(model: LanguageModel, count: int, seed: int, columns: int) -> Iterator[Visible]:
@@ -152,7 +133,6 @@ class Pace:
 
     @property
     def characters_per_second(self) -> float:
-        """Return the recent speed."""
         return 0.0 if math.isnan(self._rate) else self._rate
 
     @property
@@ -170,7 +150,7 @@ class LiveBar:
     """A bar for the share of a run that is done, with a text; drawn on a terminal that can."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
+        self.console = console
         self._drawn = time.monotonic()
         self._bar = None
         if console.is_animated and console.err.window >= NARROWEST:
@@ -186,7 +166,6 @@ class LiveBar:
 
     @property
     def is_drawn(self) -> bool:
-        """Return True if there is a bar."""
         return self._bar is not None
 
     @property
@@ -198,69 +177,46 @@ class LiveBar:
         """Draw the bar beside the words for this number of columns."""
         self._drawn = time.monotonic()
         if self._bar is not None:
-            width = self._console.err.window - 1
+            width = self.console.err.window - 1
             self._bar.ncols = width
             self._bar.n = share
             self._bar.set_description_str(words(width), refresh=False)
             self._bar.refresh()
 
 
-def name_of_mixture(config: TrainConfig) -> str:
-    """Return the name of the mixture of network and counts, or of several networks; or nothing."""
-    if config.counts:
-        return "both"
-    return "together" if config.members > 1 else ""
-
-
-class Progress:
-    """The view of a training run, to which each event of the run is shown."""
+class Progress(LiveBar):
+    """The view of a training run: a bar, and a row for each check-up."""
 
     def __init__(self, run: Checkpoint, symbols: int, console: Console, samples: int) -> None:
-        self.run = run
-        self.symbols = symbols
-        self.console = console
-        self.samples = samples
+        super().__init__(console)
+        self.run, self.symbols, self.samples = run, symbols, samples
         self.pace = Pace()
-        self.bar = LiveBar(console)
-        self.rows = CheckupRows(
-            bool(run.corpus.held_out_characters),
-            run.corpus.baselines,
-            console.err,
-            lowest_so_far(run.states),
-            name_of_mixture(run.config),
-        )
+        self.pace.share = self._share()
+        mixture = "both" if run.config.counts else "together" if run.config.members > 1 else ""
+        is_held_out, best = bool(run.corpus.held_out_characters), lowest_so_far(run.states)
+        self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best, mixture)
         self._steps_before = run.longest.step
         self._characters = 0  # since the bar was drawn
-        self._loss = 0.0
-        self._weight = 0.0
+        self._loss = self._weight = 0.0
         self._spoken = time.monotonic()
         self._next_row = 0.0
         self._skipped: Checkup | None = None  # the last row, if it was not shown
         self._without_sample: Checkup | None = None  # the last row, if it had no sample
 
-    def __enter__(self) -> Progress:
-        self.pace.share = self._share()
-        self.bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.__exit__(*error)
-
     def show(self, event: Event) -> None:
-        """Show an event."""
         match event:
             case Step():
                 self._characters += event.characters
                 self._weight += (1 - self._weight) / MEMORY
                 share = 1 / (MEMORY * self._weight)
                 self._loss += share * (event.nats_per_character - self._loss)
-                if self.bar.is_due:
+                if self.is_due:
                     self._refresh()
             case Checkup():
                 self._skipped = event
                 is_due = time.monotonic() >= self._next_row
                 is_best = event.is_best and event.score is not None
-                if is_due or is_best or not self.bar.is_drawn:
+                if is_due or is_best or not self.is_drawn:
                     self._show_row(with_sample=is_due)
             case Done():
                 self.finish()
@@ -271,7 +227,7 @@ class Progress:
         return self.run.longest.step > self._steps_before
 
     def finish(self) -> None:
-        """Show what was skipped: the run has ended."""
+        """Show the last row and its samples, if they were skipped."""
         self._update_pace()
         if self._skipped is not None:
             self._show_row(with_sample=True)
@@ -288,26 +244,22 @@ class Progress:
 
     def _refresh(self) -> None:
         self._update_pace()
-        self.bar.draw(self.pace.share, self._words)
-        if not self.bar.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
+        self.draw(self.pace.share, self._words)
+        if not self.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
             self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the width allows."""
-        left = clock(self.pace.seconds_left)
-        pieces = {
-            "step": f"step {self.run.longest.step:,}",
-            "loss": f"{self._loss:.3f} nats",
-            "speed": f"{counted(self.pace.characters_per_second)} chars/s",
-            "left": f"{left} left",
-        }
+        step, loss = f"step {self.run.longest.step:,}", f"{self._loss:.3f} nats"
+        speed = f"{counted(self.pace.characters_per_second)} chars/s"
+        left = f"{clock(self.pace.seconds_left)} left"
         kept: set[str] = set()
         room = width - 19
-        for name in ("loss", "left", "speed", "step"):
-            if len(pieces[name]) + 3 <= room:
-                kept.add(name)
-                room -= len(pieces[name]) + 3
-        return "   ".join(text for name, text in pieces.items() if name in kept)
+        for text in (loss, left, speed, step):
+            if len(text) + 3 <= room:
+                kept.add(text)
+                room -= len(text) + 3
+        return "   ".join(text for text in (step, loss, speed, left) if text in kept)
 
     def _show_row(self, *, with_sample: bool) -> None:
         event, self._skipped = self._skipped, None

@@ -1,11 +1,7 @@
-"""Tables that fit the window: entries of a name and a text, and rows of columns.
+"""Results as text: reports of facts, entries of a name and a text, and tables of columns.
 
-    corpus     dinosaurs: 1,184 lines to learn from, 13,841
-               characters, 54 symbols
-    network    2 layers of 128 units
-
-A narrow window wraps text and leaves out the least important columns. The functions here also write
-durations, counts, sizes and losses as text.
+A report is shown as entries to people or as JSON to programs. A narrow window wraps text and leaves
+out the least important columns. The functions here also write durations, counts, sizes and losses.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import CYAN, Output
+from charrnn.cli.console import CYAN, Console, Output
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
@@ -27,11 +23,9 @@ def clock(seconds: float) -> str:
     """Return a duration as text: 1.2 s, 12 s, 3:05 min, 2:03 h, 5 days."""
     if not math.isfinite(seconds):
         return "?"
-    if seconds < 9.95:
-        return f"{max(seconds, 0.1):.1f} s"
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{whole} s"
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     if minutes < 60:
         return f"{minutes}:{whole % 60:02} min"
@@ -40,21 +34,20 @@ def clock(seconds: float) -> str:
 
 def counted(number: float) -> str:
     """Return a rate or a size to three digits: 950, 58.2k, 1.25M."""
-    units = iter(("", "k", "M"))
-    unit = next(units)
-    while number >= 999.5 and unit != "M":
+    unit = ""
+    for unit in ("", "k", "M"):
+        if number < 999.5 or unit == "M":
+            break
         number /= 1000
-        unit = next(units)
     digits = 0 if not unit or number >= 99.95 else 1 if number >= 9.995 else 2
     return f"{number:.{digits}f}{unit}"
 
 
 def bytes_in_words(number: float) -> str:
     """Return an amount of memory as text."""
-    if number < 1 << 20:
-        return f"{math.ceil(number / (1 << 10)):,} KiB"
-    if number < 1 << 30:
-        return f"{math.ceil(number / (1 << 20)):,} MiB"
+    for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20)):
+        if number < size << 10:
+            return f"{math.ceil(number / size):,} {unit}"
     return f"{number / (1 << 30):,.1f} GiB"
 
 
@@ -66,12 +59,10 @@ def count(number: float, what: str, are: str = "") -> str:
 
 
 def epochs_in_words(done: int) -> str:
-    """Return the number of complete epochs as text."""
     return count(done, "epoch") if done else "less than 1 epoch"
 
 
 def bits(nats: float) -> float:
-    """Convert nats to bits."""
     return nats / math.log(2)
 
 
@@ -93,21 +84,18 @@ def pieces_in_words(learned: float, scored: float, text: str) -> str:
     """Return which shares of a large corpus and of a text were used; nothing for all of both."""
     if learned >= 1 and scored >= 1:
         return ""
-    return (
-        f"counted on {learned:.1%} of what is learned from, scored on {scored:.1%} of {text}:"
-        " evenly spaced pieces"
-    )
+    shares = f"counted on {learned:.1%} of the training text, scored on {scored:.1%} of {text}"
+    return f"{shares}: evenly spaced pieces"
 
 
 INDENT = 11
-NOTHING: Mapping[str, str] = {}
-
 Entry = tuple[str, str]
 
 
 def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
     """Yield the lines of entries. An entry without a name continues the one before."""
-    indent = indentation(output)
+    # In a narrow window each name has its own line.
+    indent = INDENT if output.width >= 3 * INDENT else 2
     for name, text in given:
         lead = Visible(" " * indent)
         if name and indent < INDENT:
@@ -117,11 +105,6 @@ def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
         for line in wrap(text, output.width - indent):
             yield joined([lead, line])
             lead = Visible(" " * indent)
-
-
-def indentation(output: Output) -> int:
-    """Return the columns before the texts; 2 in a narrow window, with each name on its own line."""
-    return INDENT if output.width >= 3 * INDENT else 2
 
 
 def wrap(text: str, columns: int) -> list[Visible]:
@@ -140,6 +123,30 @@ def wrap(text: str, columns: int) -> list[Visible]:
             else:
                 lines[-1] = piece
     return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
+
+
+class Fact(NamedTuple):
+    """A result: a key and a value for JSON, a label and a text for people; either may be empty."""
+
+    key: str = ""
+    value: object = None
+    label: str = ""  # without one, the text continues the fact above
+    text: str = ""
+
+
+class Report(list[Fact]):
+    """The facts that a command reports, in the order of the JSON keys."""
+
+    def show(
+        self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
+    ) -> None:
+        """Write the facts to stdout: one JSON object, or a list with these lines below it."""
+        if as_json:
+            console.json(schema, {fact.key: fact.value for fact in self if fact.key})
+            return
+        shown = ((fact.label, fact.text) for fact in self if fact.text)
+        console.out.write_lines(entries(shown, console.out))
+        console.out.write_lines(below)
 
 
 class Column(NamedTuple):
@@ -165,12 +172,11 @@ class Table:
         self.width = sum(column.width for column in self.columns)
 
     def head(self) -> Visible:
-        """Return the row of the column names."""
         return self._output.paint(self.row({one.name: one.name for one in self.columns}), CYAN)
 
-    def row(self, cells: Mapping[str, str], styles: Mapping[str, str] = NOTHING) -> Visible:
+    def row(self, cells: Mapping[str, str], styles: Mapping[str, str] | None = None) -> Visible:
         """Return a row, each cell in its style; a missing cell stays empty."""
-        shown = []
+        shown, styles = [], styles or {}
         for name, width, _, is_left in self.columns:
             cell = visible_line(cells.get(name, ""))
             text = Visible(f"{cell:{'<' if is_left else '>'}{width}}")

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 from charrnn.errors import CharrnnError
 from charrnn.json_lines import LineFile, parse
 from charrnn.settings.training import Fitted
-from charrnn.training.checkup import Checkup
-from charrnn.training.loop import Event, Step
+from charrnn.training.loop import Checkup, Event, Step
 
 if TYPE_CHECKING:
     from charrnn.cli.console import Console
@@ -50,8 +49,6 @@ def run_name(run: Checkpoint) -> str:
 
 
 class Metrics:
-    """The open file of --metrics."""
-
     def __init__(
         self, path: Path, run: Checkpoint, console: Console, stop: Stop, *, is_resumed: bool
     ) -> None:

@@ -12,9 +12,9 @@ from charrnn.cli import launcher, options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
+from charrnn.settings.using import CorpusConfig, Reading
 
 HELP = """
 Train a network on a corpus.
@@ -56,8 +56,6 @@ cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions(CommandOptions):
-    """The options of a corpus to train on."""
-
     RULES: ClassVar[tuple[Rule, ...]] = (options.CORPUS_OR_RESUME, excludes("valid", "holdout"))
 
     sources: tuple[str, ...] = options.sources(
@@ -78,8 +76,6 @@ class CorpusOptions(CommandOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CorpusOptions):
-    """The options of charrnn train."""
-
     RULES = (
         *CorpusOptions.RULES,
         excludes("resume", "force", "start_from"),

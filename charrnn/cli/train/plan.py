@@ -23,7 +23,7 @@ from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.baselines import Baseline
-from charrnn.display.figures import best_of
+from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
@@ -39,7 +39,6 @@ USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, di
 
 
 def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]:
-    """Yield the corpus, the held-out part, and warnings about both."""
     train, held_out, are = corpus.train, corpus.held_out, corpus.examples_are
     names = ", ".join("standard input" if name == "-" else name for name in corpus.sources)
     examples = count(len(train), "example", are=are)
@@ -212,8 +211,8 @@ class PlanDisplay:
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
     ) -> None:
-        """Show the simplest baseline at once and then the best; with ``both``, for a network that is
-        mixed with counts, a loss to hope for.
+        """Show the simplest baseline at once and then the best. With ``both``, show a loss to hope
+        for when the network is mixed with counts.
         """
         losses: dict[str, float] = {}
         last = None

@@ -28,8 +28,8 @@ from charrnn.model_file.container import LARGEST
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
+from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
@@ -39,8 +39,6 @@ MOST_CHECKUPS = LARGEST // CHECKUP
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that is ready to train."""
-
     options: Options
     corpus: Corpus
     checkpoint: Checkpoint
@@ -55,7 +53,6 @@ class PreparedRun:
 
     @property
     def seconds_left(self) -> float:
-        """The estimated duration of the epochs left."""
         if self.is_over:
             return 0.0
         read = min(state.characters for state in self.checkpoint.states)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,20 +29,18 @@ from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
-from charrnn.model_file.checkpoint import Checkpoint
+from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
-from charrnn.model_file.saver import Saver
 from charrnn.model_file.saving import locked
 from charrnn.scoring.score import Score
-from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
-from charrnn.training.checkup import scores_of_best
-from charrnn.training.loop import Done, Event
+from charrnn.settings.using import CorpusConfig
+from charrnn.training.loop import Done, Event, scores_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
-    from charrnn.training.mpi import MpiRanks
+    from charrnn.training.ranks import MpiRanks
 
 
 @contextmanager
@@ -57,14 +56,14 @@ def mpi_ranks() -> Iterator[MpiRanks]:
         if not ranks.are_apart and not isinstance(error, DivergedError):  # all ranks diverge
             if ranks.number or ranks.have_begun or not isinstance(error, Exception):
                 end_all(error, ranks)
-            ranks.dismiss()
+            ranks.begin(None)  # end the other ranks, which wait
         raise
     if not ranks.number and not ranks.have_begun:
-        ranks.dismiss()
+        ranks.begin(None)  # end the other ranks, which wait
 
 
 def join_ranks() -> MpiRanks:
-    from charrnn.training.mpi import join
+    from charrnn.training.ranks import join
 
     try:
         ranks = join()
@@ -98,7 +97,7 @@ def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
         Console().error(fault.what, fault.hint)
     with suppress(CharrnnError, OSError):
         streams.finish()
-    launcher.wait_until_read()
+    time.sleep(launcher.READING)
     ranks.abort(fault.status or FAILURE)
 
 

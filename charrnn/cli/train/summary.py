@@ -10,9 +10,10 @@ from typing import Any
 from charrnn.cli.console import Console
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
-from charrnn.cli.terminal.report import Fact, Report
 from charrnn.cli.terminal.tables import (
     Entry,
+    Fact,
+    Report,
     clock,
     count,
     counted,
@@ -23,30 +24,23 @@ from charrnn.cli.terminal.tables import (
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
-from charrnn.display.figures import best_of
+from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.plan import FOREVER, parameter_count
+from charrnn.plan import FOREVER
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
-from charrnn.training.members import best_of_all
+from charrnn.training.members import mean_of_bests
 
 
 def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
     """Return the corpus: first the documented keys, then all others of its record."""
-    documented = {
-        "examples": record.examples,
-        "characters": record.characters,
-        "symbols": symbols,
-        "held_out_examples": record.held_out_examples,
-        "held_out_characters": record.held_out_characters,
-        "examples_are": record.examples_are,
-    }
-    rest = asdict(record)
+    whole = asdict(record) | {"symbols": symbols}
     for name in ("baselines", "places", "known"):  # shown elsewhere, or only for the file
-        del rest[name]
-    return documented | rest
+        del whole[name]
+    first = ("examples", "characters", "symbols", "held_out_examples", "held_out_characters")
+    return {name: whole[name] for name in (*first, "examples_are")} | whole
 
 
 def settings_json(config: Fitted) -> dict[str, Any]:
@@ -107,7 +101,7 @@ class Outcome:
     @property
     def best(self) -> Mean | None:
         """The best held-out loss, if any."""
-        best = best_of_all(self.run.states)
+        best = mean_of_bests([state.best for state in self.run.states])
         if best is None or not self.run.corpus.held_out_characters:
             return None
         exact = self.scores.get("network" if len(self.run.states) == 1 else "alone")
@@ -116,7 +110,7 @@ class Outcome:
     @property
     def best_step(self) -> int | None:
         """The step of the best check-up; of several networks, the latest such step."""
-        best = best_of_all(self.run.states)
+        best = mean_of_bests([state.best for state in self.run.states])
         return None if best is None else best[0]
 
     @property
@@ -155,7 +149,7 @@ def report_on(outcome: Outcome, options: Options) -> Report:
         [
             Fact("model", str(options.model), "model", str(options.model)),
             Fact("corpus", corpus_json(run.corpus, symbols)),
-            Fact("parameters", parameter_count(c, symbols)),
+            Fact("parameters", sum(len(state.parameters.flat) for state in run.states)),
             Fact("hidden", c.hidden),
             Fact("layers", c.layers),
             Fact("epochs", state.epoch),

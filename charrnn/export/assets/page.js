@@ -8,7 +8,7 @@
   const { BITS, element, visible, bySurprise, byState, coloured, paint } = colouring(facts);
   const SLICE = 12; // milliseconds of work before the browser may react
   const SELDOM = 250; // milliseconds between two repaints of a long text that is being read
-  const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/constraints.py
+  const ATTEMPTS = 101, IN_VAIN = 10; // as in sampling/sampler.py
   const MOST = 1000; // texts
 
   const breath = () => new Promise((resolve) => setTimeout(resolve));

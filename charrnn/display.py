@@ -1,4 +1,4 @@
-"""Figures by matplotlib, an extra: learning curves, the reach of gradients, lengths of texts.
+"""Figures by matplotlib, an extra, and what a notebook shows: a table, a curve, a progress bar.
 
 Files are drawn without pyplot, so they need no window system; the same run gives the same bytes.
 """
@@ -6,16 +6,21 @@ Files are drawn without pyplot, so they need no window system; the same run give
 from __future__ import annotations
 
 import io
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from charrnn.analysis.reach import Reach
+from charrnn.analysis import Reach
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
-from charrnn.model_file.checkpoint import Trained
+from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
+from charrnn.scoring.score import Mean, table
 from charrnn.text import visible_line
+from charrnn.training.loop import Checkup, Event
+from charrnn.training.members import share_done
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -23,8 +28,6 @@ if TYPE_CHECKING:
 
 
 class HasTrained(Protocol):
-    """A model with the record of its training."""
-
     @property
     def trained(self) -> Trained: ...
 
@@ -48,17 +51,29 @@ class Curve(NamedTuple):
 def curve_of(trained: Trained) -> Curve | None:
     """Return the curve of a run; None without a history of check-ups."""
     longest = trained.longest
-    if not longest.history:
+    return make_curve(longest.history, trained.corpus, longest.best)
+
+
+def make_curve(
+    history: Sequence[Mapping[str, float]],
+    corpus: CorpusRecord,
+    lowest: tuple[int, float] | None = None,
+) -> Curve | None:
+    """Return the curve of these check-ups, from the unigram loss at step 0 on; None for none.
+
+    ``lowest`` is the step and the loss of the best check-up.
+    """
+    if not history:
         return None
-    rows: list[Mapping[str, float]] = [*first_row(trained.corpus), *longest.history]
+    nats = corpus.baselines.get("unigram")
+    rows = [*history]
+    if nats is not None and not corpus.known:  # known: the run started from a model
+        rows.insert(0, {"step": 0, "train": nats, "held_out": nats})
     held_out = [row["held_out"] for row in rows if "held_out" in row]
     if len(held_out) < len(rows):
-        rows, held_out = [*longest.history], []
-    best = None
-    if held_out and longest.best is not None:
-        step, nats = longest.best
-        best = float(step), nats
-    baselines = trained.corpus.baselines
+        rows, held_out = [*history], []
+    best = (float(lowest[0]), lowest[1]) if held_out and lowest is not None else None
+    baselines = corpus.baselines
     baseline = (best_of(baselines), min(baselines.values())) if baselines else None
     steps, learning = [row["step"] for row in rows], [row["train"] for row in rows]
     return Curve(steps, learning, held_out, best, baseline)
@@ -79,12 +94,6 @@ def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
             raise CharrnnError(f"{name or 'this model'} has no learning curve", hint)
         curves[name] = curve
     return curves
-
-
-def first_row(corpus: CorpusRecord) -> list[Mapping[str, float]]:
-    """Return the row of step 0: the unigram loss, unless the run started from a model."""
-    nats = corpus.baselines.get("unigram")
-    return [] if nats is None or corpus.known else [{"step": 0, "train": nats, "held_out": nats}]
 
 
 def best_of(losses: Mapping[str, float]) -> str:
@@ -133,7 +142,7 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
     corpora = {model.trained.corpus.fingerprint for model in models.values()}
     if baseline is not None and len(corpora) == 1:
         legend[baseline[0]] = ax.axhline(baseline[1], color="0.5", lw=1, ls="--")
-    ax.set_ylim(*heights(list(curves.values())))
+    ax.set_ylim(heights([*curves.values()]))  # not the high start of training
     finish(ax, legend, "step", "nats per character")
     return ax
 
@@ -219,3 +228,103 @@ def matplotlib_needed() -> Iterator[None]:
         yield
     except ImportError:
         raise MissingPackageError("matplotlib", "plot") from None
+
+
+WIDTH, HEIGHT = 480, 160  # of the curve
+LEFT, RIGHT, TOP, BOTTOM = 44, 10, 8, 22  # margins
+LEARNING: Final = 'stroke="#56B4E9" stroke-dasharray="2 2"'
+HELD_OUT: Final = 'stroke="#0072B2" stroke-width="2"'
+BASELINE: Final = 'stroke="#999999" stroke-dasharray="6 3"'
+
+
+def model_card(trained: Trained) -> str:
+    """Return a table of the model and its learning curve as HTML."""
+    model, corpus = trained.model, trained.corpus
+    size = model.architecture
+    several = len(trained.networks)
+    layers = f"{size.layers} × {size.hidden} {size.cell_name} units"
+    networks = f"{several} of {layers}" if several > 1 else layers
+    rows = [
+        ("network", f"{networks}, {several * size.parameter_count:,} parameters"),
+        ("vocabulary", f"{size.symbols:,} symbols"),
+        ("trained on", f"{corpus.examples:,} {corpus.examples_are}"),
+        ("trained for", f"{trained.longest.run['step']:,} steps"),
+    ]
+    if trained.counted is not None:
+        rows.append(("counts", "the model holds its training text"))
+    curve = curve_of(trained)
+    if trained.best is not None and corpus.held_out_characters:
+        rows.append(("held out", nats_and_bits(trained.best[1])))
+    if curve is not None and curve.baseline is not None:
+        name, nats = curve.baseline
+        rows.append((name, nats_and_bits(nats)))
+    picture = "" if curve is None or len(curve.steps) < 2 else svg(curve)
+    return f"<div>{table(rows)}{picture}</div>"
+
+
+def nats_and_bits(nats: float) -> str:
+    return f"{nats:.3f} nats, {Mean(nats, 1).bits_per_character:.3f} bits per character"
+
+
+def svg(curve: Curve) -> str:
+    """Return the curve as SVG; the high start of training is cut off."""
+    low, high = min(curve.shown), max(curve.shown)
+    first, last = curve.steps[0], curve.steps[-1]
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+
+    def x(step: float) -> float:
+        return LEFT + (right - LEFT) * (step - first) / (last - first)
+
+    def y(nats: float) -> float:
+        return TOP + (bottom - TOP) * (high - min(nats, high)) / ((high - low) or 1)
+
+    def line(values: list[float], style: str) -> str:
+        points = list(zip(curve.steps, values, strict=True))
+        points = points[:: -(-len(points) // 500)]
+        places = " ".join(f"{x(step):.1f},{y(nats):.1f}" for step, nats in points)
+        return f'<polyline fill="none" {style} points="{places}"/>'
+
+    def text(x: float, y: float, words: str, anchor: str = "start") -> str:
+        place = f'x="{x:g}" y="{y:g}" text-anchor="{anchor}"'
+        return f'<text {place} font-size="11" fill="currentColor">{escape(words)}</text>'
+
+    parts = [line(curve.learning, LEARNING)]
+    if curve.baseline is not None:
+        parts.append(f'<path d="M{LEFT} {y(curve.baseline[1]):.1f}H{right}" {BASELINE}/>')
+    name, values = "loss in training", curve.learning
+    if curve.held_out:
+        parts.append(line(curve.held_out, HELD_OUT))
+        name, values = "held-out loss", curve.held_out
+    parts += [
+        text(LEFT - 4, TOP + 8, f"{high:.2f}", "end"),
+        text(LEFT - 4, bottom, f"{low:.2f}", "end"),
+        text(LEFT, HEIGHT - 4, f"{first:,.0f}"),
+        text(right, HEIGHT - 4, f"{last:,.0f} steps", "end"),
+    ]
+    about = f"{name} from {values[0]:.2f} to {min(values):.2f} nats per character"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
+        f' height="{HEIGHT}" role="img" aria-label="{escape(about)}">{"".join(parts)}</svg>'
+    )
+
+
+def show_progress(run: Checkpoint, events: Iterable[Event]) -> Iterator[Event]:
+    """Yield the events while a bar shows how far the run is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about packages that a notebook lacks
+        from tqdm.auto import tqdm
+
+    symbols = run.corpus.characters + run.corpus.examples
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    in_notebook = shell is not None and "IPKernelApp" in shell.config
+    disable = False if in_notebook else None  # None: disabled unless stderr is a terminal
+    layout = "{percentage:3.0f}% |{bar}| {elapsed}<{remaining}{postfix}"
+    with tqdm(total=1.0, bar_format=layout, disable=disable) as bar:
+        for event in events:
+            if isinstance(event, Checkup):
+                words = f"{event.train_nats_per_character:.3f} nats in training"
+                if event.score is not None:
+                    words = f"{event.score.nats_per_character:.3f} nats held out"
+                bar.set_postfix_str(words, refresh=False)
+            bar.update(share_done(run.states, run.config, symbols) - bar.n)
+            yield event

@@ -1,28 +1,41 @@
-"""How far back through time the gradient of a trained network reaches.
+"""Analyses of a trained network: the reach of its gradient, a vector for a text, drawn texts.
 
-    L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...
+    L(t)  ->  h(t)  ->  h(t-1)  ->  h(t-2)  ->  ...         reach: how far the gradient goes back
 
 A product of Jacobians W' diag(1 - h^2) shrinks or grows with the distance. If it shrinks much
-faster than the spectral radius of W implies, the units are saturated. The network is unfolded once.
-Then each loss walks back alone through the cell functions of training.
+faster than the spectral radius of W implies, the units are saturated.
+
+    END  a  n  n  a          END
+     h -> h -> h -> h -> h  ---->      embed: the many to one of figure 10.5
+                         |
+                     the vector
+
+Drawn texts are compared with the corpus by the loss of a Markov model on both. Above its loss on
+held-out text, the network goes astray after its own errors; below, it writes only usual text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.network.inputs import read_before, still_to_come
+from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.segmentation import END_CODE, texts_in, whole_examples
+from charrnn.counts.baselines import BUDGET, surprisals
+from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import Readout
 from charrnn.network.rounding import Array
+from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import State, Unfolded, Window, sum_by_symbol
-from charrnn.vocabulary import END, Ids
+from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.scoring.predictor import Predictor
+from charrnn.vocabulary import END, Codes, Ids
 
 Places = NDArray[np.intp]
 Gradients = list[list[Array]]  # (R, H) for each state of each layer
@@ -45,16 +58,15 @@ class Walk:
         unfolded = Unfolded(p.architecture, steps, lanes, np.float64)
         self.layers = unfolded.layers
         self.seen = {name: unfolded.seen(name, window) for name in p.architecture.inputs}
-        self._copy(start, unfolded.states)
+        for state, given in zip(unfolded.states, start, strict=True):
+            state[0] = given
         unfolded.nats(p, window)
-        self._copy(start, unfolded.states)  # nats() changes it
+        for state, given in zip(unfolded.states, start, strict=True):
+            state[0] = given  # nats() changes it
         self.begins = np.zeros((steps, lanes), np.bool_) if window.begins is None else window.begins
 
     def back(self, t: Places, lane: Places) -> Iterator[StepBack]:
-        """Walk back from the losses at these places, (R,) each, to where their examples begin.
-
-        The first item holds the gradients of the state of their own step, and of V and c.
-        """
+        """Walk back from the losses at these places, (R,) each, to where their examples begin."""
         gradient = self.p.like()
         d_top: Array = np.empty((len(t), self.p.architecture.hidden))
         d: Gradients = [[np.zeros_like(d_top) for _ in layer.states] for layer in self.layers]
@@ -122,11 +134,6 @@ class Walk:
             return d_after[0], d_after[0], before[0], d_before
         d_ux = np.concatenate([*ux[:-1], d_after[0] if cell.own_bias else ux[-1]], 1)
         return d_ux, np.concatenate(ux, 1), before[0], d_before
-
-    @staticmethod
-    def _copy(start: State, states: State) -> None:
-        for state, given in zip(states, start, strict=True):
-            state[0] = given
 
 
 def norms_of(d: Gradients) -> Array:
@@ -250,3 +257,94 @@ def spectral_radius(p: Parameters) -> float:
     layers = [p[f"W{n + 1}"].reshape(-1, hidden, hidden) for n in range(p.architecture.layers)]
     blocks = np.concatenate(layers).astype(np.float64)
     return max(float(np.abs(np.linalg.eigvals(block)).max()) for block in blocks)
+
+
+Vectors = NDArray[np.float32]
+
+EMBEDDING_LANES: Final = 512  # texts read side by side
+
+
+class Embedded(NamedTuple):
+    texts: list[str]
+    vectors: Vectors  # (n, H)
+
+
+def embed(model: LanguageModel, blocks: Iterable[Codes]) -> Iterator[Embedded]:
+    """Yield the examples of a stream with their vectors, as soon as their ENDs are read."""
+    stepper = Stepper(model.parameters, EMBEDDING_LANES)
+    for codes in whole_examples(blocks):
+        ends = np.flatnonzero(codes == END_CODE)
+        if len(ends):
+            ids = model.vocabulary.encode_codes(codes)
+            yield Embedded(texts_in(codes), vectors_of(stepper, ids, np.append(-1, ends)))
+
+
+def vectors_of(stepper: Stepper, ids: Ids, bounds: NDArray[np.intp]) -> Vectors:
+    """Return the vectors of the texts between these bounds: (n, H)."""
+    starts, lengths = bounds[:-1] + 1, np.diff(bounds) - 1
+    vectors: Vectors = np.empty((len(starts), stepper.architecture.hidden), np.float32)
+    # Long texts first: lanes whose text has ended are the last ones, and are left out.
+    order = np.argsort(-lengths, kind="stable")
+    for at in range(0, len(order), EMBEDDING_LANES):
+        lanes = order[at : at + EMBEDDING_LANES]
+        vectors[lanes] = last_states(stepper, ids, starts[lanes], lengths[lanes])
+    return vectors
+
+
+def last_states(
+    stepper: Stepper, ids: Ids, starts: NDArray[np.intp], lengths: NDArray[np.intp]
+) -> Vectors:
+    """Return the top state of each lane after its last symbol; the longest texts come first."""
+    state = stepper.zeros(len(starts))
+    left = {"left": lengths.astype(np.intp)}
+    stepper.read(np.full(len(starts), END), state, 0, left)
+    for step in range(int(lengths[0])):
+        going = int(np.searchsorted(-lengths, -step))  # lanes whose text is longer than this
+        x = ids[starts[:going] + step].astype(np.intp)
+        left = {"left": lengths[:going] - step - 1}
+        stepper.read(x, [h[:going] for h in state], step + 1, left)
+    top = stepper.architecture.layers - 1
+    return state[top * len(stepper.architecture.cell.states)].astype(np.float32)
+
+
+CONTEXT: Final = 5  # characters
+NAME: Final = f"markov-{CONTEXT}"
+
+
+@dataclass(frozen=True)
+class DrawnTexts:
+    """The losses of the Markov model on drawn and on held-out text, in nats per character."""
+
+    texts: int
+    characters: int
+    nats_per_character: float  # on drawn text, with the ENDs that were drawn
+    held_out: float  # on held-out text
+
+
+def drawn_texts(
+    model: LanguageModel | Predictor, corpus: Corpus, count: int, workers: int = 1
+) -> DrawnTexts | None:
+    """Draw ``count`` texts and score them; return None if nothing is held out."""
+    held_out = corpus.held_out.ids
+    if not len(held_out):
+        return None
+    samples = list(Sampler(model, SampleConfig(seed=0), workers=workers).samples(range(count)))
+    ids = [np.append(model.vocabulary.encode(one.text), END) for one in samples]
+    # A sample that was cut off has no END; the one appended only separates it from the next.
+    drawn = [np.append(np.ones(len(one.text), bool), one.ended == "end") for one in samples]
+    most = BUDGET.held_out  # the limit for held-out text, too
+    drawn_ids = np.concatenate(ids).astype(held_out.dtype)[:most]
+    of_held_out = losses(corpus, held_out)
+    of_drawn = losses(corpus, drawn_ids, np.concatenate(drawn)[:most])
+    best = int(np.argmin(of_held_out))  # the smoothing that suits the held-out text
+    characters = sum(len(one.text) for one in samples)
+    return DrawnTexts(count, characters, of_drawn[best], of_held_out[best])
+
+
+def losses(
+    corpus: Corpus, ids: Ids, counted: NDArray[np.bool_] | None = None
+) -> tuple[float, float]:
+    """Return the mean nats of symbols with Kneser-Ney and with Witten-Bell smoothing."""
+    *_, last = surprisals(corpus.train.ids, ids, corpus.vocabulary.symbols, CONTEXT + 1)
+    every = ... if counted is None else counted
+    return float(last.kneser_ney[every].mean()), float(last.witten_bell[every].mean())

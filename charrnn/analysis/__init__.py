@@ -1,1 +1,0 @@
-"""Analyses of a trained network: text vectors, the reach of gradients, and drawn texts."""

@@ -1,1 +1,0 @@
-"""Output outside of a terminal: figures, notebook cells and the progress bar of Python."""
