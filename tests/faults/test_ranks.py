@@ -168,7 +168,7 @@ def test_47_what_the_first_one_refuses_is_said_once(lines: Program) -> None:
     for options, what, status in (
         ((), "model.npz already exists", 1),
         (("-m", "other.npz", "--hidden", "x"), "'x' is not a whole number", 2),
-        (("-m", "other.npz", "--patience", "1", "--holdout", "0"), "patience 1 needs text", 2),
+        (("-m", "other.npz", "--patience", "1", "--holdout", "0"), "--patience 1 needs held-out text", 2),
     ):
         ended = lines.run(*RUN, *options, "-q", by=ranks(2))
         assert (ended.status, ended.err.count("charrnn: error: ")) == (status, 1), ended.err
@@ -191,7 +191,7 @@ def test_49_another_corpus_on_a_rank_is_refused(lines: Program) -> None:
     assert ended.status == 1
     error, advice = ended.err.splitlines()
     assert error.startswith("charrnn: error: the corpus of rank 1 on ")
-    assert "is another one: SHA-256" in error
+    assert "differs: SHA-256" in error
     assert advice == "Let every rank read the same corpus."
     assert not (lines / "model.npz").exists()
 
@@ -199,7 +199,7 @@ def test_49_another_corpus_on_a_rank_is_refused(lines: Program) -> None:
 def test_49_standard_input_is_refused_which_the_first_one_has_alone(lines: Program) -> None:
     ended = lines.run("train", "-", "--mpi", by=ranks(2), stdin=LINES.encode())
     assert ended.status == 1
-    assert ended.err.startswith("charrnn: error: standard input goes to the first rank alone")
+    assert ended.err.startswith("charrnn: error: standard input reaches the first rank alone")
 
 
 def test_49_several_that_do_not_know_of_each_other_are_refused_by_the_first_alone(
