@@ -44,7 +44,7 @@ def test_every_symbol_is_a_target_exactly_once(
     assert len(list(epoch)) == epoch.windows
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
 def test_an_epoch_can_be_entered_at_any_window(
     lengths: list[int], lanes: int, steps: int, seed: int

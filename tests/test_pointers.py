@@ -105,7 +105,7 @@ def test_every_file_and_module_that_is_named_exists() -> None:
 def test_what_code_in_strings_imports_exists() -> None:
     stale = []
     for path in FILES:
-        if path.suffix == ".py" and path != Path(__file__):
+        if path.suffix in {".py", ".ipynb"} and path != Path(__file__):
             for module, names in IMPORTED.findall(path.read_text(encoding="utf-8")):
                 for name in names.split(", "):
                     full = f"{module}.{name.partition(' ')[0]}"

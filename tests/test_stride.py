@@ -53,7 +53,7 @@ def test_every_symbol_counts_exactly_once(
         )
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(corpora, st.integers(1, 4), st.integers(1, 9), st.data())
 def test_an_epoch_can_be_entered_at_any_window(
     lengths: list[int], lanes: int, steps: int, data: st.DataObject

@@ -20,7 +20,8 @@ from charrnn.errors import CorpusError
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted, ending
 from tests.faults.limits import unprivileged
-from tests.faults.test_signals import ENDLESS
+from tests.faults.long_run import lines_of
+from tests.faults.test_signals import ENDLESS, WRITTEN
 from tests.program import SMALL, Program
 
 LINE = ("train", "names.txt", *SMALL)
@@ -36,11 +37,14 @@ def test_39_a_folder_that_vanishes_is_told_truly_also_with_quiet(program: Progra
         "c.COSTLY = 0; from charrnn.__main__ import run; run()"
     )
     by = [*program.command[:-2], "-c", code]
-    with program.going(*ENDLESS, "-q", "-m", folder / "model.npz", by=by) as child:
+    line = (*ENDLESS, "-q", "-m", folder / "model.npz", *WRITTEN)
+    with program.going(*line, by=by) as child:
         child.until_saved("folder/model.npz")
+        lines = lines_of(program)
+        child.until(lambda: lines_of(program) > lines + 300)  # its first save is complete
         while folder.exists():  # it may save meanwhile
             shutil.rmtree(folder, ignore_errors=True)
-        child.until(lambda: "charrnn: warning: " in child.err)
+        child.until(lambda: "; training continues\n" in child.err)
         child.send(signal.SIGINT)
         ended = child.end()
     assert ended.status == 1
