@@ -123,7 +123,7 @@ class Model:
         chosen: Use = check("use", use, USES)
         if chosen != "network" and self.trained.counted is None:
             raise ModelFileError(
-                f"use {chosen} needs counts, and the model has none",
+                f"use {chosen}: the model has no counts",
                 "Train a model with [counts], or leave [use] out.",
             )
         return Predictor(networks, self.counts, chosen)

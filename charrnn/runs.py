@@ -192,7 +192,7 @@ def reopen(
     *,
     may_rise: Collection[str] = MAY_RISE,
     show: Callable[[str, object], str] = in_words,
-    hint: str = "Leave it out to go on, or train anew into another file.",
+    hint: str = "Leave it out to go on, or train a new model into another file.",
 ) -> tuple[Corpus, Checkpoint]:
     """Return the corpus of a run in a file, read once more, and the run with its raised limits.
 
@@ -235,12 +235,12 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
         raise ResumeError(
             f"{names or 'the given text'} is not the corpus of {path}"
             f" ({before or 'texts from Python'}): SHA-256 {now[:12]}, and it was {then[:12]}",
-            "Give the same text in the same order, or train anew into another file.",
+            "Give the same text in the same order, or train a new model into another file.",
         )
     if corpus.vocabulary != run.vocabulary:
         raise ResumeError(
             f"the held-out part of this corpus is not that of {path}",
-            "Use the version of NumPy that began the run, or train anew.",
+            "Use the version of NumPy that began the run, or train a new model.",
         )
 
 

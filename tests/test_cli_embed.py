@@ -57,8 +57,8 @@ def test_nothing_is_replaced_without_force(trained: Program) -> None:
 def test_what_it_reads_is_never_replaced(trained: Program, name: str) -> None:
     trained.refuses(
         *("embed", "-o", name, "--force"),
-        what=f"--output would write over {name}",
-        hint="Name a file of its own.",
+        what=f"--output would overwrite {name}",
+        hint="Name another file.",
         status=2,
     )
 
@@ -68,8 +68,8 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
     trained.write("below/text", "anna\n")
     trained.refuses(
         *("embed", "text", "-m", "../model.npz", "-o", "../names.txt", "--force"),
-        what="--output would write over ../names.txt",
-        hint="Name a file of its own.",
+        what="--output would overwrite ../names.txt",
+        hint="Name another file.",
         status=2,
         cwd=trained / "below",
     )

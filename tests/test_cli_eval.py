@@ -213,7 +213,7 @@ def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
         assert figures["bits_per_character"] == pytest.approx(
             figures["nats_per_character"] / math.log(2)
         )
-    table = well_trained.run("eval", "--baselines").out.split("compared\n")[1].splitlines()
+    table = well_trained.run("eval", "--baselines").out.split("baselines\n")[1].splitlines()
     assert {line.split()[0] for line in table} == {*BASELINES[:-1], "model.npz"}
     nats = [float(line.split()[1]) for line in table]
     assert nats == sorted(nats, reverse=True)

@@ -96,7 +96,7 @@ def test_a_page_never_takes_the_place_of_what_it_is_made_of(
 ) -> None:
     ran = well_trained.run("eval", write("anna\n"), "--html", where)
     assert ran.status == 2
-    assert "--html would write over" in ran.err
+    assert "--html would overwrite" in ran.err
 
 
 @pytest.mark.parametrize("args", [(), ("text.txt",), ("text.txt", "--baselines")])
@@ -112,7 +112,7 @@ def test_a_page_never_takes_the_place_of_the_corpus(
         page.hardlink_to(corpus) if how == "hard linked" else page.symlink_to(corpus)
     ran = well_trained.run("eval", *args, "--html", page)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == f"charrnn: error: --html would write over {page}\nName a file of its own.\n"
+    assert ran.err == f"charrnn: error: --html would overwrite {page}\nName another file.\n"
     assert corpus.read_bytes() == before
 
 
@@ -130,7 +130,7 @@ def test_nor_of_a_text_to_validate_with_or_a_corpus_that_came_along(well_trained
     for page in ("valid.txt", "verses"):
         ran = well_trained.run("eval", "names.txt", "-m", "other.npz", "--html", page)
         assert ran.status == 2
-        assert f"--html would write over {page}" in ran.err
+        assert f"--html would overwrite {page}" in ran.err
     assert Path("valid.txt").read_text() == "bob\n"
     assert not Path("verses").exists()
 
@@ -140,7 +140,7 @@ def test_nor_of_a_text_that_is_standard_input(well_trained: Program) -> None:
     with open("text.txt", "rb") as typed:
         ran = well_trained.run("eval", "-", "--html", "text.txt", child=True, stdin=typed)
     assert ran.status == 2
-    assert "--html would write over text.txt" in ran.err
+    assert "--html would overwrite text.txt" in ran.err
     assert Path("text.txt").read_text() == "anna\n"
 
 

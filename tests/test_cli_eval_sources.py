@@ -109,7 +109,7 @@ def test_a_stream_is_read_once_for_both(two: Program) -> None:
 
 
 def test_both_are_compared_with_what_counts(two: Program) -> None:
-    lines = two.run("eval", *TWO, "--baselines").out.split("compared\n")[1].splitlines()
+    lines = two.run("eval", *TWO, "--baselines").out.split("baselines\n")[1].splitlines()
     assert {"model.npz", "other.npz", "unigram"} <= {line.split()[0] for line in lines}
 
 

@@ -37,13 +37,20 @@ def test_what_draws_by_more_than_one_network_is_refused(program: Program) -> Non
     program.train("names.txt", "--counts", "-m", "counts.npz").says()
     line = ("export", "names.html", "-m")
     program.refuses(
-        *line, "counts.npz", what="counts cannot be exported", hint="slim without counts"
+        *line,
+        "counts.npz",
+        what="counts, which cannot be exported",
+        hint="slim copy without counts",
     )
     program.run("slim", "alone.npz", "-m", "counts.npz", "--without-counts").says()
     program.run(*line, "alone.npz").says()
     program.train("names.txt", "--members", "2", "-m", "two.npz").says()
     program.refuses(
-        *line, "two.npz", "--force", what="several networks cannot be exported", hint="one network"
+        *line,
+        "two.npz",
+        "--force",
+        what="several networks cannot be exported",
+        hint="Train one with --members 1",
     )
 
 
@@ -82,29 +89,34 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
 @pytest.mark.parametrize(
     ("status", "line", "what", "hint"),
     [
-        (2, ["x.gguf"], "no kind of file ends in .gguf", "Use one of .html, .mjs, "),
+        (2, ["x.gguf"], "unknown format: .gguf", "Use one of .html, .mjs, "),
         (2, ["names"], "names has no suffix", "Use one of .html, .mjs, "),
         (2, ["-"], "FILE: '-' is not the name of a file", "--help"),
         (2, ["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
         (2, ["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),
-        (2, ["x.html", "--prefix", "a"], "--prefix is not for html", "Leave it out."),
-        (2, ["x.mjs", "--title", "a"], "--title is not for js", "Leave it out."),
-        (2, ["x.mjs", "--novel", "names.txt"], "--novel is not for js", "Leave it out."),
-        (2, ["x.onnx", "--bits", "8"], "--bits is not for onnx", "Leave it out."),
-        (2, ["x.safetensors", "--title", "a"], "--title is not for safetensors", "Leave it out."),
+        (2, ["x.html", "--prefix", "a"], "--prefix does not apply to html", "Leave it out."),
+        (2, ["x.mjs", "--title", "a"], "--title does not apply to js", "Leave it out."),
+        (2, ["x.mjs", "--novel", "names.txt"], "--novel does not apply to js", "Leave it out."),
+        (2, ["x.onnx", "--bits", "8"], "--bits does not apply to onnx", "Leave it out."),
+        (
+            2,
+            ["x.safetensors", "--title", "a"],
+            "--title does not apply to safetensors",
+            "Leave it out.",
+        ),
         (2, ["x.h", "--prefix", "a-b"], "--prefix cannot be 'a-b'", "It may have letters, digits"),
         (2, ["x.html", "--novel", "-", "--novel", "-"], "standard input can be read only once", ""),
         (
             2,
             ["model.npz", "--to", "html", "--force"],
-            "FILE would write over model.npz",
-            "Name a file of its own.",
+            "FILE would overwrite model.npz",
+            "Name another file.",
         ),
         (
             2,
             ["names.txt", "--to", "html", "--force"],
-            "FILE would write over names.txt",
-            "Name a file of its own.",
+            "FILE would overwrite names.txt",
+            "Name another file.",
         ),
         (1, ["nowhere/names.html"], "there is no folder", "Name another"),
     ],
@@ -267,7 +279,7 @@ def test_no_texts_that_are_to_be_novel_are_as_if_nobody_had_said(trained: Progra
         model.export(f"{number}.h", novel=nothing, prefix="a")
         model.export(f"{number}.html", novel=nothing)
         assert '"novel":null' in Path(f"{number}.html").read_text()
-    with pytest.raises(SettingError, match="novel is not for c"):
+    with pytest.raises(SettingError, match="novel does not apply to c"):
         model.export("a.h", novel=["Anna"])
     model.export("list.html", novel=np.array(["Anna", "Bob"]), title="a")
     model.export("tuple.html", novel=("Anna", "Bob"), title="a")

@@ -86,9 +86,9 @@ def test_any_terminal_shows_it(well_trained: Program, columns: int) -> None:
 @pytest.mark.parametrize(
     ("cosine", "horizon", "said"),
     [
-        ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 2, "try --bptt 8: 4 steps are enough"),
+        ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 2, "try --bptt 8: 4 steps give"),
         ({1: 0.5, 2: 0.9, 4: 0.995, 8: 1.0}, 8, "--bptt 8 is long enough"),
-        ({1: 0.995, 2: 1.0, 4: 1.0, 8: 1.0}, 64, "--bptt 2 would be enough: 1 step is enough"),
+        ({1: 0.995, 2: 1.0, 4: 1.0, 8: 1.0}, 64, "--bptt 2 is enough: 1 step gives"),
     ],
 )
 def test_advice_follows_the_cosine(cosine: dict[int, float], horizon: int, said: str) -> None:

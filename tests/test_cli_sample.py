@@ -253,12 +253,15 @@ def test_what_cannot_be_drawn_is_given_up_and_said(
     done = sampled(program, abc, "--novel", str(corpus), "-n", "50", child=True)
     assert (done.status, done.out) == (1, "")
     assert done.err == (
-        "charrnn: error: found only 0 of 50 samples: none of 101 attempts passed --novel\n"
-        "Ask for fewer, or raise the temperature with -t.\n"
+        "charrnn: error: found only 0 of 50 samples: "
+        "101 attempts at one of them did not pass --novel\n"
+        "Lower -n, raise -t, or leave out --novel.\n"
     )
     done = sampled(program, abc, "--unique", "--json", "-n", "3", child=True)
     assert (done.status, len(done.out.splitlines())) == (1, 1)
-    assert "found only 1 of 3 samples: none of 101 attempts passed --unique" in done.err
+    assert (
+        "found only 1 of 3 samples: 101 attempts at one of them did not pass --unique" in done.err
+    )
 
 
 def test_where_each_draw_is_the_same_that_is_said(tmp_path: Path, program: Program) -> None:
@@ -277,7 +280,9 @@ def test_where_each_draw_is_the_same_that_is_said(tmp_path: Path, program: Progr
         in done.err
     )
     done = sampled(program, model, *both, "1")
-    assert "found only 3 of 100 samples: none of 101 attempts passed --unique" in done.err
+    assert (
+        "found only 3 of 100 samples: 101 attempts at one of them did not pass --unique" in done.err
+    )
 
 
 def test_a_pipe_gets_the_exact_characters(tmp_path: Path, program: Program) -> None:

@@ -44,8 +44,8 @@ def test_what_is_cut_off_is_not_of_any_length(coin: Program) -> None:
 
 def test_a_length_that_nothing_has_is_given_up(program: Program) -> None:
     saved(speller("abc"), program / "abc.npz")
-    what = "found only 0 of 3 samples: none of 101 attempts passed --shortest 4"
-    hint = "Ask for fewer, or raise the temperature with -t."
+    what = "found only 0 of 3 samples: 101 attempts at one of them did not pass --shortest 4"
+    hint = "Lower -n, raise -t, or leave out --shortest 4."
     program.refuses(
         "sample", "-m", "abc.npz", "-n", "3", "--shortest", "4", "-q", what=what, hint=hint
     )
@@ -99,7 +99,7 @@ def test_the_best_after_a_prime_are_the_likeliest_of_what_is_shown(
 def test_what_is_longer_than_any_sample_is_not_waited_for(trained: Program) -> None:
     line = ("sample", "-p", "an", "--max-chars", "3")
     trained.run(*line, "--shortest", "5", "--temp", "1.5")
-    what, hint = "--shortest 6: a sample has 5 characters at most", "Raise --max-chars."
+    what, hint = "--shortest 6 is more than the 5 characters of a sample", "Raise --max-chars."
     trained.refuses(*line, "--shortest", "6", what=what, hint=hint, status=2)
 
 
@@ -134,7 +134,7 @@ def test_a_blank_line_stands_between_temperatures_where_samples_have_newlines(
 def test_what_is_no_temperature_is_refused(coin: Program, typed: str) -> None:
     ran = coin.run(*LINE, f"--temp={typed}")
     assert (ran.status, ran.out) == (2, "")
-    assert "a number from 0 to 1e+06, or several with commas" in ran.err
+    assert "a number from 0 to 1e+06, or several separated by commas" in ran.err
 
 
 # What stands in a corpus

@@ -70,7 +70,7 @@ def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
     Path("novel.txt").write_text("It was a dark and stormy night.")
     hint = "Name another file, or add --force to replace it."
     well_trained.refuses("slim", "novel.txt", what="novel.txt already exists", hint=hint)
-    what, hint = "FILE would write over model.npz", "Name a file of its own."
+    what, hint = "FILE would overwrite model.npz", "Name another file."
     well_trained.refuses("slim", "model.npz", what=what, hint=hint, status=2)
     assert well_trained.run("slim", "novel.txt", "--force").status == 0
     assert well_trained.run("info", "-m", "novel.txt").status == 0
@@ -82,7 +82,10 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
     assert ran.status == 1
     assert ran.err.startswith("charrnn: error: slim.npz is slim")
     resume = well_trained.run("info", "-m", "slim.npz", "--json").json["resume"]
-    assert resume == {"is_possible": False, "why": "the file is slim, and holds no run"}
+    assert resume == {
+        "is_possible": False,
+        "why": "the file has no training state (see charrnn slim)",
+    }
 
 
 @pytest.mark.parametrize(
@@ -91,9 +94,9 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
         (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "Name another file."),
         (1, "folder --force", "folder cannot be written: ", "Name another file."),
         (2, "-", "FILE: '-' is not the name of a file", "--help"),
-        (2, "model.npz --force", "FILE would write over model.npz", "Name a file of its own."),
-        (2, "names.txt --force", "FILE would write over names.txt", "Name a file of its own."),
-        (2, "link --force", "FILE would write over link", "Name a file of its own."),
+        (2, "model.npz --force", "FILE would overwrite model.npz", "Name another file."),
+        (2, "names.txt --force", "FILE would overwrite names.txt", "Name another file."),
+        (2, "link --force", "FILE would overwrite link", "Name another file."),
         (1, "slim.npz -m no.npz", "there is no model no.npz", "or name another with -m."),
     ],
 )

@@ -277,7 +277,11 @@ def test_what_comes_to_the_same_is_told(program: Program) -> None:
         (["--try", "lr"], "--try lr has no values", "NAME=VALUE,VALUE"),
         (["--try", "lr=1,1.0"], "--lr 1 is repeated", "Leave one out."),
         (["--try", "lr=1", "--try", "lr=2"], "--lr is tried twice", "in one --try"),
-        (["--try", "lr=1,2", "--lr", "3"], "--lr is tried and also has", "Leave one of them out."),
+        (
+            ["--try", "lr=1,2", "--lr", "3"],
+            "--lr is set, and also in --try",
+            "Leave one of them out.",
+        ),
         (["--try", "seed=1,2"], "--try seed: seeds have their own", "--seeds 0-4"),
         (["--try", "threads=1,2"], "--try threads: each run has one", "--threads"),
         (["--try", "holdout=0.1,0.2"], "--try holdout: runs on different texts", "--holdout VALUE"),
@@ -313,7 +317,7 @@ def test_without_a_corpus_or_a_folder_it_says_so(program: Program) -> None:
         "sweep", "names.txt", "--seeds", "0", what="--output FOLDER is missing", hint="-o", status=2
     )
     program.refuses(
-        "sweep", "--resume", "-o", "x", what="x holds no sweep to resume", hint="Begin one"
+        "sweep", "--resume", "-o", "x", what="x holds no sweep to resume", hint="Start one"
     )
     program.refuses(
         *("sweep", "nowhere.txt", "--seeds", "0", "-o", "x"),

@@ -42,7 +42,7 @@ def test_eval_sets_the_three_side_by_side(counting: Program) -> None:
         assert alone["nats_per_character"] == found["parts"][use]["nats_per_character"]
         assert alone["parts"] == found["parts"]
     assert found["nats_per_character"] == found["parts"]["both"]["nats_per_character"]
-    lines = counting.run("eval", "names.txt").out.split("separately")[1].splitlines()
+    lines = counting.run("eval", "names.txt").out.split("parts")[1].splitlines()
     assert [line.split()[0] for line in lines if line] == PARTS
 
 
@@ -73,8 +73,10 @@ def test_what_is_drawn_costs_what_eval_says_of_it(counting: Program) -> None:
 def test_whoever_has_no_counts_cannot_be_asked_for_them(program: Program) -> None:
     program.train("names.txt")
     hint = "Train a model with --counts"
-    program.refuses("sample", "--use", "counts", what="use counts needs counts", hint=hint)
-    program.refuses("eval", "--use", "both", what="use both needs counts", hint=hint)
+    program.refuses(
+        "sample", "--use", "counts", what="use counts: the model has no counts", hint=hint
+    )
+    program.refuses("eval", "--use", "both", what="use both: the model has no counts", hint=hint)
     assert program.run("eval", "--use", "network").status == 0
 
 

@@ -156,7 +156,7 @@ def test_without_an_mpi_it_says_what_to_install(
         raise RuntimeError("cannot load MPI library\nlibmpi.so.12: no such file\nlibmpi.so.40: ...")
 
     monkeypatch.setattr("charrnn.training.ranks.join", join)
-    what, hint = "--mpi needs an MPI, and mpi4py finds none", "pip install mpich"
+    what, hint = "mpi4py finds no MPI library", "pip install mpich"
     program.refuses("train", "names.txt", "--mpi", what=what, hint=hint)
 
 

@@ -61,14 +61,14 @@ def test_wrong_bytes_are_replaced_or_skipped_if_asked(program: Program) -> None:
         ("x --resume --force", "--resume and --force exclude each other"),
         ("x --valid y --holdout 0.5", "--valid and --holdout exclude each other"),
         ("- --valid -", "standard input can be read only once"),
-        ("x -m a.npz --metrics a.npz", "--metrics would write over a.npz"),
-        ("x --metrics ./x", "--metrics would write over x"),
-        ("names.txt -m ./names.txt", "-m would write over names.txt"),
-        ("names.txt -m names.txt --dry-run", "-m would write over names.txt"),
-        ("x --valid names.txt -m names.txt", "-m would write over names.txt"),
-        ("names.txt -m names.txt --resume", "-m would write over names.txt"),
-        ("verses -m verses", "-m would write over verses"),
-        ("verses --metrics verses", "--metrics would write over verses"),
+        ("x -m a.npz --metrics a.npz", "--metrics would overwrite a.npz"),
+        ("x --metrics ./x", "--metrics would overwrite x"),
+        ("names.txt -m ./names.txt", "-m would overwrite names.txt"),
+        ("names.txt -m names.txt --dry-run", "-m would overwrite names.txt"),
+        ("x --valid names.txt -m names.txt", "-m would overwrite names.txt"),
+        ("names.txt -m names.txt --resume", "-m would overwrite names.txt"),
+        ("verses -m verses", "-m would overwrite verses"),
+        ("verses --metrics verses", "--metrics would overwrite verses"),
     ],
 )
 def test_what_does_not_go_together_is_wrong_usage(program: Program, line: str, what: str) -> None:
@@ -101,7 +101,7 @@ def test_a_corpus_that_comes_along_is_never_replaced(program: Program, tmp_path:
     link.symlink_to(path_of("verses"))  # a link, lest a fault costs us the corpus
     ran = program.run("train", "verses", "--dry-run", "--force", "-m", link)
     assert ran.status == 2
-    assert "-m would write over" in ran.err
+    assert "-m would overwrite" in ran.err
 
 
 def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:

@@ -41,7 +41,7 @@ READS: Final[dict[str, Choice]] = {
 }
 # what cannot be, and how its reason begins
 REFUSED: Final[list[tuple[Callable[[Choice], bool], str]]] = [
-    (lambda c: c["carry"] and c["ends"] == "length", "carry and ends length exclude each other"),
+    (lambda c: c["carry"] and c["ends"] == "length", "carry cannot be used with ends length"),
     (
         lambda c: c["reads"] == "forced" and c["cell"] != "output",
         "teacher_forcing replaces outputs that are fed back",

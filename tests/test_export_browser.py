@@ -110,7 +110,7 @@ def test_what_can_be_used_has_a_name_for_who_cannot_see_it(
     assert {"button", "textbox", "slider", "spinbutton", "checkbox"} <= roles
     assert all(name.strip() for _, name in named)
     buttons = [name for role, name in named if role == "button"]
-    assert {"Write others", "Read text 1 in colours", "Read text 2 in colours"} <= {*buttons}
+    assert {"Write new texts", "Read text 1 in colours", "Read text 2 in colours"} <= {*buttons}
 
 
 def test_the_same_samples_are_refused_that_stand_in_the_corpus(

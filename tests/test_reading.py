@@ -125,7 +125,7 @@ def test_what_is_not_utf8_is_said_with_its_place(path: Path, wrong: bytes, byte:
     for after in (b"", b" vier\n"):
         what, hint = what_is_said(path, before + wrong + after)
         assert what == f"PATH is not UTF-8: byte {len(before)}, in line 3, is {byte}"
-        assert "encoding" in hint or "which reads" in hint
+        assert "encoding" in hint or "which gives" in hint
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])

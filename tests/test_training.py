@@ -38,4 +38,4 @@ def test_metrics_are_not_written_into_the_text_that_a_run_goes_on_with(program: 
     before = Path("lines").read_bytes()
     ran = program.run("train", "-m", "log.npz", "--resume", "--epochs", "2", "--metrics", "lines")
     assert (ran.status, Path("lines").read_bytes()) == (2, before)
-    assert "--metrics would write over lines" in ran.err
+    assert "--metrics would overwrite lines" in ran.err

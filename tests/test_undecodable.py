@@ -37,27 +37,25 @@ def said_of(path: Path, content: bytes, reading: Reading | None = None) -> tuple
 def test_the_encoding_is_named_with_what_it_reads(tmp_path: Path, encoding: str, text: str) -> None:
     what, hint = said_of(tmp_path, b"plain\n" + text.encode(encoding) + b"plain\n")
     assert what.startswith("PATH is not UTF-8: byte ")
-    assert f"{encoding}, which reads '{text[:30].strip()}'" in hint
+    assert f"{encoding}, which gives '{text[:30].strip()}'" in hint
 
 
 def test_the_line_that_is_shown_is_the_first_wrong_one_cut(tmp_path: Path) -> None:
     line = "0123456789 and so on, to a caf\xe9 and much farther than that\n"
     _, hint = said_of(tmp_path, ("plain\n" * 100 + line + "autre: \xe8\n").encode("cp1252"))
-    assert hint.startswith(
-        "Perhaps encoding cp1252, which reads ', to a café and much farther t'; or "
-    )
+    assert hint.startswith("Try encoding cp1252, which gives ', to a café and much farther t'; or ")
 
 
 def test_a_text_that_is_utf8_after_all_is_told_so(tmp_path: Path) -> None:
     _, hint = said_of(tmp_path, "Zoë Müller\n".encode(), Reading("ascii"))
-    assert hint == "Perhaps encoding utf-8, which reads 'Zoë Müller'"
+    assert hint == "Try encoding utf-8, which gives 'Zoë Müller'."
 
 
 def test_where_nothing_can_be_read_no_encoding_is_offered(tmp_path: Path) -> None:
     _, hint = said_of(tmp_path, b"abc\x98\xff\x81\n")
     assert hint == (
         "Name the encoding of the text with encoding."
-        " If only a few bytes are wrong, read on with errors replace, or skip."
+        " If only a few bytes are wrong, use errors replace or skip."
     )
 
 

@@ -70,7 +70,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file = OutputFile(options.output, "--output", force=options.force)
         file.check(options.model, *options.sources, corpus=model.corpus.files)
     console.note_if_waiting(options.sources)
-    note_if_several(model, console)
+    note_if_several(options.model, model, console)
     vectors: list[Vectors] = []
     rows = 0
     for batch in embed(model.language_model, codes_for(model, options)):

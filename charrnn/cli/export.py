@@ -99,7 +99,7 @@ class Options(CommandOptions):
         """Raise SettingError where an option is not for this kind of file."""
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
-            raise SettingError(f"--novel is not for {self.kind}", "Leave it out.")
+            raise SettingError(f"--novel does not apply to {self.kind}", "Leave it out.")
         self.export_options.check_for(self.kind, takes)
 
 

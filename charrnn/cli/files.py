@@ -39,7 +39,7 @@ def check_not_an_input(
     for source in (*inputs, *(name for name in corpus if name != "-")):
         name = os.path.join(os.curdir, source) if isinstance(source, Path) else source
         if would_replace(output, name):
-            raise SettingError(f"{option} would write over {output}", "Name a file of its own.")
+            raise SettingError(f"{option} would overwrite {output}", "Name another file.")
 
 
 def would_replace(path: Path, source: str) -> bool:
@@ -150,7 +150,7 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
 
 
-def note_if_several(model: Model, console: Console) -> None:
+def note_if_several(path: Path, model: Model, console: Console) -> None:
     """Report that only the first network of several is used."""
     if len(model.trained.networks) > 1:
-        console.note("the model has several networks: only the first is used")
+        console.note(f"{path} has several networks: only the first is used")

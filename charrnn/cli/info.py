@@ -208,7 +208,7 @@ def resume_of(model: Model) -> tuple[bool, str]:
     from charrnn.scoring import texts
 
     if model.trained.slim:
-        return False, "the file is slim, and holds no run"
+        return False, "the file has no training state (see charrnn slim)"
     try:
         texts.check_files_exist(model.corpus)
         if sum(os.path.getsize(path_of(name)) for name in model.corpus.files) > COMPARED:

@@ -123,7 +123,7 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
     from charrnn.runs import load
 
     model = load(path)
-    note_if_several(model, console)
+    note_if_several(path, model, console)
     ids = ids_of(model, options)
     if not len(ids):
         raise CorpusError("the text has no examples", "Name a text that is not empty.")
@@ -178,12 +178,12 @@ def advice(reach: Reach, bptt: int) -> str:
             "gradients do not shrink on their way back, so every --bptt cuts off a large part:"
             " keep --clip, or try --cell gru"
         )
-    steps = "1 step is" if needed == 1 else f"{needed} steps are"
-    why = f"{steps} enough for a cosine of {GOOD_COSINE}"
+    steps = "1 step gives" if needed == 1 else f"{needed} steps give"
+    why = f"{steps} a cosine of {GOOD_COSINE}"
     if bptt < needed:
         return f"try --bptt {advised}: {why}, and {bptt} reach {reach.cosine[bptt]:.2f}"
     if bptt > MUCH_LONGER * advised:
-        return f"--bptt {advised} would be enough: {why}"
+        return f"--bptt {advised} is enough: {why}"
     return f"--bptt {bptt} is long enough: {why}"
 
 
@@ -228,8 +228,8 @@ def table_of(
     for facts in zip(*(one.report for one in models), strict=True):
         if facts[0].text:
             yield row(facts[0].label, [fact.text for fact in facts])
-    yield from rows("norm, steps back", 0, norms)
-    yield from rows("cosine, horizon", 1, [reach.cosine for reach in reaches])
+    yield from rows("norm, by steps back", 0, norms)
+    yield from rows("cosine, by --bptt", 1, [reach.cosine for reach in reaches])
     yield Visible("")
 
 

@@ -204,7 +204,7 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
     """Return the error that states why the file cannot be read."""
     if isinstance(error, FileNotFoundError):
         if os.path.islink(name):
-            return CorpusError(f"{name} is a broken link to {os.readlink(name)}", "Mend the link.")
+            return CorpusError(f"{name} is a broken link to {os.readlink(name)}", "Fix the link.")
         near = get_close_matches(name, NAMES)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         hint = f"{meant}Check the name, and the folder you are in."
@@ -212,7 +212,7 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
     if isinstance(error, PermissionError):
         return CorpusError(f"{name} may not be read", "Change its permissions, or copy it.")
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return CorpusError(f"{name} is a link that leads to itself", "Mend the link.")
+        return CorpusError(f"{name} is a link that leads to itself", "Fix the link.")
     reason = error.strerror if isinstance(error, OSError) else str(error)
     return CorpusError(f"{name} cannot be read: {reason}", "Check the name, and the disk it is on.")
 
@@ -356,7 +356,7 @@ MARKS: Final = {  # UTF-32 first: its BOM begins with the BOM of UTF-16
 }
 COMMON: Final = ("utf-8", "cp1252", "cp1251", "shift_jis", "gb18030", "euc_kr")  # encodings
 FAR: Final = 1000  # bytes; beyond them, the beginning of a wrong line is not shown
-SKIP: Final = "If only a few bytes are wrong, read on with [errors] replace, or skip."
+SKIP: Final = "If only a few bytes are wrong, use [errors] replace or skip."
 
 
 def _check_bytes(name: str, reading: Reading, block: bytes, head: bytes, offset: int) -> None:
@@ -403,8 +403,8 @@ def _undecodable(
     offers = _offers(re.split(rb"[\r\n]", wrong_line, maxsplit=1)[0][:HEAD], encoding)
     if not offers:
         return CorpusError(what, f"Name the encoding of the text with [encoding]. {SKIP}")
-    reads = "; or ".join(f"[encoding] {offer}, which reads '{text}'" for offer, text in offers)
-    return CorpusError(what, f"Perhaps {reads}")
+    reads = "; or ".join(f"[encoding] {offer}, which gives '{text}'" for offer, text in offers)
+    return CorpusError(what, f"Try {reads}.")
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:

@@ -49,7 +49,7 @@ def kind_of(path: str | PathLike[str]) -> str:
         if kind.suffix == suffix:
             return name
     known = ", ".join(kind.suffix for kind in KINDS.values())
-    what = f"no kind of file ends in {suffix}" if suffix else f"{PurePath(path)} has no suffix"
+    what = f"unknown format: {suffix}" if suffix else f"{PurePath(path)} has no suffix"
     raise SettingError(what, f"Use one of {known}.", "suffix")
 
 
@@ -70,9 +70,9 @@ def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
     """Return the content of the file. Raise ExportError if it would draw other texts."""
     options.check_for(kind, KINDS[kind].takes)
     if len(trained.networks) > 1:
-        what = "a model of several networks cannot be exported: a file holds one"
-        raise ExportError(what, "Train one network alone.")
+        what = "a model of several networks cannot be exported"
+        raise ExportError(what, "Train one with [members] 1.")
     if trained.counted is not None:
-        what = "counts cannot be exported, and this model draws with them"
-        raise ExportError(what, "Export its network alone, made slim without counts.")
+        what = "the model has n-gram counts, which cannot be exported"
+        raise ExportError(what, "Export a slim copy without counts.")
     return cast("Export", import_module(KINDS[kind].module).export)(trained, options)

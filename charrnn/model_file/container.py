@@ -88,7 +88,7 @@ def is_model(head: bytes) -> bool:
 
 
 def _not_a_model(path: str, why: str = "") -> NotAModelError:
-    hint = "Name a file with [model] that a training run has saved."
+    hint = "Name a model with [model]."
     return NotAModelError(f"{path} is not a charrnn model{why}", hint)
 
 
@@ -177,9 +177,7 @@ class Reader:
                 seal.update(block)
                 checksum = zlib.crc32(block, checksum)
             if checksum != int.from_bytes(opening[CHECKSUM], "little"):
-                raise damaged(
-                    self.path, f"the numbers of {member.array} have changed since the save"
-                )
+                raise damaged(self.path, f"the checksum of {member.array} does not match")
             if array is not None:
                 arrays[member.array] = array
         seal.update(ending)
@@ -353,7 +351,7 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
     except OSError as error:
         hint = "Look at its permissions and at the disk, or name another model with [model]."
         if error.errno == errno.ELOOP:
-            hint = "Mend the link, which leads to itself, or name another model with [model]."
+            hint = "Fix the link, which leads to itself, or name another model with [model]."
         what = f"{os.fspath(path)} cannot be read: {error.strerror or error}"
         raise ModelFileError(what, hint) from error
 

@@ -31,7 +31,7 @@ _HINTS = {
     errno.EDQUOT: "Free some room, or name a file elsewhere with [model].",
     errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
     errno.ENOENT: "Make the folder first, or name a file elsewhere with [model].",
-    errno.ELOOP: "Mend the link, which leads to itself, or name a file elsewhere with [model].",
+    errno.ELOOP: "Fix the link, which leads to itself, or name a file elsewhere with [model].",
 }
 _HINT = "Name a file with [model] in a folder that can be written to."
 _OF_PLACES = (  # errors that do not depend on the size of the file

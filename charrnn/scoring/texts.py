@@ -80,7 +80,7 @@ def rebuild_corpus(facts: Facts, vocabulary: Vocabulary) -> Corpus:
         raise CorpusError(
             "the corpus has changed since the model was trained: "
             + ", ".join(facts.sources + facts.valid),
-            f"Bring the old one back. {NAME_A_TEXT}",
+            f"Restore the old one. Or: {NAME_A_TEXT}",
         )
     if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
         raise CorpusError(
@@ -103,7 +103,7 @@ def check_files_exist(facts: Facts) -> None:
         if not os.path.exists(path_of(file)):
             raise CorpusError(
                 f"the corpus has moved: {source} is not there",
-                f"Put it back where it was, or beside the model file. {NAME_A_TEXT}",
+                f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}",
             )
 
 

@@ -104,7 +104,7 @@ class Several(Values):
 
     @property
     def allowed(self) -> str:
-        return f"{self.each.allowed}, or several with commas"
+        return f"{self.each.allowed}, or several separated by commas"
 
     def plain(self, value: Any) -> tuple[float, ...]:
         ensure(isinstance(value, tuple) and bool(value))

@@ -162,7 +162,7 @@ class TrainConfig(Checked):
             raise SettingError(f"{name} {what}", hint, name)
 
         if self.carry and self.ends == "length":
-            refuse("carry", "and ends length exclude each other: carried texts have no length")
+            refuse("carry", "cannot be used with ends length: carried texts have no length")
         if self.cell == "output" and self.layers not in (None, 1):
             what = f"{self.layers} excludes the cell output: only the top layer has outputs"
             refuse("layers", what, "Use 1 layer, or another cell.")

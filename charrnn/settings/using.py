@@ -97,7 +97,7 @@ class FillConfig(Checked):
         super().__post_init__()
         if self.blank == self.gap:
             what = f"gap cannot be {self.gap}, which is the blank"
-            raise SettingError(what, "Take another character.", "gap")
+            raise SettingError(what, "Choose another character.", "gap")
 
 
 MOST_PARTS: Final = 1 << 20
@@ -115,7 +115,7 @@ class Parts(Values):
     """A part as it is typed: 2/8."""
 
     metavar: str = "I/N"
-    allowed: str = f"a part such as 2/8, of at most {MOST_PARTS:,}"
+    allowed: str = f"a part such as 2/8: I/N with I from 1 to N, and N at most {MOST_PARTS:,}"
 
     def plain(self, value: Any) -> Any:
         fields.ensure(isinstance(value, Part) and 1 <= value.number <= value.of <= MOST_PARTS)
@@ -144,9 +144,7 @@ class Seeds(Values):
     """Seeds and ranges of them, with commas between."""
 
     metavar: str = "N-N"
-    allowed: str = (
-        f"seeds such as 0-4 or 1,5,7: each of them once, from low to high, {MOST_SEEDS:,} at most"
-    )
+    allowed: str = f"seeds such as 0-4 or 1,5,7, ascending, without repeats, {MOST_SEEDS:,} at most"
 
     def plain(self, value: Any) -> tuple[int, ...]:
         fields.ensure(isinstance(value, tuple) and bool(value))
@@ -204,7 +202,7 @@ class ExportOptions(Checked):
         """Raise SettingError if an option is set that this kind of file does not use."""
         for name in ("bits", "title", "prefix", "novel"):
             if getattr(self, name) != getattr(ExportOptions, name) and name not in takes:
-                raise SettingError(f"{name} is not for {kind}", "Leave it out.", name)
+                raise SettingError(f"{name} does not apply to {kind}", "Leave it out.", name)
 
 
 Kind = Literal["auto", "lines", "paragraphs", "files"]

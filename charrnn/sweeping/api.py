@@ -113,7 +113,7 @@ def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
     }
     for name in wanted.tried:
         if name in changed:
-            raise SettingError(f"{name} is tried and also has one value", "Leave one of them out.")
+            raise SettingError(f"{name} is tried, and also has one value", "Leave one of them out.")
     return changed
 
 

@@ -317,7 +317,7 @@ class Learner:
         if state.window >= self.windows:
             raise ResumeError(
                 f"the run is at window {state.window:,} of an epoch of {self.windows:,}",
-                "It was not saved by this program; train anew.",
+                "It was not saved by this program; train a new model.",
             )
         self.parallel.start_from(state.lanes)
         return epoch.starting_from(state.window)

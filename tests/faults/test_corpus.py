@@ -98,9 +98,7 @@ NO_TEXTS = {
 def test_03_what_is_no_text_is_said(trained: Program, content: bytes) -> None:
     trained.write("text", content)
     what = NO_TEXTS[content]
-    hint = (
-        "A corpus is text. If only a few bytes are wrong, read on with --errors replace, or skip."
-    )
+    hint = "A corpus is text. If only a few bytes are wrong, use --errors replace or skip."
     trained.refuses("train", "text", "--force", what=what, hint=hint)
 
 
@@ -109,7 +107,7 @@ def test_03_a_text_in_another_encoding_is_shown_as_it_would_be_read(trained: Pro
     trained.refuses(
         *("train", "text", "--force"),
         what="text is not UTF-8: byte 0, in line 1, is 0xc8",
-        hint="--encoding cp1251, which reads 'Иван'",
+        hint="--encoding cp1251, which gives 'Иван'",
     )
 
 
@@ -198,7 +196,7 @@ NO_FILES = {
     "missing.txt": ("missing.txt does not exist", "Check the name"),
     "dinosaur": ("dinosaur does not exist", "Did you mean dinosaurs? Check the name"),
     "": ("a name is empty", "the shell"),
-    "link": ("link is a broken link to nowhere", "Mend the link."),
+    "link": ("link is a broken link to nowhere", "Fix the link."),
     "/dev/zero": ("/dev/zero is a device, not a text", "Name a file"),
     "/dev/urandom": ("/dev/urandom is a device, not a text", "Name a file"),
 }

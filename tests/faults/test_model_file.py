@@ -35,7 +35,7 @@ COMMANDS = [
     *[("embed", "names.txt"), ("reach", "names.txt"), ("fill", "a_")],
 ]
 RESTORE = "Restore it from a copy, or train it again."
-WHICH = "Name a file with -m that a training run has saved."
+WHICH = "Name a model with -m."
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
@@ -313,7 +313,7 @@ def test_13_names_and_vocabularies_that_steer_a_terminal_are_made_visible(traine
     status, seen = trained.terminal("info", env={"NO_COLOR": "1"})
     assert status == 0
     assert not set(seen) & set("\x07\x1b\x7f\x9b\u200f\u202e\u2028")
-    hint = "Say where it is now"
+    hint = "Name its new place"
     trained.refuses("train", "--resume", what=shown, hint=hint, child=False)
 
 

@@ -175,7 +175,7 @@ def test_18_a_resume_with_another_corpus_names_both(trained: Program) -> None:
         hint="Give the same text in the same order",
     )
     (trained / "names.txt").unlink()
-    what, hint = "names.txt does not exist", "Say where it is now: charrnn train CORPUS --resume"
+    what, hint = "names.txt does not exist", "Name its new place: charrnn train CORPUS --resume"
     trained.refuses("train", "--resume", what=what, hint=hint)
     what = "charrnn: error: nothing.npz does not exist, so it cannot be resumed"
     hint = "Train one first: charrnn train CORPUS -m nothing.npz"

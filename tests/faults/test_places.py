@@ -105,9 +105,9 @@ def test_40_a_folder_that_gives_nothing_back_is_known_before(
 
 def test_41_a_link_that_leads_to_itself_is_called_one(trained: Program) -> None:
     (trained / "loop").symlink_to("loop")
-    trained.refuses("train", "loop", "--force", what="loop is a link that leads", hint="Mend the")
+    trained.refuses("train", "loop", "--force", what="loop is a link that leads", hint="Fix the")
     for line in (("info", "-m", "loop"), (*LINE, "-m", "loop")):
-        trained.refuses(*line, what="loop cannot be ", hint="Mend the link, which leads to itself")
+        trained.refuses(*line, what="loop cannot be ", hint="Fix the link, which leads to itself")
 
 
 def test_41_memory_that_the_corpus_takes_is_not_sought_in_the_network() -> None:

@@ -163,7 +163,7 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:
-            title = "separately" if len(summaries) == 1 else f"{fitted(summary.model)}, separately"
+            title = "parts" if len(summaries) == 1 else f"parts of {fitted(summary.model)}"
             bold = [name for name, score in summary.parts.items() if score == summary.score]
             means = {name: score.overall for name, score in summary.parts.items()}
             yield from losses(title, means.items(), bold, output)
@@ -226,7 +226,7 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     models = {summary.model: summary.score.overall for summary in summaries}
     means = {one.name: Mean(one.nats_per_character, 1) for one in first.baselines} | models
     ranked = sorted(means.items(), key=lambda item: -item[1].nats_per_character)
-    yield from losses("compared", ranked, models, output)
+    yield from losses("baselines", ranked, models, output)
     shares = {one.name in COMPRESSORS: first.shares(one) for one in first.baselines}
     notes = [("", tables.pieces_in_words(*shares[False], "the text"))]
     learned, scored = shares.get(True, (1.0, 1.0))

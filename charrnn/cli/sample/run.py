@@ -230,7 +230,7 @@ def limit_length(config: SampleConfig, options: Options, prime: str) -> SampleCo
     most = len(prime) + config.max_characters
     if (options.shortest or 0) > most:
         raise SettingError(
-            f"--shortest {options.shortest}: a sample has {most} characters at most",
+            f"--shortest {options.shortest} is more than the {most} characters of a sample",
             "Raise --max-chars.",
         )
     if options.longest is None:
@@ -418,9 +418,9 @@ def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
     if tally.is_certain:
         raise CharrnnError(
             f"{found}: every attempt gives the same text, which fails {given}",
-            "Leave --top-k 1 out, or -t 0.",
+            "Leave out --top-k 1." if options.sampling.get("top_k") == 1 else "Raise -t above 0.",
         )
     raise CharrnnError(
-        f"{found}: none of {ATTEMPTS} attempts passed {given}",
-        "Ask for fewer, or raise the temperature with -t.",
+        f"{found}: {ATTEMPTS} attempts at one of them did not pass {given}",
+        f"Lower -n, raise -t, or leave out {given}.",
     )

@@ -51,7 +51,7 @@ def unknown_option(option: str, known: Iterable[str]) -> SettingError:
         for option in setting.options(name)
     }
     if option in ("--seed", "--seeds"):
-        why, hint = "seeds have their own option", "Write --seeds 0-4."
+        why, hint = "seeds have their own option", "Use --seeds, such as --seeds 0-4."
     elif option == "--threads":
         why, hint = "each run has one thread", "--threads sets the number of runs at once."
     elif option in of_corpus or option in ("--valid", "--from"):
@@ -174,5 +174,5 @@ class Options(CorpusOptions):
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
-                what = f"{option} is tried and also has one value"
+                what = f"{option} is set, and also in --try"
                 raise SettingError(what, "Leave one of them out.")

@@ -134,9 +134,10 @@ class Metrics:
                 f"{self.path} is a pipe without a reader",
                 "Start the reader first, or name another file with --metrics.",
             )
+        is_full = error.errno == errno.ENOSPC
         return CharrnnError(
             f"{self.path} cannot be written: {error.strerror or error}",
-            "Name another file with --metrics, or make room.",
+            f"Name another file with --metrics{', or make room' if is_full else ''}.",
         )
 
 

@@ -204,7 +204,7 @@ def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
         if options.sources:
             raise
         raise CorpusError(
-            error.what, f"Say where it is now: {options.line('train', 'CORPUS', '--resume')}"
+            error.what, f"Name its new place: {options.line('train', 'CORPUS', '--resume')}"
         ) from error
     return replace(
         corpus, sources=options.sources or record.sources, valid=options.valid or record.valid

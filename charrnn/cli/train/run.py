@@ -74,7 +74,7 @@ def join_ranks() -> MpiRanks:
         ) from error
     except RuntimeError as error:  # its message lists where mpi4py has looked
         raise CharrnnError(
-            "--mpi needs an MPI, and mpi4py finds none", "Install one, such as: pip install mpich"
+            "mpi4py finds no MPI library", "Install one, such as: pip install mpich"
         ) from error
     started = launcher.processes()
     if ranks.count == 1 and started > 1:
