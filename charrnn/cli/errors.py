@@ -15,15 +15,11 @@ from charrnn.cli import console as streams
 from charrnn.cli import launcher, signals
 from charrnn.cli.console import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Console, Fault
 from charrnn.errors import CharrnnError, SettingError
-from charrnn.settings.fields import in_words, settings_of
-from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, ExportOptions, FillConfig, Reading, SampleConfig
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
 OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part")}
 OTHER_OPTIONS |= {"model": "-m", "start_from": "--from"}
-CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading, FillConfig, ExportOptions)
 
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
@@ -39,8 +35,12 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
 
 def option_for(name: str, *, denied: bool = False) -> str:
     """Return the option for a setting, such as --threads for workers; denied: to switch it off."""
-    for config in CONFIGS:
-        setting = settings_of(config).get(name)
+    from charrnn.settings import fields, using  # slow to import: only for the text of an error
+    from charrnn.settings.training import TrainConfig
+
+    configs = (using.SampleConfig, using.CorpusConfig, using.Reading, using.FillConfig)
+    for config in (TrainConfig, *configs, using.ExportOptions):
+        setting = fields.settings_of(config).get(name)
         if setting is not None and setting.names != ():
             yes, _, no = setting.options(name)[-1].partition("/")
             return no if denied and no else yes
@@ -49,6 +49,8 @@ def option_for(name: str, *, denied: bool = False) -> str:
 
 def typed(name: str, value: object) -> str:
     """Return a setting and its value as they are typed: "--epochs 5", "--carry", "--reset"."""
+    from charrnn.settings.fields import in_words
+
     if isinstance(value, bool):
         option = option_for(name, denied=not value)
         return option if value or option != option_for(name) else f"no {option}"
