@@ -322,13 +322,13 @@ class DrawnTexts:
 
 
 def drawn_texts(
-    model: LanguageModel | Predictor, corpus: Corpus, count: int, workers: int = 1
+    model: LanguageModel | Predictor, corpus: Corpus, count: int, threads: int = 1
 ) -> DrawnTexts | None:
     """Draw ``count`` texts and score them; return None if nothing is held out."""
     held_out = corpus.held_out.ids
     if not len(held_out):
         return None
-    samples = list(Sampler(model, SampleConfig(seed=0), workers=workers).samples(range(count)))
+    samples = list(Sampler(model, SampleConfig(seed=0), threads=threads).samples(range(count)))
     ids = [np.append(model.vocabulary.encode(one.text), END) for one in samples]
     # A sample that was cut off has no END; the one appended only separates it from the next.
     drawn = [np.append(np.ones(len(one.text), bool), one.ended == "end") for one in samples]

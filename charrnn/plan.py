@@ -13,7 +13,7 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.model import READY
 from charrnn.errors import CorpusError, DivergedError, SettingError
-from charrnn.network.threads import useful_workers
+from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.loop import Step
@@ -207,7 +207,7 @@ def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
 def share_of_rank(config: Fitted, corpus: Corpus, ranks: int) -> tuple[Fitted, int]:
     """Return the settings of each of several processes, and how many get lanes to train on."""
     architecture = architecture_of(config, corpus.vocabulary.symbols)
-    busy = useful_workers(architecture, config.batch, ranks)
+    busy = useful_threads(architecture, config.batch, ranks)
     if ranks > 1:
         config = replace(config, batch=-(-config.batch // busy), workers=1)
     return config, busy
@@ -216,16 +216,16 @@ def share_of_rank(config: Fitted, corpus: Corpus, ranks: int) -> tuple[Fitted, i
 def memory_bytes(config: Fitted, corpus: Corpus) -> int:
     """Estimate the memory that training takes."""
     symbols, rows = corpus.vocabulary.symbols, config.bptt * config.batch
-    copies = COPIES + len(MOMENTS[config.optimizer]) + config.workers
+    copies = COPIES + len(MOMENTS[config.optimizer]) + config.threads
     architecture = architecture_of(config, symbols)
     cell = architecture.cell
     of_gates = 0 if cell.gates == 1 else cell.gates  # a single gate is stored in place of the state
     kept = len(cell.states) + 1 + bool(config.dropout) + cell.has_tape + of_gates  # of each step
     own = copies * architecture.parameter_count
     own += rows * config.hidden * (config.layers * kept + 1)
-    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.workers
+    own += 2 * min(rows * symbols, max(1 << 20, 16 * symbols)) * config.threads
     if cell.feedback is not None:  # its plain twin, and the gradient
-        own += 2 * architecture.plain.parameter_count * config.workers
+        own += 2 * architecture.plain.parameter_count * config.threads
     counting = counting_bytes(len(corpus.train.ids), symbols) if config.counts else 0
     return int(BASE + 4 * config.members * own + text_bytes(corpus) + counting)
 

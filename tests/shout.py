@@ -52,7 +52,7 @@ class Options(options.CommandOptions):
     model: Path = options.model()
     cutting: dict[str, Any] = options.group(CorpusConfig, "examples")
     reading: dict[str, Any] = options.group(Reading)
-    workers: int | None = options.threads()
+    threads: int | None = options.threads()
     raw: bool = options.flag("As it is.")
     fault: str | None = setting(Text("KIND"), "Fail so.")
     act: str | None = setting(Text("KIND"), "Do so.")

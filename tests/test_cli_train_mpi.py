@@ -12,7 +12,7 @@ from charrnn.corpus.files import path_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
 from charrnn.network.regularization import Regularization
-from charrnn.network.threads import useful_workers
+from charrnn.network.threads import useful_threads
 from charrnn.network.unfolded import Window
 from tests.extras import without
 from tests.mpi import needs_mpi, others, ranks
@@ -59,8 +59,8 @@ def test_so_many_ranks_end_in_the_bytes_of_so_many_threads(
 
 
 def test_the_sizes_of_these_tests_are_worth_sharing_out() -> None:
-    assert useful_workers(Architecture(50, 192, 1), 48, 3) == 3
-    assert useful_workers(Architecture(50, 16, 1), 48, 3) == 1
+    assert useful_threads(Architecture(50, 192, 1), 48, 3) == 3
+    assert useful_threads(Architecture(50, 16, 1), 48, 3) == 1
 
 
 @needs_mpi

@@ -74,7 +74,7 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int, carry: bool) -> N
     codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
     found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
     assert (
-        sum(piece.nats for piece in found) == score_texts(NetworkScorer(one, workers=2), texts).nats
+        sum(piece.nats for piece in found) == score_texts(NetworkScorer(one, threads=2), texts).nats
     )
 
 

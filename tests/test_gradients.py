@@ -192,14 +192,14 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
     assert np.abs(first["W1"] + second["W1"] - whole["W1"]).max() > 1e-3
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_a_crew_does_what_one_worker_does(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [2, 3])
+def test_several_threads_do_what_one_does(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 0)
     p, w = network(layers=2), window(idle=True)
     alone, together = p.like(), p.like()
     loss = loss_of(p, w, state(p), masks(p), alone)
-    parallel = Parallel(p.architecture, STEPS, LANES, workers, np.float64)
-    assert parallel.workers == workers
+    parallel = Parallel(p.architecture, STEPS, LANES, threads, np.float64)
+    assert parallel.threads == threads
     parallel.start_from(state(p))
     assert parallel.nats_and_gradient(p, w, together, 1.0, masks(p)) == pytest.approx(loss)
     np.testing.assert_allclose(together.flat, alone.flat, rtol=1e-9, atol=1e-12)

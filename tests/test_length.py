@@ -101,7 +101,7 @@ def test_a_text_has_one_score_however_it_arrives(symbols: int) -> None:
     codes = [np.array([ord(c) for c in text] + [0x110000], np.uint32) for text in texts]
     found = [piece.score() for piece in score_blocks(NetworkScorer(one), codes, symbols)]
     assert sum(one.nats for one in found) == sum(
-        score_texts(NetworkScorer(one, workers=2), [text]).nats for text in texts
+        score_texts(NetworkScorer(one, threads=2), [text]).nats for text in texts
     )
 
 

@@ -147,18 +147,18 @@ def test_a_run_that_goes_on_without_the_first_tells_what_it_would_have_told(
         assert [*map(repr, told)] == [*map(repr, whole)], f"stopped after {stop} events"
 
 
-@pytest.mark.parametrize(("members", "workers"), [(1, 2), (2, 1), (2, 2), (4, 2), (3, 4)])
+@pytest.mark.parametrize(("members", "threads"), [(1, 2), (2, 1), (2, 2), (4, 2), (3, 4)])
 def test_minutes_are_those_of_a_clock_on_the_wall(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int, workers: int
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int, threads: int
 ) -> None:
     monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)  # seconds that any step takes
-    given = {"members": members, "workers": workers, "minutes": 1.2, "patience": None}
+    given = {"members": members, "workers": threads, "minutes": 1.2, "patience": None}
     config = settings(corpus, **given, check_every=10**6)
     states = start_all(corpus, config)
     for _ in train_all(states, corpus, config):
         pass
-    rounds = -(-members // workers) if members > workers else 1  # one after the other
-    wall = states[0].step * 0.6 / 60 * members / min(members, workers)
+    rounds = -(-members // threads) if members > threads else 1  # one after the other
+    wall = states[0].step * 0.6 / 60 * members / min(members, threads)
     assert wall == pytest.approx(1.2, rel=0.02)
     assert rounds * 0.6 * states[0].step / 60 == pytest.approx(wall, rel=0.01)
     assert find_common_ending(states, config) == "minutes"

@@ -61,8 +61,8 @@ def test_chunks_and_threads_change_no_bit(
     model = network(gain, carry=carry)
     ids = text(model, 2500, ends)
     whole, ranks = NetworkScorer(model, ranking=True).read(ids)
-    for workers in (2, 3):
-        nats, same_ranks = NetworkScorer(model, workers, ranking=True).read(ids)
+    for threads in (2, 3):
+        nats, same_ranks = NetworkScorer(model, threads, ranking=True).read(ids)
         np.testing.assert_array_equal(nats, whole)
         np.testing.assert_array_equal(same_ranks, ranks)
     np.testing.assert_array_equal(symbol_after_symbol(model, ids[:300]), whole[:300])

@@ -79,11 +79,11 @@ texts = st.lists(st.text("abcd", max_size=40), min_size=1, max_size=60)  # d is 
 @settings(deadline=None, max_examples=40)
 @given(texts, st.integers(1, 3), st.integers(1, 2), st.booleans(), st.integers(0, 99))
 def test_an_example_costs_what_it_costs_alone(
-    texts: list[str], workers: int, layers: int, carry: bool, seed: int
+    texts: list[str], threads: int, layers: int, carry: bool, seed: int
 ) -> None:
     p = network(Architecture(5, 24, layers), seed)
     together = encode(texts)
-    nats = nats_of(NetworkScorer(LanguageModel(p, ABC, carry), workers), together)
+    nats = nats_of(NetworkScorer(LanguageModel(p, ABC, carry), threads), together)
     settled = 1e-3 if carry else 0  # what is close to the middle may settle on either side
     expected = written_out(p, ABC, together.ids, carry)
     np.testing.assert_allclose(nats, expected, rtol=2e-6, atol=settled)

@@ -41,11 +41,11 @@ def test_a_lane_does_not_depend_on_its_neighbours(hidden: int) -> None:
         np.testing.assert_array_equal(stepper.step(x[[50, 9, 63]], few, t)[1], o[9])
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_threads_change_nothing(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepper, "WORTHWHILE", 0)
     p = babbler(hidden=37).parameters
-    alone, together = Stepper(p, 64), Stepper(p, 64, workers)
+    alone, together = Stepper(p, 64), Stepper(p, 64, threads)
     state, same = alone.zeros(64), alone.zeros(64)
     for lanes in (64, 50, 2, 1):
         x = np.random.default_rng(1).integers(0, p.architecture.symbols, lanes)

@@ -59,7 +59,7 @@ class Options(CommandOptions):
     model: Path = options.model()
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
-    workers: int | None = options.threads()
+    threads: int | None = options.threads()
 
     def check(self) -> None:
         """Raise SettingError if the options contradict each other."""

@@ -92,7 +92,7 @@ class CommandOptions:
     @property
     def wanted_threads(self) -> int | None:
         """Return the value of --threads; 1 for a command without that option."""
-        return cast("int | None", getattr(self, "workers", 1))
+        return cast("int | None", getattr(self, "threads", 1))
 
     def check(self) -> None:
         """Raise SettingError for what RULES cannot express."""
@@ -234,8 +234,8 @@ needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any cas
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
 SHARED_WORK = (
-    excludes("processes", "scheduler", "workers", "threads"),
-    excludes("scheduler", "workers", "threads"),
+    excludes("workers", "scheduler", "threads"),
+    excludes("scheduler", "threads"),
 )
 _AS_IN_TRAINING = "Held-out text is read as in training."
 TEXT_OR_HELD_OUT = (
@@ -376,17 +376,17 @@ def _expanded(names: list[str] | None) -> list[str] | None:
 
 @contextmanager
 def cluster_for(
-    processes: int | None, scheduler: str | None, console: Console
+    workers: int | None, scheduler: str | None, console: Console
 ) -> Iterator[Cluster | None]:
     """Yield the cluster of --workers or --scheduler; None without these options."""
-    if processes is None and scheduler is None:
+    if workers is None and scheduler is None:
         yield None
         return
     from charrnn.cluster.opening import open_cluster
 
     with ExitStack() as stack:
         try:
-            cluster = stack.enter_context(open_cluster(processes, scheduler, console.note))
+            cluster = stack.enter_context(open_cluster(workers, scheduler, console.note))
         except MissingPackageError as error:
             option = "--workers" if scheduler is None else "--scheduler"
             raise CharrnnError(f"{option} needs Dask", error.hint) from None

@@ -38,12 +38,12 @@ STATES: Final = 1 << 25  # numbers in the states of all lanes, at most
 class NextSymbols:
     """log P of the next symbol for many texts at once, with room for unseen characters."""
 
-    def __init__(self, model: LanguageModel | Predictor, workers: int = 1) -> None:
+    def __init__(self, model: LanguageModel | Predictor, threads: int = 1) -> None:
         predictor = as_predictor(model)
         self.vocabulary = predictor.vocabulary
         state = sum(array.size for array in predictor.stepper(1).zeros(1))
         self.lanes = max(64, min(LANES, OUTPUTS // self.vocabulary.symbols, STATES // state))
-        self._stepper = predictor.stepper(self.lanes, workers)
+        self._stepper = predictor.stepper(self.lanes, threads)
 
     def zeros(self, lanes: int) -> State:
         return self._stepper.zeros(lanes)
@@ -336,7 +336,7 @@ class Filler:
     """A model that fills in missing characters, one text after the other."""
 
     def __init__(
-        self, model: LanguageModel | Predictor, config: FillConfig | None = None, workers: int = 1
+        self, model: LanguageModel | Predictor, config: FillConfig | None = None, threads: int = 1
     ) -> None:
         self.config = config or FillConfig()
         network = as_predictor(model).single_network
@@ -344,7 +344,7 @@ class Filler:
             what = "a model that draws the length before the text cannot fill in missing characters"
             raise SettingError(what, "Train one with [ends] symbol or [ends] halt.")
         self._vocabulary = model.vocabulary
-        self._reader = NextSymbols(model, workers)
+        self._reader = NextSymbols(model, threads)
         self._seed = random_seed() if self.config.seed is None else self.config.seed
 
     def fill(self, text: str) -> Filled:

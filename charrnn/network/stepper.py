@@ -26,15 +26,15 @@ WORTHWHILE = 10_000_000  # multiply-adds of a thread, below which threads cost t
 class Stepper:
     """A network with buffers for steps of at most `lanes` lanes.
 
-    If there is enough work, the lanes are split among at most `workers` threads.
+    If there is enough work, the lanes are split among at most `threads` threads.
     """
 
-    def __init__(self, p: Parameters, lanes: int, workers: int = 1) -> None:
+    def __init__(self, p: Parameters, lanes: int, threads: int = 1) -> None:
         self.architecture = architecture = p.architecture
         self._cell = cell = architecture.cell
-        self._threads = Threads(workers)
+        self._pool = Threads(threads)
         self._least = max(1, WORTHWHILE // len(p.flat))  # lanes for a thread
-        self._workers = workers
+        self._threads = threads
         self.lanes = lanes
         hidden, layers = architecture.hidden, architecture.layers
         exact = p.exact()
@@ -65,7 +65,7 @@ class Stepper:
         Every step reuses the logits. ``counts`` are those of inputs, (B,); for the clock the index.
         """
         lanes = len(x)
-        parts = min(self._workers, lanes // self._least)
+        parts = min(self._threads, lanes // self._least)
         if parts < 2:
             self._step(x, state, slice(0, lanes), index, counts)
             return self._o[:lanes]
@@ -74,7 +74,7 @@ class Stepper:
         for i, j in pairwise(bounds):
             part = {name: count[i:j] for name, count in counts.items()}
             states = [h[i:j] for h in state]
-            jobs.append(self._threads.submit(self._step, x[i:j], states, slice(i, j), index, part))
+            jobs.append(self._pool.submit(self._step, x[i:j], states, slice(i, j), index, part))
         for job in jobs:
             job.result()
         return self._o[:lanes]

@@ -83,26 +83,26 @@ def _start(count: int) -> ThreadPoolExecutor | None:
 
 
 class Parallel:
-    """An unfolded network for B lanes on at most `workers` threads."""
+    """An unfolded network for B lanes on at most `threads` threads."""
 
     def __init__(
         self,
         architecture: Architecture,
         steps: int,
         lanes: int,
-        workers: int = 1,
+        threads: int = 1,
         dtype: DTypeLike = np.float32,
         grid: Grid | None = None,
     ) -> None:
         self.here = slice(0, lanes)  # the lanes of the batch in this process: all
         self.weight = 1 / (steps * lanes)  # of one place in the mean of a full window
-        self.workers = useful_workers(architecture, lanes, workers)
-        self.bounds = [lanes * worker // self.workers for worker in range(self.workers + 1)]
+        self.threads = useful_threads(architecture, lanes, threads)
+        self.bounds = [lanes * i // self.threads for i in range(self.threads + 1)]
         self._spans = list(pairwise(self.bounds))
         self.parts = [
             Unfolded(architecture, steps, stop - start, dtype, grid) for start, stop in self._spans
         ]
-        self._threads = Threads(self.workers - 1)
+        self._pool = Threads(self.threads - 1)
         self._gradients: list[Parameters] = []
 
     def start_from(self, state: State) -> None:
@@ -119,7 +119,7 @@ class Parallel:
 
     def nats(self, p: Parameters, window: Window) -> Array:
         """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
-        if self.workers == 1:
+        if self.threads == 1:
             return self.parts[0].nats(p, window)
         windows = [window.part(*span) for span in self._spans]
         return np.concatenate(self._run(lambda i: self.parts[i].nats(p, windows[i])), axis=1)
@@ -133,9 +133,9 @@ class Parallel:
         masks: Masks | None = None,
     ) -> float:
         """Return the loss in nats, and leave its gradient times scale in ``gradient``."""
-        if self.workers == 1:
+        if self.threads == 1:
             return self.parts[0].nats_and_gradient(p, window, gradient, scale, masks)
-        while len(self._gradients) < self.workers - 1:
+        while len(self._gradients) < self.threads - 1:
             self._gradients.append(p.like())
         gradients = [gradient, *self._gradients]
         windows = [window.part(*span) for span in self._spans]
@@ -149,14 +149,14 @@ class Parallel:
 
     def _run(self, work: Callable[[int], T]) -> list[T]:
         """Return the results of the work for each part, the first done in this thread."""
-        others = [self._threads.submit(work, part) for part in range(1, self.workers)]
+        others = [self._pool.submit(work, part) for part in range(1, self.threads)]
         return [work(0), *(other.result() for other in others)]
 
 
-def useful_workers(architecture: Architecture, lanes: int, workers: int) -> int:
+def useful_threads(architecture: Architecture, lanes: int, threads: int) -> int:
     """Return how many of these threads have enough to do at every step."""
     # The number of gates does not matter: more gates mean larger products, but also more calls that
     # wait for Python's lock.
-    while workers > 1 and architecture.hidden**2 * (lanes // workers) < WORTHWHILE:
-        workers -= 1
-    return workers
+    while threads > 1 and architecture.hidden**2 * (lanes // threads) < WORTHWHILE:
+        threads -= 1
+    return threads

@@ -72,7 +72,7 @@ class Sampler:
         model: LanguageModel | Predictor,
         config: SampleConfig | None = None,
         prime: str = "",
-        workers: int = 1,
+        threads: int = 1,
     ) -> None:
         vocabulary = model.vocabulary
         self.config = config = config or SampleConfig()
@@ -90,7 +90,7 @@ class Sampler:
         lanes = max(FEWEST, min(LANES, OUTPUTS // symbols))
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
         predictor = as_predictor(model)
-        self._stepper = predictor.stepper(lanes, workers)
+        self._stepper = predictor.stepper(lanes, threads)
         self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)

@@ -138,7 +138,7 @@ class MixedScorer:
     def __init__(
         self,
         predictor: Predictor,
-        workers: int = 1,
+        threads: int = 1,
         *,
         ranking: bool = False,
         fast: bool = False,
@@ -154,7 +154,7 @@ class MixedScorer:
         self._counts: CountsReader | GrowingCounts | None = None
         if rate is None:
             self._scorers = [
-                NetworkScorer(network, workers, fast=fast, keep_logits=True)
+                NetworkScorer(network, threads, fast=fast, keep_logits=True)
                 for network in predictor.networks
             ]
             self._counts = None if counts is None else CountsReader(counts)
@@ -232,7 +232,7 @@ def part_names(predictor: Predictor) -> tuple[Use, ...]:
 
 def scorer_of(
     predictor: Predictor,
-    workers: int = 1,
+    threads: int = 1,
     *,
     ranking: bool = False,
     fast: bool = False,
@@ -240,7 +240,7 @@ def scorer_of(
 ) -> NetworkScorer | DynamicScorer | MixedScorer:
     """Return the simplest scorer for this predictor; with a rate, one that learns."""
     if len(predictor.networks) > 1 or predictor.counts is not None:
-        return MixedScorer(predictor, workers, ranking=ranking, fast=fast, rate=rate)
+        return MixedScorer(predictor, threads, ranking=ranking, fast=fast, rate=rate)
     if rate is not None:
         return DynamicScorer(predictor.networks[0], rate, ranking)
-    return NetworkScorer(predictor.networks[0], workers, ranking=ranking, fast=fast)
+    return NetworkScorer(predictor.networks[0], threads, ranking=ranking, fast=fast)

@@ -109,19 +109,19 @@ class Predictor:
     def uses_counts(self) -> bool:
         return self.counts is not None and self.use != "network"
 
-    def stepper(self, lanes: int, workers: int = 1) -> Stepper | MixedStepper:
+    def stepper(self, lanes: int, threads: int = 1) -> Stepper | MixedStepper:
 
         if self.single_network is not None:
-            return Stepper(self.single_network.parameters, lanes, workers)
-        return MixedStepper(self, lanes, workers)
+            return Stepper(self.single_network.parameters, lanes, threads)
+        return MixedStepper(self, lanes, threads)
 
 
 class MixedStepper:
     """Several networks, or counts with or without networks, with the methods of a Stepper."""
 
-    def __init__(self, predictor: Predictor, lanes: int, workers: int) -> None:
+    def __init__(self, predictor: Predictor, lanes: int, threads: int) -> None:
         self.lanes = lanes
-        self._steppers = [Stepper(n.parameters, lanes, workers) for n in predictor.used_networks]
+        self._steppers = [Stepper(n.parameters, lanes, threads) for n in predictor.used_networks]
         self._counts = predictor.counts if predictor.uses_counts else None
         # the state is the arrays of each network, then those of the counts
         sizes = [len(stepper.architecture.state_names) for stepper in self._steppers]

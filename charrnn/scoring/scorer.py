@@ -160,7 +160,7 @@ class ChunkReader:
     """A network unfolded over several chunks at once."""
 
     def __init__(
-        self, model: LanguageModel, workers: int, *, on_grid: bool, ranking: bool, keep_logits: bool
+        self, model: LanguageModel, threads: int, *, on_grid: bool, ranking: bool, keep_logits: bool
     ) -> None:
         self.grid = model.architecture.grid if on_grid else None
         self.p = model.parameters.exact() if self.grid else model.parameters
@@ -168,8 +168,8 @@ class ChunkReader:
         self.carry = model.carry
         lanes = min(64, SMALL // (PANEL * hidden) // 8 * 8)  # for a blocked product
         lanes = lanes if lanes >= 32 else 128  # enough for a plain one
-        self.workers = max(1, min(workers, lanes * hidden**2 // WORTHWHILE))
-        self.most = lanes * self.workers  # chunks that help
+        self.threads = max(1, min(threads, lanes * hidden**2 // WORTHWHILE))
+        self.most = lanes * self.threads  # chunks that help
         self.ranking, self.keep_logits = ranking, keep_logits
         self._parallels: dict[int, tuple[Parallel, list[ExactReadout]]] = {}
         rng = np.random.default_rng(0)  # odd numbers, one for each number of a state
@@ -205,7 +205,7 @@ class ChunkReader:
         count = len(chunks)
         lanes = next((few for few in FEW if few >= count), self.most)
         if chunks.steps_of_all is not None:
-            lanes = self.most // self.workers
+            lanes = self.most // self.threads
         parallel, readouts = self._parallel(lanes)
         chunks = chunks.padded(lanes)
         begun = self.zeros(lanes)
@@ -244,7 +244,7 @@ class ChunkReader:
             return chunks
         if len(chunks) <= FEW[-1]:
             return chunks if number == 0 else chunks.some(slice(0))
-        each = self.most // self.workers
+        each = self.most // self.threads
         return chunks.some(slice(each * number, each * (number + 1)))
 
     def _mend(self, passage: Passage, chunks: Chunks, done: Pass, apart: NDArray[np.bool_]) -> None:
@@ -295,8 +295,8 @@ class ChunkReader:
     def _parallel(self, lanes: int) -> tuple[Parallel, list[ExactReadout]]:
         if lanes not in self._parallels:
             architecture, dtype = self.p.architecture, self.p.flat.dtype
-            workers = self.workers if lanes == self.most else 1
-            parallel = Parallel(architecture, STEPS, lanes, workers, dtype, self.grid)
+            threads = self.threads if lanes == self.most else 1
+            parallel = Parallel(architecture, STEPS, lanes, threads, dtype, self.grid)
             how = {"ranking": self.ranking, "keeping": self.keep_logits}
             on_grid = self.grid is not None
             readouts = []
@@ -347,7 +347,7 @@ class NetworkScorer:
     def __init__(
         self,
         model: LanguageModel,
-        workers: int = 1,
+        threads: int = 1,
         *,
         ranking: bool = False,
         fast: bool = False,
@@ -360,7 +360,7 @@ class NetworkScorer:
         self.needs_whole_examples = model.architecture.head.lengths is not None
         self._counts = bool(model.architecture.inputs)
         self._reader = ChunkReader(
-            model, workers, on_grid=not fast, ranking=ranking, keep_logits=keep_logits
+            model, threads, on_grid=not fast, ranking=ranking, keep_logits=keep_logits
         )
         self._keep_logits = keep_logits
         self.logits: Floats | None = None

@@ -179,6 +179,11 @@ class TrainConfig(Checked):
                 refuse(name, what, "Lower it, or raise [bptt].")
 
     @property
+    def threads(self) -> int:
+        """Return the threads that train: the value of the setting ``workers``."""
+        return self.workers
+
+    @property
     def minutes_each(self) -> float | None:
         return None if self.minutes is None else self.minutes / self.members
 
@@ -209,7 +214,7 @@ def of_member(config: Fitted, number: int) -> Fitted:
     """Return the settings of a network among several: its seed, and its share of the minutes."""
     seed, minutes = (config.seed + number) % (1 << 64), config.minutes_each
     if minutes is not None:
-        minutes *= min(config.workers, config.members)  # which train at once
+        minutes *= min(config.threads, config.members)  # which train at once
     return replace(config, seed=seed, minutes=minutes, members=1)
 
 

@@ -72,7 +72,7 @@ class Validator:
     ) -> None:
         self._held_out = part_of(corpus.held_out, checkup_size(config))
         self._familiar = part_of(corpus.train, FAMILIAR)
-        self._scorer = NetworkScorer(model, config.workers, fast=True)
+        self._scorer = NetworkScorer(model, config.threads, fast=True)
         self._ranks = ranks
 
     def score(self) -> Score | None:
@@ -137,7 +137,7 @@ class JointCheckups:
     def scorers(self) -> list[NetworkScorer]:
         vocabulary, config = self._corpus.vocabulary, self._config
         models = (LanguageModel(s.parameters, vocabulary, config.carry) for s in self._states)
-        return [NetworkScorer(m, config.workers, fast=True, keep_logits=True) for m in models]
+        return [NetworkScorer(m, config.threads, fast=True, keep_logits=True) for m in models]
 
     @cached_property
     def mixed(self) -> Part:
@@ -231,7 +231,7 @@ def scores_of_best(
     best = [Parameters(s.parameters.architecture, s.best.flat) for s in states if s.best]
     networks = tuple(LanguageModel(p, vocabulary, config.carry) for p in best)
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
-    scorer = scorer_of(Predictor(networks, counts), config.workers)
+    scorer = scorer_of(Predictor(networks, counts), config.threads)
     nats, _ = scorer.read(held_out.ids)
     parts: dict[str, Floats] = {"network": nats}
     if isinstance(scorer, MixedScorer):

@@ -51,23 +51,23 @@ def train_all(
     ranks: Ranks = ALONE,
 ) -> Iterator[Event]:
     """Train all networks until the last has ended, changing the states in place."""
-    workers = max(1, config.workers // len(states))  # of each network
+    threads = max(1, config.threads // len(states))  # of each network
     runs = [
-        train(state, corpus, replace(of_member(config, i), workers=workers), ranks)
+        train(state, corpus, replace(of_member(config, i), workers=threads), ranks)
         for i, state in enumerate(states)
     ]
     if len(runs) == 1 and counted is None:
         yield from runs[0]
         return
-    at_once = min(config.workers, len(runs))
-    threads = Threads(at_once)
+    at_once = min(config.threads, len(runs))
+    pool = Threads(at_once)
     joint = JointCheckups(states, corpus, config, counted)
     clock = Stopwatch()
     why: Ending = "epochs"
     going = dict(enumerate(runs))
     while going:
-        if threads.most > 1:
-            jobs = [threads.submit(next, run) for run in going.values()]
+        if pool.most > 1:
+            jobs = [pool.submit(next, run) for run in going.values()]
             events = dict(zip(going, [job.result() for job in jobs], strict=True))
         else:
             events = {i: next(run) for i, run in going.items()}

@@ -21,7 +21,7 @@ from charrnn.corpus.corpus import Corpus, read_files
 from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
-from charrnn.network.threads import Parallel, useful_workers
+from charrnn.network.threads import Parallel, useful_threads
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
 from charrnn.settings.training import Fitted, TrainConfig
@@ -46,7 +46,7 @@ class Ranks:
 
     def parallel(self, p: Parameters, config: Fitted) -> Parallel:
         """Return the object that computes the gradient over all lanes."""
-        sizes = config.bptt, config.batch, config.workers
+        sizes = config.bptt, config.batch, config.threads
         return Parallel(p.architecture, *sizes, p.flat.dtype)
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
@@ -117,7 +117,7 @@ class MpiRanks(Ranks):
         self._parts: Array = np.empty((0, 0))
 
     def parallel(self, p: Parameters, config: Fitted) -> Parallel:
-        lanes, busy = config.batch, useful_workers(p.architecture, config.batch, self.count)
+        lanes, busy = config.batch, useful_threads(p.architecture, config.batch, self.count)
         self.bounds = [lanes * min(rank, busy) // busy for rank in range(self.count + 1)]
         return OneOfMany(self, p, config.bptt)
 

@@ -19,13 +19,13 @@ TEXT = Architecture(symbols=65, hidden=256, layers=1)
 NAMES = Architecture(symbols=28, hidden=256, layers=2)
 
 
-def sampler(size: Architecture, mean_length: float, workers: int = 1) -> Sampler:
+def sampler(size: Architecture, mean_length: float, threads: int = 1) -> Sampler:
     """Return a random network whose texts have this mean length."""
     chances = np.full(size.symbols, (1 - 1 / mean_length) / (size.symbols - 2))
     chances[:2] = 1 / mean_length, 1e-9
     parameters = initial(size, np.log(chances), np.random.default_rng(0))
     vocabulary = Vocabulary("".join(map(chr, range(0x61, 0x61 + size.symbols - 2))), 0.001)
-    return Sampler(LanguageModel(parameters, vocabulary), SampleConfig(seed=1), "", workers)
+    return Sampler(LanguageModel(parameters, vocabulary), SampleConfig(seed=1), "", threads)
 
 
 def rate(pieces: Iterable[Fragment], characters: int) -> float:
@@ -52,9 +52,9 @@ def one_stream_of_names() -> float:
     return one_stream(NAMES, mean_length=8)
 
 
-def a_thousand_names(workers: int = 1) -> float:
+def a_thousand_names(threads: int = 1) -> float:
     """Return characters a second of a thousand names in parallel."""
-    source = sampler(NAMES, 8, workers)
+    source = sampler(NAMES, 8, threads)
     return rate(source.fragments(range(1000)), characters=1 << 30)
 
 

@@ -49,13 +49,13 @@ def book() -> Corpus:
     return from_texts([text * 14], CorpusConfig(holdout=0.0))
 
 
-def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[str, Work], int]:
+def works(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[dict[str, Work], int]:
     """Return functions that train and score with the same network, and the symbols of a step."""
-    settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, workers=workers)
+    settings = TrainConfig(hidden=hidden, layers=layers, batch=64, bptt=64, workers=threads)
     config = fit_settings(settings, corpus)
     state = start(corpus, config)
     events = train(state, corpus, config)
-    scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), workers)
+    scorer = NetworkScorer(LanguageModel(state.parameters, corpus.vocabulary), threads)
     text: Examples = part_of(corpus.train, SCORED)[0]
 
     def learn() -> None:
@@ -65,9 +65,9 @@ def works(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[dict[
     return {"training": learn, "scoring": lambda: nats_of(scorer, text)}, config.batch * config.bptt
 
 
-def ratio(corpus: Corpus, hidden: int, layers: int, workers: int) -> tuple[float, float, float]:
+def ratio(corpus: Corpus, hidden: int, layers: int, threads: int) -> tuple[float, float, float]:
     """Return characters a second of training and of scoring, and their ratio."""
-    both, size = works(corpus, hidden, layers, workers)
+    both, size = works(corpus, hidden, layers, threads)
     seconds = in_turn(both, ROUNDS)
     learned, scored = STEPS * size, len(part_of(corpus.train, SCORED)[0].ids)
     times = median_ratio(seconds["scoring"], seconds["training"]) * scored / learned

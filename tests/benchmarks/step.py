@@ -32,14 +32,14 @@ ROUNDS = 5
 PEERS = Path(__file__).parent / "peers"
 
 
-def step(shape: Shape, workers: int, cell: str = "tanh", *, forced: bool = False) -> Work:
+def step(shape: Shape, threads: int, cell: str = "tanh", *, forced: bool = False) -> Work:
     """Return work that does one step on random symbols."""
     symbols, hidden, lanes, steps = shape
     rng = np.random.default_rng(0)
     size = Architecture(symbols, hidden, 1, cell, forced=forced)
     p = initial(size, np.log(np.full(symbols, 1 / symbols)), rng)
     gradient, moments = p.like(), initial_moments("adam", p)
-    parallel = Parallel(size, steps, lanes, workers)
+    parallel = Parallel(size, steps, lanes, threads)
     optimizer = Optimizer("adam", p)
     x, y = rng.integers(0, symbols, (2, steps, lanes))
     window = Window(x, y)

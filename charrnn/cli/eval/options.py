@@ -64,7 +64,7 @@ class Options(TextOptions):
 
     RULES = (
         allows_only(
-            *("add", "sources", "as_json", "quiet", "workers"),
+            *("add", "sources", "as_json", "quiet", "threads"),
             hint="The parts contain the options of the scoring.",
         ),
         needs("add", "sources", hint="Name the files that the parts wrote."),
@@ -76,7 +76,7 @@ class Options(TextOptions):
         excludes("part", "baselines", "drawn"),
         excludes("fast", "dynamic"),
         excludes(
-            *("dynamic", "part", "processes", "scheduler"),
+            *("dynamic", "part", "workers", "scheduler"),
             hint="--dynamic learns from all of the text before: score the text in one piece.",
         ),
         needs("sort", "per_example", "top"),
@@ -109,7 +109,7 @@ class Options(TextOptions):
         "Read the --json output of --part from each TEXT, and show the result for the whole text.",
         panel=SHARING,
     )
-    processes: int | None = options.workers()
+    workers: int | None = options.workers()
     scheduler: str | None = options.scheduler()
     use: str | None = options.use(SCORING)
     fast: bool = flag(
@@ -151,7 +151,7 @@ class Options(TextOptions):
     )
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
-    workers: int | None = options.threads()
+    threads: int | None = options.threads()
 
     @property
     def shows_examples(self) -> bool:
@@ -166,7 +166,7 @@ class Options(TextOptions):
     @property
     def has_workers(self) -> bool:
         """Return True if workers score the text."""
-        return self.processes is not None or self.scheduler is not None
+        return self.workers is not None or self.scheduler is not None
 
     @property
     def needs_one_distribution(self) -> str:

@@ -93,7 +93,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     listeners[0] += [collector.add] if options.baselines else []
     listeners[0] += [each.add for each in (writer, alarm) if each is not None]
     with (
-        cluster_for(options.processes, options.scheduler, console) as cluster,
+        cluster_for(options.workers, options.scheduler, console) as cluster,
         reading_bar(text.size, console, is_alone=not options.shows_rows) as bar,
     ):
         listeners[0] += bar

@@ -72,7 +72,7 @@ class Options(CommandOptions):
     RULES = (
         *options.SHARED_WORK,
         excludes(
-            *("unique", "processes", "scheduler"),
+            *("unique", "workers", "scheduler"),
             hint="Each worker sees its own samples only: pipe them to sort -u instead.",
         ),
         excludes(
@@ -156,7 +156,7 @@ class Options(CommandOptions):
         panel=AGAIN,
         default_in_words="any",
     )
-    processes: int | None = options.workers()
+    workers: int | None = options.workers()
     scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
         "The model file. Several are mixed: the mean of their probabilities is used. Repeatable."
@@ -171,7 +171,7 @@ class Options(CommandOptions):
     force: bool = flag("Replace the file of --plot if it exists.")
     as_json: bool = options.as_json()
     quiet: bool = options.quiet()
-    workers: int | None = options.threads()
+    threads: int | None = options.threads()
 
     def check(self) -> None:
         """Raise SettingError if no sample can meet the options."""

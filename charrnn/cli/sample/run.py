@@ -146,7 +146,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
-    with cluster_for(options.processes, options.scheduler, console) as cluster:
+    with cluster_for(options.workers, options.scheduler, console) as cluster:
         for temperature in temperatures:
             if len(temperatures) > 1:
                 console.note(f"temperature {temperature:g}")

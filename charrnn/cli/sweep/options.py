@@ -158,7 +158,7 @@ class Options(CorpusOptions):
         default_in_words="the number of cores",
         panel=options.WORKERS,
     )
-    processes: int | None = options.workers("processes without Dask: see --threads")
+    workers: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the plan and exit.")
     as_json: bool = options.as_json()
@@ -167,7 +167,7 @@ class Options(CorpusOptions):
     @property
     def at_once(self) -> int:
         """Return how many runs may go on at the same time."""
-        return self.threads or self.processes or cores()
+        return self.threads or self.workers or cores()
 
     def check(self) -> None:
         """Raise SettingError if a setting is tried that has a value of its own."""

@@ -45,7 +45,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             folder.forget_lost()
         cluster = None
         if not options.dry_run:
-            workers = cluster_for(options.processes, options.scheduler, console)
+            workers = cluster_for(options.workers, options.scheduler, console)
             cluster = stack.enter_context(workers)
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
         sweep = prepare_sweep(options, values_tried(options.tried), folder, spool, console)
@@ -167,7 +167,7 @@ def done_in_words(sweep: PreparedSweep) -> str:
 def resume_line(sweep: PreparedSweep, options: Options) -> str:
     sources = sweep.record.material.sources
     again = typed_again(sources, sweep.record.material.valid)
-    workers = [] if options.processes is None else ["--workers", str(options.processes)]
+    workers = [] if options.workers is None else ["--workers", str(options.workers)]
     workers += [] if options.scheduler is None else ["--scheduler", options.scheduler]
     line = ["charrnn", "sweep", *again, "--resume", "-o", str(options.output), *workers]
     return fed(shlex.join(line), again, sources)

@@ -166,7 +166,7 @@ def time_in_words(
     if c.minutes is not None and minutes is not None:
         left = f"{clock(60 * minutes)} of " if minutes < c.minutes else ""
         ends.append(f"{left}{count(c.minutes, 'minute')} (--minutes)")
-    speed = f"{counted(rate)} characters a second with {count(c.workers, worker)}"
+    speed = f"{counted(rate)} characters a second with {count(c.threads, worker)}"
     return [("steps", steps), ("time", f"about {' or at most '.join(ends)}, at {speed}")]
 
 
@@ -174,8 +174,8 @@ def ranks_in_words(plan: Plan, steps: int) -> list[Entry]:
     """Return the work of each rank, and whether fewer ranks are as good or better."""
     c, busy = plan.config, plan.busy_ranks
     lanes = count(-(-c.batch // busy), "lane")
-    rows = [("ranks", f"{c.workers:,}, with {lanes} and one thread each")]
-    if busy < c.workers:
+    rows = [("ranks", f"{c.threads:,}, with {lanes} and one thread each")]
+    if busy < c.threads:
         enough = f"{count(busy, 'rank')} {'is' if busy == 1 else 'are'} enough"
         rows.append(("", f"{enough}: the network is too small to share it further"))
     if 0 < steps < FEWEST_STEPS and busy > 1:

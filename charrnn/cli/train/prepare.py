@@ -105,13 +105,13 @@ class PreparedRun:
         }
 
 
-def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) -> PreparedRun:
+def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) -> PreparedRun:
     """Return the run and show its plan. Raise SaveError if the disk is too small for the file."""
     display = PlanDisplay(options, console)
     if options.resume:
         ready = resume_run(options, console, ranks, display)
     else:
-        ready = begin_run(options, workers, console, ranks, display)
+        ready = begin_run(options, threads, console, ranks, display)
     run, corpus = ready.checkpoint, ready.corpus
     checkups = ready.steps // run.config.check_every + 1
     if not ready.is_over:
@@ -137,10 +137,10 @@ def prepare_run(options: Options, workers: int, console: Console, ranks: Ranks) 
 
 
 def begin_run(
-    options: Options, workers: int, console: Console, ranks: Ranks, display: PlanDisplay
+    options: Options, threads: int, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
     model = model_to_start_from(options.start_from, console)
-    config = configure({"workers": workers, **options.learning}, model)
+    config = configure({"workers": threads, **options.learning}, model)
     if options.mpi:
         check_can_be_shared(config)
     known = "" if model is None else model.vocabulary.characters
@@ -181,8 +181,8 @@ def resume_run(
         ready = replace(ready, characters_per_second=characters_per_second(c, corpus, ranks.count))
     so_far = f"at step {run.longest.step:,}, after {epochs_in_words(run.longest.epoch)}"
     display.show([("resumed", so_far)])
-    if had.workers != c.workers:
-        shared = f"shared by {c.workers:,} ranks now, {had.workers:,} before"
+    if had.threads != c.threads:
+        shared = f"shared by {c.threads:,} ranks now, {had.threads:,} before"
         display.show([("", f"{shared}: the last digits will differ")])
     return ready
 
@@ -244,7 +244,7 @@ def show_plan(
 ) -> Plan:
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
-    planned = plan(config, corpus, config.workers if options.mpi else 1)
+    planned = plan(config, corpus, config.threads if options.mpi else 1)
     display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus))
     return planned

@@ -160,12 +160,12 @@ def run(options: Options, threads: int, console: Console) -> None:
             train(options, ranks.count, console, ranks)
 
 
-def train(options: Options, workers: int, console: Console, ranks: Ranks) -> None:
+def train(options: Options, threads: int, console: Console, ranks: Ranks) -> None:
     if os.path.exists(options.model) and not options.resume:
         for source in (*options.sources, *options.valid):
             check_source(source)  # a missing corpus is reported before --force is suggested
     with lock_model_file(options):
-        ready = prepare_run(options, workers, console, ranks)
+        ready = prepare_run(options, threads, console, ranks)
         if options.dry_run:
             if options.as_json:
                 console.json("plan", ready.as_json())
@@ -205,7 +205,7 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
             raise
     scores: dict[str, Score] = {}
     if not stop.requested:  # after a signal the exact scores would take too long
-        config = replace(config, workers=1 if options.mpi else config.workers)
+        config = replace(config, workers=1 if options.mpi else config.threads)
         scores = scores_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
     return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores)
 
