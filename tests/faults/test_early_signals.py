@@ -24,6 +24,7 @@ TELLING = [
     "import os; from charrnn.cli import signals; signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
 ]
+THREADED = ("--members", "3", "--counts", "--threads", "2")
 
 
 @pytest.fixture
@@ -44,18 +45,19 @@ def until_begun(child: Child) -> float:
 
 
 @pytest.mark.child(True)
-def test_37_a_signal_at_any_moment_is_obeyed(
+def test_37_and_50_a_signal_at_any_moment_is_obeyed(
     program: Program, seconds_to_train: float, signals: int
 ) -> None:
     chance = random.Random()
     for _ in range(signals):
         number, wait = chance.choice([*STATUS]), chance.uniform(0, seconds_to_train)
-        with program.going(*ENDLESS, "-q", "--force", by=TELLING) as child:
+        more = chance.choice([(), THREADED])
+        with program.going(*ENDLESS, *more, "-q", "--force", by=TELLING) as child:
             until_begun(child)
             time.sleep(wait)
             child.send(number)
             ended = child.end()
-        assert (ended.status, ended.err) == (STATUS[number], ""), (number, wait)
+        assert (ended.status, ended.err) == (STATUS[number], ""), (number, wait, more)
         if (program / "model.npz").exists():
             checkpoint.load(program / "model.npz")
         is_tidy(program)
