@@ -118,7 +118,7 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
             "FILE would overwrite names.txt",
             "Name another file.",
         ),
-        (1, ["nowhere/names.html"], "there is no folder", "Name another"),
+        (1, ["nowhere/names.html"], "there is no folder", "or name another file."),
     ],
 )
 def test_refusals(trained: Program, status: int, line: list[str], what: str, hint: str) -> None:

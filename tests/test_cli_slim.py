@@ -91,7 +91,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
 @pytest.mark.parametrize(
     ("status", "line", "what", "hint"),
     [
-        (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "Name another file."),
+        (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "or name another file."),
         (1, "folder --force", "folder cannot be written: ", "Name another file."),
         (2, "-", "FILE: '-' is not the name of a file", "--help"),
         (2, "model.npz --force", "FILE would overwrite model.npz", "Name another file."),

@@ -343,7 +343,7 @@ def test_nothing_is_replaced(program: Program) -> None:
 def test_a_folder_that_cannot_be_written_to_is_told(program: Program) -> None:
     (program / "sweep").mkdir(mode=0o500)
     line = ["sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep"]
-    program.refuses(*line, what="sweep", hint="Name a folder that can be written to.")
+    program.refuses(*line, what="sweep", hint="Name another folder.")
 
 
 def test_a_module_in_the_current_folder_is_not_taken_for_one_of_ours(program: Program) -> None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import path_of
-from charrnn.errors import CharrnnError, SaveError, SettingError
-from charrnn.model_file.saving import check_writable, replace
+from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
+from charrnn.model_file.saving import check_writable, remedy, replace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ class OutputFile:
         self, path: Path, option: str, *, force: bool, is_ours: Recognise | None = None
     ) -> None:
         self.path, self._option, self._force, self._is_ours = path, option, force, is_ours
-        self._another = "Name another file"
+        self._another = "name another file"
         if option.startswith("-"):
             self._another += f" with {option}"
 
@@ -90,24 +90,28 @@ class OutputFile:
         if not self._force and self._is_ours is not None:
             check_may_be_replaced(self.path, self._is_ours, self._option)
         elif not self._force and os.path.lexists(self.path):
-            hint = f"{self._another}, or add --force to replace it."
+            hint = f"{self._another.capitalize()}, or add --force to replace it."
             raise SaveError(f"{self.path} already exists", hint)
-        with self._save_errors():
+        with self.saved():
             check_writable(self.path, 0)
 
     def write(self, size: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write about ``size`` bytes under another name, then rename the complete file."""
-        with self._save_errors():
+        with self.saved():
             replace(self.path, size, pieces)
 
     @contextmanager
-    def _save_errors(self) -> Iterator[None]:
+    def saved(self) -> Iterator[None]:
+        """Write the file in this block. The hint of an error names its option."""
         try:
             yield
+        except ModelBusyError as error:
+            hint = f"Wait until that run has ended, or {self._another}."
+            raise ModelBusyError(error.what, hint) from error
         except SaveError as error:
-            reason = getattr(error.__cause__, "strerror", None) or error.what
-            what = f"{self.path} cannot be written: {reason}"
-            raise SaveError(what, f"{self._another}.") from error
+            reason = getattr(error.__cause__, "strerror", None)
+            what = f"{self.path} cannot be written: {reason}" if reason else error.what
+            raise SaveError(what, remedy(error.__cause__, self._another)) from error
 
 
 class FigureFile(OutputFile):

@@ -26,14 +26,12 @@ _FAR = 1 << 30  # the offset of the locked byte, which others cannot read on Win
 _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in between
 _temporaries: set[str] = set()  # temporary files of this process
 
-_HINTS = {
-    errno.ENOSPC: "Free some room, or name a file elsewhere with [model].",
-    errno.EDQUOT: "Free some room, or name a file elsewhere with [model].",
-    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
-    errno.ENOENT: "Make the folder first, or name a file elsewhere with [model].",
-    errno.ELOOP: "Fix the link, which leads to itself, or name a file elsewhere with [model].",
+_REMEDIES = {
+    errno.ENOSPC: "Free some room",
+    errno.EDQUOT: "Free some room",
+    errno.ENOENT: "Make the folder first",
+    errno.ELOOP: "Fix the link, which leads to itself",
 }
-_HINT = "Name a file with [model] in a folder that can be written to."
 _OF_PLACES = (  # errors that do not depend on the size of the file
     *(errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR),
     errno.EINVAL,
@@ -50,10 +48,11 @@ def locked(path: Path) -> Iterator[None]:
     except BlockingIOError as busy:
         raise ModelBusyError(
             f"{os.fspath(path)} is being written by another run{busy.strerror}",
-            "Wait until that run has ended, or name another file with [model].",
+            "Wait until that run has ended, or name another file with [path].",
         ) from busy
     except OSError as error:
-        raise SaveError(f"{os.fspath(path)} cannot be locked: {error.strerror}", _HINT) from error
+        what = f"{os.fspath(path)} cannot be locked: {error.strerror}"
+        raise SaveError(what, remedy(error)) from error
     try:
         yield
     finally:
@@ -280,5 +279,14 @@ def _save_errors(path: Path, size: int) -> Iterator[None]:
         needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
         raise SaveError(
             f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
-            _HINTS.get(error.errno or 0, _HINT),
+            remedy(error),
         ) from error
+
+
+def remedy(error: object, another: str = "name a file elsewhere with [path]") -> str:
+    """Return what to do after a failed save. ``another`` asks for another file or folder."""
+    number = getattr(error, "errno", None) or 0
+    if number == errno.EFBIG:
+        return "Raise the limit on file sizes (ulimit -f)."
+    first = _REMEDIES.get(number)
+    return f"{first}, or {another}." if first else f"{another[0].upper()}{another[1:]}."

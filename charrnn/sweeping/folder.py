@@ -26,7 +26,7 @@ from charrnn.errors import (
 )
 from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
-from charrnn.model_file.saving import locked
+from charrnn.model_file.saving import locked, remedy
 from charrnn.plan import fit_window
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import CorpusConfig, Reading
@@ -35,6 +35,7 @@ from charrnn.sweeping.run import Material, Task
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
+ANOTHER = "name another folder"
 GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
 
 
@@ -85,7 +86,7 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             what = f"{self.path} cannot be made: {error.strerror}"
-            raise SaveError(what, "Name another folder.") from error
+            raise SaveError(what, remedy(error, ANOTHER)) from error
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / ROWS))
@@ -94,7 +95,7 @@ class Folder:
                 hint = "Wait until that sweep has ended, or name another folder."
                 raise ModelBusyError(f"another sweep is running in {self.path}", hint) from error
             except SaveError as error:
-                raise SaveError(error.what, "Name a folder that can be written to.") from error
+                raise SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
             yield
 
     def check_free(self, grid: Grid) -> None:
@@ -126,7 +127,10 @@ class Folder:
             "seeds": record.grid.seeds,
         }
         text = (json.dumps(whole, indent=2) + "\n").encode()
-        saving.replace(path, len(text), [text])
+        try:
+            saving.replace(path, len(text), [text])
+        except SaveError as error:
+            raise SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
 
     def read_record(self) -> Record:
         path = self.path / RECORD
@@ -197,12 +201,18 @@ class Folder:
         return True
 
     def add(self, result: Result) -> None:
-        """Append a row that outlasts a power cut."""
+        """Append a row that outlasts a power cut. Raise SaveError if it cannot be written."""
+        path = self.path / ROWS
+        try:
+            with closing(LineFile.at(path)) as file:
+                file.cut_torn_line()
+                file.append(result.as_json())
+                file.sync()
+        except OSError as error:
+            what = f"{path} cannot be written: {error.strerror or error}"
+            hint = f"{remedy(error, 'make the file writable')} Then resume the sweep."
+            raise SaveError(what, hint) from error
         self.results[result.name] = result
-        with closing(LineFile.at(self.path / ROWS)) as file:
-            file.cut_torn_line()
-            file.append(result.as_json())
-            file.sync()
 
     def result_of(self, name: str) -> Result | None:
         """Return the result of a run, with the path of its model as seen from here."""

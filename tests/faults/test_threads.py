@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from typing import Any
 from unittest.mock import Mock
 
@@ -133,8 +134,12 @@ def test_50_no_thread_of_any_command_waits_for_ever(
 
 
 def test_50_ctrl_c_begins_no_further_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, pool, done = threading.Event(), Threads(1), []
-    jobs = [pool.submit(gate.wait), *(pool.submit(done.append, i) for i in range(9))]
+    gate, pool = threading.Event(), Threads(1)
+    done: list[int] = []
+    jobs: list[Future[Any]] = [
+        pool.submit(gate.wait),
+        *(pool.submit(done.append, i) for i in (1, 2, 3)),
+    ]
     monkeypatch.setattr(type(jobs[0]), "result", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         results(jobs)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.errors import CharrnnError
 from charrnn.json_lines import LineFile, parse
+from charrnn.model_file.saving import remedy
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Event, Step
 
@@ -134,10 +135,9 @@ class Metrics:
                 f"{self.path} is a pipe without a reader",
                 "Start the reader first, or name another file with --metrics.",
             )
-        is_full = error.errno == errno.ENOSPC
         return CharrnnError(
             f"{self.path} cannot be written: {error.strerror or error}",
-            f"Name another file with --metrics{', or make room' if is_full else ''}.",
+            remedy(error, "name another file with --metrics"),
         )
 
 
