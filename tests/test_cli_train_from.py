@@ -119,3 +119,15 @@ def test_from_python_it_is_a_model_that_is_handed_over(program: Program) -> None
     new.save("new.npz")
     assert "ë" in charrnn.load("new.npz").vocabulary.characters
     assert isinstance(charrnn.resume("new.npz", texts, epochs=2).model.parameters, Parameters)
+
+
+@pytest.mark.parametrize("more", [(), ("--teacher-forcing",)])
+def test_52_new_characters_fit_a_cell_that_reads_its_outputs(
+    program: Program, more: tuple[str, ...]
+) -> None:
+    program.train("names.txt", "-m", "output.npz", "--cell", "output", *more).says()
+    ours = ("others.txt", "--from", "output.npz")
+    assert "new characters" in program.run("train", *ours, "--dry-run").out
+    program.run("train", *ours, *LEARNING, "-m", "new.npz", "-q").says("")
+    assert program.run("sample", "-m", "new.npz", "-n", "3").status == 0
+    program.run("sweep", *ours, "--epochs", "1", "--seeds", "1", "-o", "sweep", "-q").says("")
