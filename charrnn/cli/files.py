@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import path_of
-from charrnn.errors import CharrnnError, SaveError, SettingError
-from charrnn.model_file.saving import check_writable, replace
+from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
+from charrnn.model_file.saving import check_writable, locked, replace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,24 +87,35 @@ class OutputFile:
     def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
         """Raise an error, before the work, if the file may not or cannot be written."""
         check_not_an_input(self.path, self._option, *inputs, corpus=corpus)
-        if not self._force and self._is_ours is not None:
-            check_may_be_replaced(self.path, self._is_ours, self._option)
-        elif not self._force and os.path.lexists(self.path):
-            hint = f"{self._another}, or add --force to replace it."
-            raise SaveError(f"{self.path} already exists", hint)
+        self._check_free(self.path)
         with self._save_errors():
             check_writable(self.path, 0)
 
     def write(self, size: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write about ``size`` bytes under another name, then rename the complete file."""
-        with self._save_errors():
-            replace(self.path, size, pieces)
+        target = Path(os.path.realpath(self.path))
+        with self._save_errors(), locked(target):
+            for path in (self.path, target):  # which may have appeared during the work
+                self._check_free(path)
+            replace(target, size, pieces)
+
+    def _check_free(self, path: Path) -> None:
+        if not self._force and self._is_ours is not None:
+            check_may_be_replaced(path, self._is_ours, self._option)
+        elif not self._force and os.path.lexists(path):
+            hint = f"{self._another}, or add --force to replace it."
+            raise SaveError(f"{path} already exists", hint)
 
     @contextmanager
     def _save_errors(self) -> Iterator[None]:
         try:
             yield
+        except ModelBusyError as error:
+            hint = f"Wait until that run has ended, or n{self._another[1:]}."
+            raise ModelBusyError(error.what, hint) from error
         except SaveError as error:
+            if error.__cause__ is None:
+                raise
             reason = getattr(error.__cause__, "strerror", None) or error.what
             what = f"{self.path} cannot be written: {reason}"
             raise SaveError(what, f"{self._another}.") from error
