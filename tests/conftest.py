@@ -59,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (usual, thorough) in REPEATS.items():
         text = f"repeat each test of random {name} N times (default: {usual}; {thorough} if --long)"
         group.addoption(f"--{name}", type=int, metavar="N", help=text)
+    text = "run random commands under every fault at once for so long (default: 0.05)"
+    group.addoption("--soak", type=float, default=0.05, metavar="MINUTES", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -18,7 +18,7 @@ from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import path_of
 from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
-from charrnn.model_file.saving import check_writable, remedy, replace
+from charrnn.model_file.saving import check_writable, locked, remedy, replace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,18 +87,24 @@ class OutputFile:
     def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
         """Raise an error, before the work, if the file may not or cannot be written."""
         check_not_an_input(self.path, self._option, *inputs, corpus=corpus)
-        if not self._force and self._is_ours is not None:
-            check_may_be_replaced(self.path, self._is_ours, self._option)
-        elif not self._force and os.path.lexists(self.path):
-            hint = f"{self._another.capitalize()}, or add --force to replace it."
-            raise SaveError(f"{self.path} already exists", hint)
+        self._check_free(self.path)
         with self.saved():
             check_writable(self.path, 0)
 
     def write(self, size: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write about ``size`` bytes under another name, then rename the complete file."""
-        with self.saved():
-            replace(self.path, size, pieces)
+        target = Path(os.path.realpath(self.path))
+        with self.saved(), locked(target):
+            for path in (self.path, target):  # which may have appeared during the work
+                self._check_free(path)
+            replace(target, size, pieces)
+
+    def _check_free(self, path: Path) -> None:
+        if not self._force and self._is_ours is not None:
+            check_may_be_replaced(path, self._is_ours, self._option)
+        elif not self._force and os.path.lexists(path):
+            hint = f"{self._another.capitalize()}, or add --force to replace it."
+            raise SaveError(f"{path} already exists", hint)
 
     @contextmanager
     def saved(self) -> Iterator[None]:
@@ -106,55 +112,3 @@ class OutputFile:
         try:
             yield
         except ModelBusyError as error:
-            hint = f"Wait until that run has ended, or {self._another}."
-            raise ModelBusyError(error.what, hint) from error
-        except SaveError as error:
-            reason = getattr(error.__cause__, "strerror", None)
-            what = f"{self.path} cannot be written: {reason}" if reason else error.what
-            raise SaveError(what, remedy(error.__cause__, self._another)) from error
-
-
-class FigureFile(OutputFile):
-    """The file of --plot."""
-
-    def __init__(self, path: Path, *, force: bool) -> None:
-        super().__init__(path, "--plot", force=force)
-
-    def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
-        super().check(*inputs, corpus=corpus)
-
-        from charrnn import display
-
-        with display.matplotlib_needed():
-            import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
-
-    def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
-        """Write the figure and report where it is."""
-        from charrnn import display
-
-        content = display.render(self.path.suffix[1:].lower(), draw)
-        self.write(len(content), [content])
-        console.note(f"figure saved to {self.path}")
-
-
-def names_of(models: Sequence[Path]) -> list[str]:
-    """Return names for a legend: the file names, or the paths where file names are the same."""
-    stems = [path.stem for path in models]
-    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in models]
-
-
-def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
-    """Return the code points of the texts, END_CODE after each example."""
-    from charrnn.scoring import texts
-
-    record = model.corpus
-    if not options.sources:
-        return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
-    kind: Any = options.examples or record.config.examples
-    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
-
-
-def note_if_several(path: Path, model: Model, console: Console) -> None:
-    """Report that only the first network of several is used."""
-    if len(model.trained.networks) > 1:
-        console.note(f"{path} has several networks: only the first is used")

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ CHILD: Final = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[2])
 from charrnn.cluster.opening import serve
-serve(int(sys.argv[1]))
+serve(int(sys.argv[1]), sys.argv[3])
 """
 
 
@@ -47,58 +48,62 @@ def local_cluster(workers: int) -> Iterator[str]:
     """Yield the address of a scheduler with single-threaded workers on this machine. Workers that
     die are restarted; all end with the context.
     """
-    line = [sys.executable, "-c", CHILD, str(workers), json.dumps(sys.path)]
-    process = subprocess.Popen(
-        line,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | ONE_THREAD,
-        start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().decode().strip()
-        if not address:
-            hint = "There may be too little memory: try fewer."
-            raise ClusterError(f"{workers} workers did not start", hint)
-        yield address
-    finally:
-        with process:
-            assert process.stdin is not None
-            with suppress(OSError):
-                process.stdin.close()
-            try:
-                process.wait(SHUTDOWN)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
+        line = [sys.executable, "-c", CHILD, str(workers), json.dumps(sys.path), folder]
+        process = subprocess.Popen(
+            line,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | ONE_THREAD,
+            start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
+        )
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().decode().strip()
+            if not address:
+                hint = "There may be too little memory: try fewer."
+                raise ClusterError(f"{workers} workers did not start", hint)
+            yield address
+        finally:
+            with process:
+                assert process.stdin is not None
+                with suppress(OSError):
+                    process.stdin.close()
+                try:
+                    process.wait(SHUTDOWN)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
-def serve(workers: int) -> None:
-    """Run a cluster of single-threaded workers until standard input ends."""
+def serve(workers: int, folder: str) -> None:
+    """Run a cluster of single-threaded workers until standard input ends; remove its folder."""
     import dask
     from distributed import LocalCluster
 
+    def end() -> None:
+        shutil.rmtree(folder, ignore_errors=True)  # the parent may have been killed
+        os._exit(0)
+
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
-        dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER})
-        with LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host=LOOPBACK,
-            dashboard_address=ANY_PORT,
-            worker_dashboard_address=ANY_PORT,
-            local_directory=folder,
-            protocol="tcp",
-            env=ONE_THREAD,
-            silence_logs=50,
-        ) as cluster:
-            sys.stdout.write(f"{cluster.scheduler_address}\n")
-            sys.stdout.flush()
-            sys.stdin.buffer.read()
-            threading.Timer(SHUTDOWN, os._exit, [1]).start()
-    os._exit(0)  # without waiting for the timer
+    dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER, "temporary-directory": folder})
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host=LOOPBACK,
+        dashboard_address=ANY_PORT,
+        worker_dashboard_address=ANY_PORT,
+        local_directory=folder,
+        protocol="tcp",
+        env=ONE_THREAD,
+        silence_logs=50,
+    ) as cluster:
+        sys.stdout.write(f"{cluster.scheduler_address}\n")
+        sys.stdout.flush()
+        sys.stdin.buffer.read()
+        threading.Timer(SHUTDOWN, end).start()
+    end()
 
 
 TIMEOUT: Final = 3.0  # seconds for a scheduler to answer

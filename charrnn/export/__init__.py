@@ -60,10 +60,11 @@ def export_to(
     from charrnn.model_file import saving
 
     content = export(trained, kind_of(path), replace(options, name=PurePath(path).stem))
-    if os.path.lexists(path) and not force:
-        what = f"{os.fspath(path)} is there already"
-        raise ModelExistsError(what, "Name another file, or say force=True.")
-    saving.replace(path, len(content), [content])
+    with saving.locked(path):
+        if os.path.lexists(path) and not force:
+            what = f"{os.fspath(path)} is there already"
+            raise ModelExistsError(what, "Name another file, or say force=True.")
+        saving.replace(path, len(content), [content])
 
 
 def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:

@@ -25,6 +25,7 @@ Path = str | os.PathLike[str]
 _FAR = 1 << 30  # the offset of the locked byte, which others cannot read on Windows
 _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in between
 _temporaries: set[str] = set()  # temporary files of this process
+_held: dict[str, tuple[str, os.stat_result]] = {}  # locked paths: their targets and folders
 
 _REMEDIES = {
     errno.ENOSPC: "Free some room",
@@ -41,7 +42,8 @@ _OF_PLACES = (  # errors that do not depend on the size of the file
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep every other process and thread out of `locked` for the same file."""
-    folder, name = os.path.split(os.path.realpath(path))
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
     beside = os.path.join(folder, f".{name}.lock")
     try:
         file = _hold(beside)
@@ -54,8 +56,10 @@ def locked(path: Path) -> Iterator[None]:
         what = f"{os.fspath(path)} cannot be locked: {error.strerror}"
         raise SaveError(what, remedy(error)) from error
     try:
+        _held[os.fspath(path)] = target, os.stat(folder)
         yield
     finally:
+        _held.pop(os.fspath(path), None)
         # Remove the file while it is locked: a run that has opened it meanwhile finds it gone and
         # tries again. Windows removes no open file.
         if sys.platform == "win32":
@@ -89,7 +93,8 @@ def take(file: int) -> bool:
     return True
 
 
-def _take_if_supported(file: int) -> bool:
+def take_if_supported(file: int) -> bool:
+    """Return what ``take`` does, or True if the filesystem has no locks."""
     try:
         return take(file)
     except OSError:  # some network filesystems have no locks
@@ -107,7 +112,7 @@ def _hold(beside: str) -> int:
                 raise
             file = os.open(beside, flags | os.O_RDONLY)  # left by a run of another user
         try:
-            if not _take_if_supported(file):
+            if not take_if_supported(file):
                 number = os.read(file, 20)
                 holder = f" (process {int(number)})" if number.isdigit() else ""
                 raise BlockingIOError(errno.EWOULDBLOCK, holder)
@@ -202,7 +207,16 @@ def _remove_if_dead(temporary: str) -> None:
 
 
 def _target(path: Path) -> str:
-    """Return the file to replace: the target if the path is a link."""
+    """Return the file to replace: the target if the path is a link.
+
+    While the path is locked, a link that is made or changed leads to no other file.
+    """
+    held, folder = _held.get(os.fspath(path), ("", None))
+    with suppress(OSError):  # the folder may have been moved since
+        if folder is not None and os.path.samestat(folder, os.stat(os.path.dirname(held))):
+            path = held
+            if os.path.islink(held):
+                return held
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -232,7 +246,7 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
         try:
             file = FileIO(os.open(temporary, flags, mode), "wb")
             # Another run may have swept the file away before it was locked.
-            if _take_if_supported(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0:
+            if take_if_supported(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0:
                 with suppress(FileNotFoundError):
                     old = os.stat(target).st_mode
                     if os.stat(temporary).st_mode != old:  # some filesystems have no modes

@@ -28,6 +28,7 @@ from uuid import uuid4
 from charrnn.cluster.opening import ONE_THREAD
 from charrnn.cluster.worker import cached, check_wanted, own_folder, report
 from charrnn.corpus.files import path_of
+from charrnn.errors import CharrnnError
 from charrnn.json_lines import parse, write
 from charrnn.model_file import saving
 from charrnn.sweeping.grid import Result, Trial, failure, from_json
@@ -339,6 +340,10 @@ def share_runs(
             yield Ended(failure(task.trial, error.what))
             continue
         result, content = outcome
-        if content is not None:
-            saving.replace(task.model, len(content), [content])
+        try:
+            if content is not None:
+                with saving.locked(task.model):
+                    saving.replace(task.model, len(content), [content])
+        except CharrnnError as busy_or_full:
+            result = failure(task.trial, busy_or_full.what)
         yield Ended(result)

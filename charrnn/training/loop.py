@@ -422,6 +422,6 @@ class Stopwatch:
 
     def lap(self) -> float:
         wall, used = time.monotonic(), time.process_time()
-        seconds, work = wall - self._wall, used - self._used
+        seconds, work = max(0.0, wall - self._wall), used - self._used  # a clock may jump back
         self._wall, self._used = wall, used
         return work if seconds > LONG and seconds > ASLEEP * work else seconds

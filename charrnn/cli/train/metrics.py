@@ -62,6 +62,11 @@ class Metrics:
         self._file: LineFile | None = None
         try:
             self._file = open_lines(path)
+            if not self._file.lock():
+                raise CharrnnError(
+                    f"{path} is being written by another run",
+                    "Wait until that run has ended, or name another file with --metrics.",
+                )
             goes_on = self._file.keeps_lines and self._cut_back(self._file, is_resumed)
         except (OSError, CharrnnError) as error:
             self.close()
