@@ -167,7 +167,11 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
     there = Folder(tmp_path)
     there.add(made("a", 0, 1.0, hidden=3))
     rows = tmp_path / "sweep.jsonl"
-    for line in (b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'):
+    whole = rows.read_bytes()
+    too_large = (whole.replace(b'"seed": 0', b'"seed": 1e999'),)
+    too_large += (whole.replace(b'"seconds": 1.5', b'"seconds": 1' + b"0" * 400),)
+    others = b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'
+    for line in (*others, *too_large):
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
         with pytest.raises(ResumeError, match="line 1 is not a row"):
             Folder(tmp_path).read_rows()
