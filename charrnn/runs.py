@@ -108,11 +108,7 @@ def train(
     With ``start_from`` it starts from the parameters of a model and has its sizes. ``seed`` decides
     which examples are held out; ``config.seed`` decides everything else, and this too by default.
     """
-    config = TrainConfig(seed=seed or 0) if config is None else config
-    if not isinstance(config, TrainConfig):
-        raise SettingError(
-            f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
-        )
+    config = check_config(TrainConfig(seed=seed or 0) if config is None else config)
     model = None if start_from is None else start_from.language_model
     config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
@@ -122,6 +118,15 @@ def train(
         corpus = corpus_of(texts, cutting)
         run = begin(corpus, cutting, config, model)
     return Run(corpus, run)
+
+
+def check_config(config: TrainConfig) -> TrainConfig:
+    """Return the settings. Raise SettingError if they are of another type."""
+    if not isinstance(config, TrainConfig):
+        raise SettingError(
+            f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
+        )
+    return config
 
 
 def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:

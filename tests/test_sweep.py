@@ -7,6 +7,7 @@ import json
 import string
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -166,7 +167,11 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
     there = Folder(tmp_path)
     there.add(made("a", 0, 1.0, hidden=3))
     rows = tmp_path / "sweep.jsonl"
-    for line in (b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'):
+    whole = rows.read_bytes()
+    too_large = (whole.replace(b'"seed": 0', b'"seed": 1e999'),)
+    too_large += (whole.replace(b'"seconds": 1.5', b'"seconds": 1' + b"0" * 400),)
+    others = b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'
+    for line in (*others, *too_large):
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
         with pytest.raises(ResumeError, match="line 1 is not a row"):
             Folder(tmp_path).read_rows()
@@ -317,6 +322,15 @@ def test_a_sweep_from_python_refuses_what_it_cannot_do_before_it_begins(tmp_path
         charrnn.sweep(WORDS, {"layers": [1, 2], "cell": ["tanh", "output"]}, folder=tmp_path)
     with pytest.raises(SettingError, match="nothing is held out"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, holdout=0.0)
+    odd: Any = {"epochs": 1}
+    with pytest.raises(SettingError, match="config cannot be dict"):
+        charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, config=odd)
+    for odd in (-1, 0, 1.5, "2", True):
+        with pytest.raises(SettingError, match="processes cannot be"):
+            charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, processes=odd)
+    for odd in ([("hidden", [3])], "hidden", None):
+        with pytest.raises(SettingError, match="the values to try cannot be"):
+            charrnn.sweep(WORDS, odd, folder=tmp_path)
     assert (tmp_path / "hidden=3,seed=0.npz").read_text() == "mine"
 
 

@@ -170,7 +170,7 @@ class Folder:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
                 result = from_json(parse(line))
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, OverflowError) as error:
                 what = f"{path} is damaged: line {number:,} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
             self.results[result.name] = result

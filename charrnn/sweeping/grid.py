@@ -62,6 +62,9 @@ class Grid:
 
 def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
     """Return a checked grid. Raise SettingError if a name, a value or a seed is not allowed."""
+    if not isinstance(tried, Mapping):
+        what = f"the values to try cannot be {type(tried).__name__}"
+        raise SettingError(what, "Give a dict such as {'hidden': [64, 128]}.")
     known = {name: one for name, one in settings_of(TrainConfig).items() if name not in FIXED}
     checked = {}
     for name, values in tried.items():
