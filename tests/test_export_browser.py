@@ -227,3 +227,17 @@ def test_a_telephone_shows_it_without_scrolling_sideways(
     )
     assert small == []
     assert is_quiet(page)
+
+
+def test_no_window_scrolls_sideways(well_trained: Program, browser: Browser) -> None:
+    """Each place of the vocabulary has its widest name beside its widest number."""
+    well_trained.run("export", "names.html").says()
+    for width in (320, 470, 480, 490, 500, 521, 545, 570, 640, 736):
+        page = browser.open(well_trained / "names.html", width)
+        page.until(WRITTEN)
+        page.ask(
+            "document.querySelectorAll('#next button').forEach((button) => {"
+            " button.firstChild.textContent = 'newline';"
+            " button.lastChild.textContent = '<0.1 %'; })"
+        )
+        assert page.ask("document.documentElement.scrollWidth") == width

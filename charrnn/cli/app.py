@@ -23,7 +23,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli import launcher
-from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault, show_version
+from charrnn.cli.console import (
+    BOLD,
+    CYAN,
+    DIM,
+    INTERRUPTED,
+    NARROW,
+    USAGE,
+    WIDE,
+    Console,
+    Fault,
+    show_version,
+)
 from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
 
@@ -146,7 +157,8 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 
 def _page(about: str, examples: str) -> dict[str, Any]:
-    width = max(20, min(shutil.get_terminal_size().columns, 100))
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(NARROW, min(size.columns, WIDE))
     settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
     return {"help": about, "epilog": examples, "context_settings": settings}
 

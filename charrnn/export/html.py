@@ -41,6 +41,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
     facts = facts_of(trained, options) | {
         "model": options.model,
+        "use": None if trained.counted is None else "network",
         "maxCharacters": SampleConfig().max_characters,
         "bounds": heat_map.BOUNDS,
         "steering": f"[{steering}]",

@@ -16,6 +16,7 @@ from charrnn.settings.fields import (
     SEED,
     Character,
     Checked,
+    Flag,
     OneOf,
     Real,
     Text,
@@ -171,6 +172,7 @@ class Exporting(TypedDict, total=False):
     bits: int
     title: str | None
     prefix: str | None
+    without_counts: bool
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,13 @@ class ExportOptions(Checked):
     )
     title: str | None = _named_like_file(Text(), "Set the title of a page.")
     prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
+    without_counts: bool = fields.setting(
+        Flag(),
+        "Export the network of a model of train --counts alone. It draws the texts of charrnn"
+        " sample --use network.",
+        panel=FILE,
+        default=False,
+    )
     novel: tuple[str, ...] = ()  # texts that a page does not write
     name: str = "charrnn"  # of the exported file, without folder and suffix
     model: str = "MODEL"  # the file name of the model, if it has one

@@ -163,7 +163,7 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:
-            title = "parts" if len(summaries) == 1 else f"parts of {fitted(summary.model)}"
+            title = "parts" if len(summaries) == 1 else f"parts of {summary.model}"
             bold = [name for name, score in summary.parts.items() if score == summary.score]
             means = {name: score.overall for name, score in summary.parts.items()}
             yield from losses(title, means.items(), bold, output)
@@ -176,20 +176,35 @@ def losses(
     title: str, means: Iterable[tuple[str, Mean]], bold: Container[str], output: Output
 ) -> Iterator[Visible]:
     """Yield a table with a row for each mean; rows with a name in ``bold`` stand out."""
-    table = Table(tables.COLUMNS, output.width, output)
+    rows = dict(means)
+    first = tables.name_column(rows, output)
+    table = Table([first, *tables.COLUMNS[1:]], output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)
-    for name, mean in means:
-        row = table.row({"": fitted(name), **cells(mean)})
+    for name, mean in rows.items():
+        row = table.row({"": fitted(name, first.width), **cells(mean)})
         yield output.paint(row, BOLD) if name in bold else row
 
 
 def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """Yield a table with a row for each form of the loss and a group of columns for each model."""
+    """Yield a table with a row for each form of the loss and a group of columns for each model, or
+    a table for each model if the names of the models do not fit beside each other.
+    """
+    several, names = len(summaries) > 1, [visible_line(summary.model) for summary in summaries]
     columns = Table(tables.COLUMNS, output.width, output).columns[1:]
-    room = (output.width - tables.FIRST) // len(summaries)
-    while len(columns) > 1 and sum(column.width for column in columns) > room:
-        columns.pop()
+    if output.is_terminal:
+        room = (output.width - tables.FIRST) // len(summaries)
+        if several and 2 + max(map(len, names)) > room:
+            for summary in summaries:
+                yield from (Visible(""), output.paint(visible_line(summary.model), CYAN))
+                yield from forms_of_loss([summary], output)
+            return
+        while len(columns) > 1 and sum(column.width for column in columns) > room:
+            columns.pop()
+    if several:  # the first column of a group is as wide as the name above it needs
+        others = sum(column.width for column in columns[1:])
+        widest = max(columns[0].width, 2 + max(map(len, names)) - others)
+        columns[0] = columns[0]._replace(width=widest)
     width = sum(column.width for column in columns)
     numbered = [
         column._replace(name=f"{column.name} {number}")
@@ -198,9 +213,9 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
     ]
     table = Table([tables.COLUMNS[0], *numbered], output.width, output)
     yield Visible("")
-    if len(summaries) > 1:
-        names = (fitted(summary.model, width).rjust(width) for summary in summaries)
-        yield output.paint(visible_line(" " * tables.FIRST + "".join(names)), CYAN)
+    if several:
+        above = "".join(name.rjust(width) for name in names)
+        yield output.paint(visible_line(" " * tables.FIRST + above), CYAN)
     heads = {column.name: column.name.rpartition(" ")[0] for column in table.columns[1:]}
     yield output.paint(table.row(heads), CYAN)
     scores = [summary.score for summary in summaries]
@@ -216,8 +231,8 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
         forms["per byte"] = [{"bits": tables.figure(score.bits_per_byte)} for score in scores]
     for name, groups in forms.items():
         row = {f"{key} {i}": cell for i, group in enumerate(groups) for key, cell in group.items()}
-        line = table.row({"": name, **row})
-        yield output.paint(line, BOLD) if name == "per character" else line
+        shown = table.row({"": name, **row})
+        yield output.paint(shown, BOLD) if name == "per character" else shown
 
 
 def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from charrnn.cli.console import Console
+from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal.tables import (
-    TOGETHER,
     Entry,
     bits,
     bytes_in_words,
