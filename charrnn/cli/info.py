@@ -141,7 +141,7 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
     if corpus.known:
-        yield Fact(text=f"training began with a model of {len(corpus.known):,} characters")
+        yield Fact(text=f"fine-tuned from a model with {len(corpus.known):,} characters")
     examples = count(corpus.examples, "example", are=are)
     yield Fact(text=f"{examples}, {corpus.characters:,} characters")
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""

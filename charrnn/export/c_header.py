@@ -80,7 +80,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     first_row = f"{prefix}_U1[s->symbol * columns + i]"  # the i-th number of U x
     if bits < 32:
         first_row = f"{prefix}_U1_scale[s->symbol] * {first_row}"
-    same = "charrnn" if trained.counted is None else "charrnn sample --use network"
+    same = "charrnn" if trained.counted is None else "the network alone in charrnn"
     size = f"{architecture.layers} {layers} of {architecture.hidden} {cell} units"
     column = 3 + max(len(line.replace("@p@", prefix)) for line, _ in EXAMPLE)
     example = (f"{line.replace('@p@', prefix):{column}}{about}" for line, about in EXAMPLE)

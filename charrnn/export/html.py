@@ -109,7 +109,7 @@ def about(trained: Trained) -> str:
     network = f"{config.hidden} {cell} units"
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
-        "Characters it knows": f"{trained.model.vocabulary.symbols - 2:,}",
+        "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
         "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
     best = trained.learned[0].best

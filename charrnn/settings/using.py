@@ -97,7 +97,7 @@ class FillConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.blank == self.gap:
-            what = f"gap cannot be {self.gap}, which is the blank"
+            what = f"gap and blank cannot both be {self.gap}"
             raise SettingError(what, "Choose another character.", "gap")
 
 
@@ -190,8 +190,7 @@ class ExportOptions(Checked):
     prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
     without_counts: bool = fields.setting(
         Flag(),
-        "Export the network of a model of train --counts alone. It draws the texts of charrnn"
-        " sample --use network.",
+        "If the model has n-gram counts, export its network alone, which draws other texts.",
         panel=FILE,
         default=False,
     )

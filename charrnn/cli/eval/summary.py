@@ -99,7 +99,8 @@ class Summary:
             return None
         losses = {"drawn": drawn.nats_per_character, "held_out": drawn.held_out}
         means = {name: Mean(nats, 1).per_character() for name, nats in losses.items()}
-        return {"texts": drawn.texts, "characters": drawn.characters, NAME: means}
+        sizes = {"texts": drawn.texts, "characters": drawn.characters, "scored": drawn.scored}
+        return {**sizes, NAME: means}
 
 
 def show(
@@ -119,8 +120,9 @@ def show(
             model = f"{summary.model}: " if len(summaries) > 1 else ""
             console.note(f"{model}{summary.in_a_line()}")
         return
-    report = report_on(summaries, more)
-    report.show("eval", console, as_json=as_json, below=loss_tables(summaries, console.out))
+    report, first = report_on(summaries, more), summaries[0]
+    below = loss_tables(summaries, console.out) if first.score.overall.count else ()
+    report.show("eval", console, as_json=as_json, below=below)
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
@@ -130,15 +132,15 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     speed = score.overall.count / max(first.seconds, 1e-9)  # each end counts as a character
     are = "" if first.examples_are == "auto" else first.examples_are
     size = f"{count(score.ends, 'example', are=are)}, {score.characters:,} characters"
-    unseen = f"{count(score.unknown, 'character')} never seen in training"
-    learning = "" if rate is None else f", learning at {rate:g} while it reads"
+    unknown = f"{count(score.unknown, 'character')} not in the vocabulary"
+    learning = "" if rate is None else f": dynamic evaluation, learning rate {rate:g}"
     per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
         [
             Fact("text", first.name, "text", first.name),
             Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
             *(Fact(name, value) for name, value in first.figures().items()),
-            Fact(label="unseen", text=unseen if is_alone and score.unknown else ""),
+            Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
             Fact("baselines", first.baselines_json()),
             Fact("model", first.model, "model", first.model + learning if is_alone else ""),
             Fact("drawn", first.drawn_json()),
@@ -224,7 +226,7 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
         "without ends": [cells(score.without_end) for score in scores],
     }
     if any(score.unknown for score in scores):
-        forms["without unseen"] = [cells(score.without_unknown) for score in scores]
+        forms["without unknown"] = [cells(score.without_unknown) for score in scores]
     if any(summary.ends_apart for summary in summaries):
         forms["end, per example"] = [cells(score.ending) for score in scores]
     if "bits" in heads.values():
@@ -276,3 +278,7 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
                 rows.append((name, Mean(one.nats_per_character, 1)))
     bold = {"drawn texts", *drawn}
     yield from losses(f"{NAME} on {count(texts, 'drawn text')}", rows, bold, output)
+    cut = [one for one in drawn.values() if one.scored < one.characters + one.texts]
+    if cut:
+        part = f"scored on the first {cut[0].scored:,} characters of them, ends included"
+        yield from entries([("", part)], output)
