@@ -71,7 +71,7 @@ class ResumeError(CharrnnError):
 
 
 class DivergedError(CharrnnError):
-    """A loss that is not finite, or grows out of bounds."""
+    """A loss that diverges: it is not finite, or far worse than guessing."""
 
 
 class ExportError(CharrnnError):

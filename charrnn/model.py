@@ -123,8 +123,9 @@ class Model:
         chosen: Use = check("use", use, USES)
         if chosen != "network" and self.trained.counted is None:
             raise ModelFileError(
-                f"use {chosen}: the model has no counts",
+                f"use {chosen} needs counts, and the model has none",
                 "Train a model with [counts], or leave [use] out.",
+                "use",
             )
         return Predictor(networks, self.counts, chosen)
 

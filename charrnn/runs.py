@@ -238,8 +238,8 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
     if now != then and not (had and corpus.digest == had):
         names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
         raise ResumeError(
-            f"{names or 'the given text'} is not the corpus of {path}"
-            f" ({before or 'texts from Python'}): SHA-256 {now[:12]}, and it was {then[:12]}",
+            f"{path} was trained on {before or 'texts from Python'} (SHA-256 {then[:12]}), not on"
+            f" {names or 'the given text'} (SHA-256 {now[:12]})",
             "Give the same text in the same order, or train a new model into another file.",
         )
     if corpus.vocabulary != run.vocabulary:

@@ -153,7 +153,7 @@ def test_there_are_no_rows_of_what_cannot_be_mixed(two: Program, option: str) ->
     write("".join(f"{n}\n" for n in range(99)), "numbers.txt")
     two.train("numbers.txt", "-m", "numbers.npz").says()
     name = option.partition("=")[0]
-    what = f"{name} needs models that can be mixed, but numbers.npz has another vocabulary than"
+    what = f"{name} needs models that can be mixed, but the vocabularies of numbers.npz and"
     line = ("eval", "names.txt", "-m", "model.npz", "-m", "numbers.npz", option)
     two.refuses(*line, what=what, hint="Name a single model with -m.")
 

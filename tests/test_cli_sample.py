@@ -102,8 +102,7 @@ def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, program: Program) -> 
     kept = saved(markov(after), tmp_path / "kept.npz", newlines="keep")
     _, err = written(program, kept, "-p", "a\re\u0301\n")
     assert err == (
-        r"never seen in training, and read as unknown: \r (U+000D) e (U+0065) " + "\u0301"
-        " (U+0301)\n"
+        r"not in the vocabulary, read as unknown: \r (U+000D) e (U+0065) " + "\u0301 (U+0301)\n"
     )
     assert written(program, composed, "-p", "a\r\n") == ("a\n\n", "")
     latin = tmp_path / "latin.txt"
@@ -115,7 +114,7 @@ def test_a_prime_is_read_as_the_corpus_was(tmp_path: Path, program: Program) -> 
 def test_what_was_never_seen_is_named_and_taken(abc: Path, program: Program) -> None:
     out, err = written(program, abc, "-p", "aЖ中aЖ")
     assert out == "aЖ中aЖ\n"
-    assert err == "never seen in training, and read as unknown: Ж (U+0416) 中 (U+4E2D)\n"
+    assert err == "not in the vocabulary, read as unknown: Ж (U+0416) 中 (U+4E2D)\n"
     _, err = written(program, abc, "-p", "".join(map(chr, range(0x400, 0x420))))
     assert err.endswith("and 20 more\n")
     assert written(program, abc, "-q", "-p", "Ж")[1] == ""
@@ -328,6 +327,11 @@ def test_surprise_is_coloured_in_a_terminal(tmp_path: Path, program: Program) ->
     ("args", "said"),
     [
         (["-p", "a", "--prime-file", "x"], "exclude each other"),
+        (["--json", "--null"], "--json and --null exclude each other"),
+        (["--json", "--raw"], "--json and --raw exclude each other"),
+        (["--json", "--surprise"], "--json and --surprise exclude each other"),
+        (["--hide-prime"], "--hide-prime needs --prime TEXT or --prime-file FILE"),
+        (["--encoding", "latin-1"], "--encoding needs --prime-file FILE or --novel CORPUS"),
         (["--novel", "-", "--prime-file", "-"], "can be read only once"),
     ],
 )

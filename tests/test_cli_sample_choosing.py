@@ -134,7 +134,7 @@ def test_a_blank_line_stands_between_temperatures_where_samples_have_newlines(
 def test_what_is_no_temperature_is_refused(coin: Program, typed: str) -> None:
     ran = coin.run(*LINE, f"--temp={typed}")
     assert (ran.status, ran.out) == (2, "")
-    assert "a number from 0 to 1e+06, or several separated by commas" in ran.err
+    assert "a number from 0 to 1,000,000, or several separated by commas" in ran.err
 
 
 # What stands in a corpus

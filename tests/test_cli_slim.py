@@ -66,6 +66,11 @@ def test_where_there_are_no_counts_to_leave_out_it_says_so(well_trained: Program
     ran.says("model.npz has no counts to leave out")
 
 
+def test_a_model_that_is_slim_already_is_noted(well_trained: Program) -> None:
+    assert "already" not in well_trained.run("slim", "one.npz").err
+    well_trained.run("slim", "two.npz", "-m", "one.npz").says("one.npz is already slim")
+
+
 def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
     Path("novel.txt").write_text("It was a dark and stormy night.")
     hint = "Name another file, or add --force to replace it."

@@ -66,7 +66,7 @@ def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
     assert program.run("eval", "-m", "new.npz").status == 0
     program.run("train", "--resume", "--epochs", "4", "-m", "new.npz", "-q").says("")
     assert charrnn.load("new.npz").trained.longest.run["epoch"] == 4
-    assert "training began with a model of" in program.run("info", "-m", "new.npz").out
+    assert "fine-tuned from a model with" in program.run("info", "-m", "new.npz").out
 
 
 def test_what_contradicts_the_model_is_refused_with_both_values(program: Program) -> None:

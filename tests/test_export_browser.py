@@ -77,7 +77,7 @@ def test_a_page_of_gates_and_a_halting_unit_draws_the_same_and_shows_each_layer(
     program.run("train", "names.txt", *made, "--epochs", "3").says()
     program.run("export", "names.html").says()
     page = opened(browser, program / "names.html", "#t=1&s=18446744073709551615&n=50")
-    line = ("sample", "-n", "50", "--seed", "18446744073709551615", "--json")
+    line = ("sample", "-n", "50", "--seed", "18,446,744,073,709,551,615", "--json")
     assert texts_of(page) == [row["text"] for row in program.run(*line).rows]
     model = load("model.npz")
     put(page, "typed", "Anna")
@@ -227,3 +227,17 @@ def test_a_telephone_shows_it_without_scrolling_sideways(
     )
     assert small == []
     assert is_quiet(page)
+
+
+def test_no_window_scrolls_sideways(well_trained: Program, browser: Browser) -> None:
+    """Each place of the vocabulary has its widest name beside its widest number."""
+    well_trained.run("export", "names.html").says()
+    for width in (320, 470, 480, 490, 500, 521, 545, 570, 640, 736):
+        page = browser.open(well_trained / "names.html", width)
+        page.until(WRITTEN)
+        page.ask(
+            "document.querySelectorAll('#next button').forEach((button) => {"
+            " button.firstChild.textContent = 'newline';"
+            " button.lastChild.textContent = '<0.1 %'; })"
+        )
+        assert page.ask("document.documentElement.scrollWidth") == width

@@ -118,9 +118,9 @@ def test_a_cell_or_a_head_that_it_does_not_know_is_refused_by_name(
 ) -> None:
     monkeypatch.setitem(cells.CELLS, "spiral", cells.CELLS["tanh"])
     monkeypatch.setitem(heads.HEADS, "bell", heads.HEADS["symbol"])
-    with pytest.raises(ExportError, match="a page cannot hold the cell spiral"):
+    with pytest.raises(ExportError, match="cell spiral does not fit into a page"):
         check_known(Architecture(5, 4, 1, "spiral"), "a page", CELLS, HEADS)
-    with pytest.raises(ExportError, match="a page cannot end texts by bell"):
+    with pytest.raises(ExportError, match="ends bell does not fit into a page"):
         check_known(Architecture(5, 4, 1, "tanh", "bell"), "a page", CELLS, HEADS)
 
 
@@ -130,7 +130,7 @@ def test_a_network_with_other_arrays_is_refused_by_their_name() -> None:
         def shapes(self) -> dict[str, tuple[int, ...]]:
             return {**super().shapes, "T1": (1, self.hidden)}
 
-    with pytest.raises(ExportError, match="a network with T1"):
+    with pytest.raises(ExportError, match="T1 does not fit into a page"):
         check_known(WithMore(5, 4, 1), "a page", CELLS, HEADS)
 
 

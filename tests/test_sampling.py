@@ -270,8 +270,8 @@ def test_long_texts_are_drawn_in_smaller_groups() -> None:
         ({"top_p": math.nan}, "above 0 up to 1"),
         ({"max_characters": 0}, "whole number from 1 to"),
         ({"max_characters": -1}, "whole number from 1 to"),
-        ({"seed": -1}, "0 to 18446744073709551615"),
-        ({"seed": 1 << 64}, "0 to 18446744073709551615"),
+        ({"seed": -1}, "0 to 18,446,744,073,709,551,615"),
+        ({"seed": 1 << 64}, "0 to 18,446,744,073,709,551,615"),
     ],
 )
 def test_what_is_out_of_range_is_refused_with_the_range(

@@ -130,6 +130,16 @@ def test_what_is_above_is_added_up_too(trained: Program) -> None:
     added = trained.run("eval", "--add", "parts.jsonl", "--json")
     assert (added.status, whole.status) == (3, 3)
     assert (added.json["above"], added.err) == (whole.json["above"], whole.err)
+    assert added.json["above_count"] == whole.json["above_count"] == whole.json["above"] > 0
+
+
+def test_a_part_that_is_empty_names_the_part_that_is_not(trained: Program) -> None:
+    ran = trained.run("eval", "names.txt", "--part", "1/3")
+    few = "the text has only 1 piece of about 250,000 characters; 3/3 scores it"
+    ran.says(f"part 1/3 is empty: {few}")
+    assert "per character" not in ran.out
+    last = trained.run("eval", "names.txt", "--part", "3/3")
+    assert (last.err, "per character" in last.out) == ("", True)
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -318,7 +318,7 @@ def test_a_sweep_from_python_refuses_what_it_cannot_do_before_it_begins(tmp_path
         charrnn.sweep("anna", {"hidden": [3]}, folder=tmp_path)
     with pytest.raises(SettingError, match="hidden is tried, and also has"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, config=TrainConfig(hidden=5))
-    with pytest.raises(SettingError, match="layers 2 excludes"):
+    with pytest.raises(SettingError, match="layers 2 is too many"):
         charrnn.sweep(WORDS, {"layers": [1, 2], "cell": ["tanh", "output"]}, folder=tmp_path)
     with pytest.raises(SettingError, match="nothing is held out"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, holdout=0.0)

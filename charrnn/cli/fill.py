@@ -22,8 +22,8 @@ HELP = """
 Fill in missing characters of a text.
 
 In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
-the likeliest fillings with their probabilities: the probability of the whole text, relative to all
-texts that match the pattern. Only characters of the vocabulary are filled in.
+the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
+to all texts that match the pattern. Only characters of the vocabulary are filled in.
 
 The result is exact if the search is small enough: every likely beginning is tried, and less than a
 thousandth of the probability is left out. Otherwise the probabilities are estimated by sequential
@@ -40,6 +40,9 @@ charrnn fill "snake_c%se" --blank %
 # many at once, for another program
 charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 """
+
+
+LEAST = 1e-6  # of the probability: less is not worth a note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,8 @@ def run(options: Options, threads: int, console: Console) -> None:
     for number, text in enumerate(texts_of(options.texts, reading), 1):
         given = "".join(sorted(set(text) - {config.blank, config.gap}, key=text.index))
         note_prime(given, model.vocabulary, console)
+        if "-" not in options.texts and not {config.blank, config.gap} & set(text):
+            console.note(f"there is no {config.blank} or {config.gap} to fill in: {text}")
         filled = filler.fill(text)
         if options.as_json:
             console.json("fill", as_json(filled))
@@ -144,5 +149,8 @@ def show(filled: Filled, number: int, config: FillConfig, console: Console) -> N
             output.write_lines([joined([figure, text])])
         else:
             output.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
+    if (filled.left_out or 0) >= LEAST:
+        share = f"{100 * (filled.left_out or 0):.2g}%"
+        console.note(f"not tried: fillings with at most {share} of the probability")
     if filled.method == "particles":
         console.note(f"too many fillings to try all: estimated with {config.particles:,} texts")

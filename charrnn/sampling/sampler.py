@@ -79,8 +79,8 @@ class Sampler:
         symbols = vocabulary.symbols
         if config.top_k is not None and config.top_k > symbols:
             raise SettingError(
-                f"top_k cannot be {config.top_k}",
-                f"It may be 1 to {symbols}, the number of symbols of the model.",
+                f"top_k {config.top_k} is more than the {symbols} symbols of the model",
+                f"It may be 1 to {symbols}.",
                 "top_k",
             )
         self._symbols = symbols

@@ -50,7 +50,7 @@ class Whole(Values):
 
     @property
     def allowed(self) -> str:
-        return f"a whole number from {self.least} to {self.most}"
+        return f"a whole number from {self.least:,} to {self.most:,}"
 
     def plain(self, value: Any) -> int:
         ensure(not is_flag(value))
@@ -75,11 +75,13 @@ class Real(Values):
 
     @property
     def allowed(self) -> str:
-        start = f"{'above' if self.above else 'from'} {self.least:g}"
+        start = f"{'more than' if self.above else 'at least'} {self.least:g}"
         if self.most == math.inf:
-            return f"a number {start}"
-        end = "below" if self.below else "up to" if self.above else "to"
-        return f"a number {start} {end} {self.most:g}"
+            return f"a number of {start}"
+        most = f"{self.most:,.0f}" if self.most >= 1e6 else f"{self.most:g}"
+        if not self.above and not self.below:
+            return f"a number from {self.least:g} to {most}"
+        return f"a number of {start} and {'less than' if self.below else 'at most'} {most}"
 
     def plain(self, value: Any) -> float:
         ensure(isinstance(value, numbers.Real) and not is_flag(value))

@@ -16,6 +16,7 @@ from charrnn.settings.fields import (
     SEED,
     Character,
     Checked,
+    Flag,
     OneOf,
     Real,
     Text,
@@ -96,7 +97,7 @@ class FillConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.blank == self.gap:
-            what = f"gap cannot be {self.gap}, which is the blank"
+            what = f"gap and blank cannot both be {self.gap}"
             raise SettingError(what, "Choose another character.", "gap")
 
 
@@ -171,6 +172,7 @@ class Exporting(TypedDict, total=False):
     bits: int
     title: str | None
     prefix: str | None
+    without_counts: bool
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,12 @@ class ExportOptions(Checked):
     )
     title: str | None = _named_like_file(Text(), "Set the title of a page.")
     prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
+    without_counts: bool = fields.setting(
+        Flag(),
+        "If the model has n-gram counts, export its network alone, which draws other texts.",
+        panel=FILE,
+        default=False,
+    )
     novel: tuple[str, ...] = ()  # texts that a page does not write
     name: str = "charrnn"  # of the exported file, without folder and suffix
     model: str = "MODEL"  # the file name of the model, if it has one

@@ -157,7 +157,7 @@ class Folder:
             return Record(grid, learning, material)
         except FileNotFoundError:
             what = f"{self.path} holds no sweep to resume"
-            raise ResumeError(what, "Start one there first.") from None
+            raise ResumeError(what, "Start one there: name a corpus and settings to try.") from None
         except (ValueError, KeyError, TypeError, AttributeError, CharrnnError) as error:
             what = f"{path} is damaged: its settings or texts cannot be read"
             raise ResumeError(what, "Begin the sweep anew in another folder.") from error

@@ -376,7 +376,7 @@ class Learner:
         if not nats_per_character < self.limit:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             raise DivergedError(
-                f"the loss grew out of bounds at step {self.state.step:,}",
+                f"the loss diverged at step {self.state.step:,}",
                 f"Try a smaller learning rate, such as [lr] {lr}.",
             )
 

@@ -94,7 +94,8 @@ class Options(TextOptions):
     drawn: int | None = setting(
         Whole(1, 100_000),
         "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"
-        " on held-out text: close values mean similar texts.",
+        " on held-out text: close values mean similar texts. At most 131,072 characters are"
+        " scored.",
         panel=SCORING,
     )
     part: Part | None = setting(

@@ -239,6 +239,12 @@ class Alarm:
             raise SystemExit(ABOVE)
 
 
+def above_json(alarm: Alarm | None) -> dict[str, object]:
+    """Return how many examples or characters are above the threshold; null without one."""
+    found = None if alarm is None else alarm.count
+    return {"above": found, "above_count": found}  # the first is the older name
+
+
 SAME = "Add up parts of one text, scored by the same models in the same way."
 Scored = Mapping[str, Any]  # the JSON object of a part
 
@@ -290,7 +296,7 @@ def add_up(options: Options, console: Console) -> None:
     if first["part"]["above"] is not None:
         alarm = Alarm(first["part"]["above"], of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
-    more = {"fast": first["fast"], "above": alarm and alarm.count}
+    more = {"fast": first["fast"], **above_json(alarm)}
     show(summaries, console, more, as_json=options.as_json, is_aside=False)
     if alarm is not None:
         alarm.report(console)

@@ -16,11 +16,20 @@ import numpy as np
 from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
 from charrnn.cli.eval.options import Options
-from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap, add_up, part_json
+from charrnn.cli.eval.rows import (
+    Alarm,
+    CharacterRows,
+    ExampleRows,
+    HeatMap,
+    above_json,
+    add_up,
+    part_json,
+)
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
+from charrnn.cli.terminal.tables import count
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
@@ -74,7 +83,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
-        corpus = texts.rebuild_corpus(models[0].corpus, models[0].vocabulary)
+        corpus = corpus_of(options, models[0])
         warn_of_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
@@ -123,8 +132,13 @@ def run(options: Options, threads: int, console: Console) -> None:
         summaries[0].trained_on = len(corpus.train.ids)
     if corpus is not None and options.drawn is not None:
         draw_texts(summaries, models, corpus, options, threads)
-    more: dict[str, object] = {"fast": options.fast, "above": alarm and alarm.count}
+    more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
+        if not summaries[0].score.overall.count:
+            number, of = options.part
+            few = f"only {count(text.extent.pieces, 'piece')} of about 250,000 characters"
+            it = "it" if text.extent.pieces == 1 else "the last"
+            console.note(f"part {number}/{of} is empty: the text has {few}; {of}/{of} scores {it}")
         more["part"] = part_json(options.part, text.extent, options, summaries)
     note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
@@ -132,6 +146,19 @@ def run(options: Options, threads: int, console: Console) -> None:
         console.note(f"coloured text saved to {options.html}")
     if alarm is not None:
         alarm.report(console)
+
+
+def corpus_of(options: Options, model: Model) -> Corpus:
+    """Return the corpus of the model, for its held-out text or for --baselines."""
+    try:
+        return texts.rebuild_corpus(model.corpus, model.vocabulary)
+    except CorpusError as error:
+        if options.sources:
+            what = f"--baselines learns from the training text, but {error.what}"
+            other = error.hint.removesuffix(texts.NAME_A_TEXT).removesuffix("Or: ").strip()
+            hint = f"{other} Or leave out --baselines." if other else "Leave out --baselines."
+            raise CorpusError(what, hint) from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -221,7 +248,7 @@ def predictors_of(
     why = ""
     for path, one in each:
         if one.vocabulary.characters != models[0].vocabulary.characters:
-            why = f"{path} has another vocabulary than {options.models[0]}"
+            why = f"the vocabularies of {path} and {options.models[0]} differ"
             break
         if one.ends not in MIXABLE_HEADS:
             why = why or f"{path} draws the length before the text"

@@ -188,7 +188,7 @@ def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
     first = options.models[0]
     for path, model in zip(options.models, models, strict=True):
         if model.vocabulary.characters != models[0].vocabulary.characters:
-            raise ModelFileError(f"{path} has another vocabulary than {first}", OTHER_VOCABULARY)
+            raise ModelFileError(f"the vocabularies of {path} and {first} differ", OTHER_VOCABULARY)
 
 
 def read_prime(options: Options, model: Model, reading: Reading) -> str:
@@ -219,7 +219,7 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
     if unknown:
         names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
         more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-        console.note(f"never seen in training, and read as unknown: {names}{more}")
+        console.note(f"not in the vocabulary, read as unknown: {names}{more}")
 
 
 def limit_length(config: SampleConfig, options: Options, prime: str) -> SampleConfig:

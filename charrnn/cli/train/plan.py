@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from charrnn.cli.console import Console
+from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal.tables import (
-    TOGETHER,
     Entry,
     bits,
     bytes_in_words,
@@ -47,9 +46,9 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
     for line in examples_in_words(corpus):
         yield "", line
     if len(held_out):
-        kept = ", ".join(corpus.valid) if corpus.valid else "to measure the loss on (--holdout)"
+        kept = f": {', '.join(corpus.valid)}" if corpus.valid else " (--holdout), for the loss"
         examples = count(len(held_out), "example", are=are)
-        yield "held out", f"{examples}, {count(held_out.characters, 'character')}: {kept}"
+        yield "held out", f"{examples}, {count(held_out.characters, 'character')}{kept}"
     else:
         yield "held out", "nothing, so only the training loss is known"
     for doubt in doubts:
@@ -140,6 +139,19 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     return rows
 
 
+def without_effect(plan: Plan, options: Options) -> Iterator[Entry]:
+    """Yield the typed options that a run of so few steps does not come to use."""
+    steps, typed = plan.steps, options.learning
+    if steps is None:
+        return
+    if typed.get("warmup", 0) > steps:
+        why = f"the learning rate ends below {option('lr', plan.config.lr)}"
+        yield "note", f"{option('warmup', typed['warmup'])} is longer than the run: {why}"
+    if typed.get("check_every", 0) > steps:
+        every = option("check_every", typed["check_every"])
+        yield "note", f"{every} is longer than the run: the loss is measured only at its end"
+
+
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
     """Return True if the setting was neither typed nor taken from a model."""
     is_of_model = options.start_from is not None and name in ("hidden", "layers")
@@ -228,16 +240,18 @@ class PlanDisplay:
         With ``both``, show a loss to hope for when the network is mixed with counts.
         """
         losses: dict[str, float] = {}
-        last = None
+        last, simplest = None, ""
         for last in baselines:
             losses[last.name] = last.nats_per_character
             if len(losses) == 1:
-                simplest = f"{last.name} {last.nats_per_character:.3f} nats (random guessing)"
-                self.show([("to beat", simplest)])
+                simplest = last.name
+                text = f"{simplest} {last.nats_per_character:.3f} nats (random guessing)"
+                self.show([("to beat", text)])
         if last is None:
             return ""
         part = part_in_words(last, corpus)
-        self.show([("", line) for line in (best_in_words(losses), part) if line])
+        best = best_in_words(losses) if best_of(losses) != simplest else ""
+        self.show([("", line) for line in (best, part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
             condition = "if the network alone is as good as counts"

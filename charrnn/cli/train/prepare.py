@@ -120,6 +120,7 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         rate, worker = ready.characters_per_second, "rank" if options.mpi else "thread"
         left = ready.seconds_left, ready.minutes_left
         display.show(words.time_in_words(ready.plan, rate, *left, worker))
+        display.show(words.without_effect(ready.plan, options))
         if options.mpi:
             display.show(words.ranks_in_words(ready.plan, ready.steps))
     baselines = compute_baselines(corpus, run.corpus)

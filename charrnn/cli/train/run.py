@@ -173,6 +173,8 @@ def train(options: Options, threads: int, console: Console, ranks: Ranks) -> Non
         with signals.watched(console) as stop:
             outcome = learn(ready, stop, console, ranks)
     with signals.errors_ignored_after_hangup(stop):
+        if outcome.stopped != "interrupted" and not outcome.is_new:
+            console.note("already finished: nothing was left to do")
         show(outcome, options, console)
         say_what_next(outcome, options, console)
     if stop.requested:

@@ -57,6 +57,7 @@
     const words = ["charrnn sample", `-m ${word(facts.model)}`, `-n ${q.count}`, `-t ${q.temperature}`];
     if (q.prime) words.push(`--prime=${quoted(q.prime)}`);
     if (q.novel) words.push("--novel CORPUS");
+    if (facts.use) words.push(`--use ${facts.use}`);
     $("command").textContent = visible([...words, `--seed ${q.seed}`].join(" "));
   }
   function remember(q) {
