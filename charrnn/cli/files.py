@@ -112,3 +112,55 @@ class OutputFile:
         try:
             yield
         except ModelBusyError as error:
+            hint = f"Wait until that run has ended, or {self._another}."
+            raise ModelBusyError(error.what, hint) from error
+        except SaveError as error:
+            reason = getattr(error.__cause__, "strerror", None)
+            what = f"{self.path} cannot be written: {reason}" if reason else error.what
+            raise SaveError(what, remedy(error.__cause__, self._another)) from error
+
+
+class FigureFile(OutputFile):
+    """The file of --plot."""
+
+    def __init__(self, path: Path, *, force: bool) -> None:
+        super().__init__(path, "--plot", force=force)
+
+    def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
+        super().check(*inputs, corpus=corpus)
+
+        from charrnn import display
+
+        with display.matplotlib_needed():
+            import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
+
+    def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
+        """Write the figure and report where it is."""
+        from charrnn import display
+
+        content = display.render(self.path.suffix[1:].lower(), draw)
+        self.write(len(content), [content])
+        console.note(f"figure saved to {self.path}")
+
+
+def names_of(models: Sequence[Path]) -> list[str]:
+    """Return names for a legend: the file names, or the paths where file names are the same."""
+    stems = [path.stem for path in models]
+    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in models]
+
+
+def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
+    """Return the code points of the texts, END_CODE after each example."""
+    from charrnn.scoring import texts
+
+    record = model.corpus
+    if not options.sources:
+        return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
+    kind: Any = options.examples or record.config.examples
+    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
+
+
+def note_if_several(path: Path, model: Model, console: Console) -> None:
+    """Report that only the first network of several is used."""
+    if len(model.trained.networks) > 1:
+        console.note(f"{path} has several networks: only the first is used")
