@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.corpus.lists import Records
 from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
@@ -250,6 +251,7 @@ class Origins:
     """
 
     def __init__(self, *readers: str) -> None:
+        self.records = Records()  # of tables of which a column is read
         self._files = 0
         self._taken = dict.fromkeys(readers, 0)  # examples that come from no file
         # a file and lines in it, for each reader

@@ -174,7 +174,7 @@ def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: O
         codes = texts.held_out_codes(corpus, record)
         return Text(name, codes, record.examples_are, record.held_out_characters)
     kind: Any = options.examples or record.config.examples
-    reading = replace(model.reading, **options.reading)
+    reading = [record.reading_of(source, options.reading) for source in options.sources]
     keep_blank = options.sort == "input"
     codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
     return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))

@@ -130,7 +130,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     model = models[0]
     check_same_vocabulary(options, models)
     predictor = combine([one.predictor(options.use) for one in models])
-    reading = replace(model.reading, **options.reading)
+    reading = model.corpus.reading_of(options.prime_file or "-", options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
     config = limit_length(SampleConfig(**options.sampling), options, prime)
@@ -142,7 +142,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     shown = ShownPrime("", 0.0)
     if prime and not options.hide_prime and (options.as_json or options.best):
         shown = ShownPrime(prime, nats_of(prime, predictor))
-    conditions = conditions_of(options, prime, model, reading)
+    conditions = conditions_of(options, prime, model)
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
@@ -263,16 +263,15 @@ def nats_of(prime: str, predictor: Predictor) -> float:
     return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
 
 
-def conditions_of(
-    options: Options, prime: str, model: Model, reading: Reading
-) -> Conditions | None:
+def conditions_of(options: Options, prime: str, model: Model) -> Conditions | None:
     """Return the conditions on samples, or None if every sample is shown as it is drawn."""
     lengths = options.shortest, options.longest
     if not (options.novel or options.unique or options.best or lengths != (None, None)):
         return None
     known = None
     if options.novel:
-        codes = codes_in(options.novel, model.corpus.config.examples, reading)
+        readings = [model.corpus.reading_of(name, options.reading) for name in options.novel]
+        codes = codes_in(options.novel, model.corpus.config.examples, readings)
         known = TextSet(codes, ignoring_case=options.ignore_case)
     return Conditions(prime, known, *lengths)
 
