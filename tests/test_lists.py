@@ -63,7 +63,7 @@ def test_tables_are_read_by_simple_rules(
 
 
 def test_rows_come_with_the_block_that_they_stand_in() -> None:
-    texts, records = iter(["name,n\nAnna,1\nBer", "ta,2\nCl", "eo,3"]), Records()
+    texts, records = iter(["name,n\nAnna,1\nBer", "ta,2\nCl", "eo,3"]), Records(True)
     column = column_of(texts, "name", "", records)
     assert "".join(islice(column, 1)) == "Anna\n"
     assert "".join(column) == "Berta\nCleo\n"

@@ -404,7 +404,7 @@ def _undecodable(
     if not offers:
         return CorpusError(what, f"Name the encoding of the text with [encoding]. {SKIP}")
     reads = "; or ".join(f"[encoding] {offer}, which gives '{text}'" for offer, text in offers)
-    return CorpusError(what, f"Try {reads}.")
+    return CorpusError(what, f"Try {reads}. {SKIP}" if name == name_of("-") else f"Try {reads}.")
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:

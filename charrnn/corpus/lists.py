@@ -24,6 +24,8 @@ SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
 class Records:
     """The rows of tables in the order of their lines, for output beside the text."""
 
+    keeps: bool = False  # any rows
+    tables: set[str] = field(default_factory=set)  # the names of their sources
     header: list[str] = field(default_factory=list)  # of the first table
     rows: deque[list[str]] = field(default_factory=deque)
 
@@ -71,16 +73,18 @@ def column_of(
     separator = max(SEPARATORS, key=first.count)
     quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" in first else csv.QUOTE_MINIMAL
     table = csv.reader(chain([first], every), delimiter=separator, quoting=quoting, strict=True)
+    records = records or Records()
+    records.tables.add(name)
     at, done = -1, []
     try:
         for row in table:
             if at < 0:
                 at = _place(column, row, name)
                 if not column.isdecimal():
-                    if records is not None:
-                        records.header = records.header or row
+                    records.header = records.header or row
                     continue
-            if records is not None:
+                records.header = records.header or [f"column_{n}" for n in range(1, len(row) + 1)]
+            if records.keeps:
                 records.rows.append(row)
             done.append(re.sub("[\r\n]+", " ", row[at]) if at < len(row) else "")
             if not waiting:

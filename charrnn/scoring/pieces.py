@@ -120,10 +120,12 @@ def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
         yield np.concatenate(held)
 
 
-def score_examples(scorer: Scorer, blocks: Iterable[Codes]) -> Iterator[Score]:
+def score_examples(
+    scorer: Scorer, blocks: Iterable[Codes], symbols: int = AT_ONCE
+) -> Iterator[Score]:
     """Yield the Score of each example of a text as soon as its END is read."""
     begun = Score()  # of an example whose END is yet to come
-    for block in score_blocks(scorer, blocks):
+    for block in score_blocks(scorer, blocks, symbols):
         scores = tally_examples(block.ids, block.nats, block.codes)
         scores[0] = begun + scores[0]
         begun = Score() if block.ids[-1] == END else scores.pop()
