@@ -35,7 +35,7 @@ from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import score_blocks, score_examples
+from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
@@ -199,6 +199,16 @@ class Model:
         with single_threaded():
             scorer = scorer_of(self.predictor(use))
             return list(score_examples(scorer, stream_of(each_of(texts))))
+
+    def iter_scores(self, texts: Iterable[str], *, use: str | None = None) -> Iterator[Score]:
+        """Yield the score of each text as soon as the text comes, in constant memory.
+
+        The scores are those of ``scores``, which reads texts side by side and is faster.
+        """
+        scorer = scorer_of(self.predictor(use))
+        blocks = (block for text in each_of(texts) for block in stream_of([text]))
+        scores = score_examples(scorer, blocks, AS_THEY_COME)
+        return iter(single_threaded()(lambda: next(scores, None)), None)
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""

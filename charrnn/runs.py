@@ -43,7 +43,7 @@ from charrnn.training.members import check_mixture, start_all, train_all
 from charrnn.training.state import check_patience, sizes_of, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
-CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
+CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors", "column", "strip")
 
 
 class Run(Iterator[Event]):

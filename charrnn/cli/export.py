@@ -124,7 +124,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     model = load(options.model)
     file.check(options.model, *options.novel, corpus=model.corpus.files)
     console.note_if_waiting(options.novel)
-    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    readings = [model.corpus.reading_of(name, {}) for name in options.novel]
+    codes = codes_in(options.novel, model.corpus.config.examples, readings)
     novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))
     about = replace(options.export_options, novel=novel)
     if about.without_counts and model.trained.counted is None:

@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +156,8 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     if not options.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
     kind: Any = options.examples or record.config.examples
-    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
+    readings = [record.reading_of(source, options.reading) for source in options.sources]
+    return texts.codes_in(options.sources, kind, readings)
 
 
 def note_if_several(path: Path, model: Model, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +68,11 @@ class Options(CommandOptions):
         """Raise SettingError if the options contradict each other."""
         FillConfig(**self.filling)
         Reading(**self.reading)
-        of_bytes = [name for name in ("encoding", "errors") if name in self.reading]
-        if of_bytes and "-" not in self.texts:
+        of_files = [name for name in self.reading if name not in ("newlines", "normalize")]
+        if of_files and "-" not in self.texts:
             raise SettingError(
-                f"--{of_bytes[0]} is for standard input, and no TEXT is -",
-                "A TEXT that is typed has the encoding of the terminal.",
+                f"--{of_files[0]} is for standard input, and no TEXT is -",
+                "A TEXT that is typed is filled in as it is.",
             )
         if self.texts.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
@@ -88,7 +88,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     model = load(options.model)
     console.note_if_waiting(options.texts)
     filler = Filler(model.predictor(), config, threads)
-    reading = replace(model.reading, **options.reading)
+    reading = model.corpus.reading_of("-", options.reading)
     number = 0
     for number, text in enumerate(texts_of(options.texts, reading), 1):
         given = "".join(sorted(set(text) - {config.blank, config.gap}, key=text.index))
@@ -108,17 +108,16 @@ def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
     """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
     from charrnn.cli.sample.run import as_read
     from charrnn.corpus.files import blocks
+    from charrnn.corpus.lists import whole_lines
 
     for text in typed:
         if text != "-":
             yield as_read(text, reading)
             continue
-        rest = ""
-        for block in blocks("-", reading):
-            *whole, rest = (rest + block).split("\n")
+        for block in whole_lines(blocks("-", reading)):
+            *whole, rest = block.split("\n")
             yield from (line.removesuffix("\r") for line in whole)
-        if rest:
-            yield rest
+            yield from [rest] if rest else []
 
 
 def as_json(filled: Filled) -> dict[str, object]:

@@ -140,6 +140,10 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
     """Yield the corpus and the held-out part in words."""
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
+    how = {"column": corpus.column, "strip": corpus.strip}
+    ways = [f"{option_for(name)} {value}" for name, value in how.items() if value]
+    if ways:
+        yield Fact(text=f"read with {' '.join(ways)}")
     if corpus.known:
         yield Fact(text=f"fine-tuned from a model with {len(corpus.known):,} characters")
     examples = count(corpus.examples, "example", are=are)

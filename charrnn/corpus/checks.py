@@ -11,27 +11,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
+from charrnn.corpus.lists import findings
 from charrnn.corpus.segmentation import texts_in, whole_examples
 from charrnn.vocabulary import END, Codes, codes_of
 
 LOOKED_FOR: Final = 1 << 16  # held-out examples: a warning must not delay the start
 LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
 BLOCK: Final = 1 << 10  # examples compared at a time
+LINES: Final = 1 << 10  # whose traits are looked at
 
 
 @dataclass(frozen=True)
 class Warned:
     """A warning, and the two numbers behind it."""
 
-    kind: Literal["much held out", "few examples", "repeated"]
-    count: int  # characters held out; examples learned from; held-out examples that are known
-    of: int  # all characters; all examples; held-out examples that were looked for
+    kind: str  # much held out, few examples, repeated, scripts; or the kind of a Finding
+    count: int  # characters held out; examples learned from; held-out examples that are known ...
+    of: int  # all characters; all examples; held-out examples that were looked for ...
+    what: str = ""  # of a Finding; the most frequent script
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
@@ -46,6 +49,13 @@ def warnings(corpus: Corpus) -> list[Warned]:
     known, looked_for = repeated(train, held_out)
     if known:
         found.append(Warned("repeated", known, looked_for))
+    if corpus.examples_are == "lines":
+        lines, firsts = (
+            [corpus.vocabulary.decode(part.nth(i)) for i in range(min(len(part), most))]
+            for part, most in ((train, LINES), (held_out, 1))
+        )
+        for kind, count, what in findings([*lines[:1], *firsts], lines):
+            found.append(Warned(kind, count, len(lines), what))
     return found
 
 

@@ -1,6 +1,6 @@
 """Names to text: open files, pipes and standard input, decompress, decode and normalise.
 
-    bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> str --NFC, NFKC--> str
+    bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> --column, strip--> --NFC-->
 
 Each stage holds back the characters that the next block could still change. A model file keeps the
 places of its corpus relative to its own folder, so both can move together.
@@ -27,6 +27,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from charrnn.corpus.lists import Records, column_of, strip_lines, whole_lines
 from charrnn.errors import CorpusError
 from charrnn.settings.using import Reading
 
@@ -262,13 +263,20 @@ HANDLERS: Final = {"strict": "strict", "replace": "replace", "skip": "charrnn.ma
 HEAD: Final = 4096  # bytes kept from the beginning of a file, for the message
 
 
-def blocks(source: str, reading: Reading) -> Iterator[str]:
-    """Yield the text of a file, or of standard input for "-", in blocks that are never empty."""
+def blocks(source: str, reading: Reading, records: Records | None = None) -> Iterator[str]:
+    """Yield the text of a file, or of standard input for "-", in blocks that are never empty.
+
+    ``records`` gets the rows of a table of which a column is read.
+    """
     texts = _decode(source, reading)
     if reading.errors == "skip":
         texts = _drop_wrong_lines(texts, reading.wants_bytes_without_nul)
     texts = filter(None, texts)
     texts = chain((text.removeprefix(BOM) for text in islice(texts, 1)), texts)
+    if reading.column is not None:
+        texts = column_of(texts, reading.column, name_of(source), records)
+    if reading.strip:
+        texts = strip_lines(texts, reading.strip)
     if reading.normalize != "none":
         texts = normalize(texts, reading.normalize)
     return filter(None, texts)
@@ -313,15 +321,7 @@ def _drop_wrong_lines(texts: Iterator[str], without_nul: bool) -> Iterator[str]:
             return text
         return "\n".join(line for line in text.split("\n") if not is_wrong(line))
 
-    held: list[str] = []
-    for text in texts:
-        cut = text.rfind("\n") + 1
-        if cut:
-            lines = "".join([*held, text[:cut]])
-            held = []
-            yield right_lines(lines)
-        held.append(text[cut:])
-    yield right_lines("".join(held))
+    return map(right_lines, whole_lines(texts))
 
 
 # Characters that never combine with the one before them, in any form. All scripts with spaces have
@@ -404,7 +404,7 @@ def _undecodable(
     if not offers:
         return CorpusError(what, f"Name the encoding of the text with [encoding]. {SKIP}")
     reads = "; or ".join(f"[encoding] {offer}, which gives '{text}'" for offer, text in offers)
-    return CorpusError(what, f"Try {reads}.")
+    return CorpusError(what, f"Try {reads}. {SKIP}" if name == name_of("-") else f"Try {reads}.")
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:

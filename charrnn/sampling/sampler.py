@@ -25,6 +25,7 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
+from charrnn.sampling.copied import Runs
 from charrnn.sampling.draws import Choice
 from charrnn.sampling.lengths import LengthChoice
 from charrnn.scoring.predictor import Predictor, State, as_predictor
@@ -62,6 +63,7 @@ class Sample:
     text: str
     nats: list[float]  # the surprisal of each character, and of END if it was drawn
     ended: Ending
+    copied: Runs | None = None  # where they are asked for
 
 
 class Sampler:

@@ -245,6 +245,17 @@ class Reading(Checked):
         "Refuse undecodable bytes, replace each by an unknown character, or skip their line.",
         default="strict",
     )
+    column: str | None = of_corpus(
+        Text("NAME|N"),
+        "Read this column of a CSV or TSV table; each row is an example. NAME stands in the first"
+        " row; N counts columns from 1 in a table without such a row.",
+        default_in_words="whole lines",
+    )
+    strip: str | None = of_corpus(
+        Text("CHARACTERS"),
+        "Remove these characters from both ends of each line, such as ', ' or '0123456789. '.",
+        default_in_words="nothing",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -255,6 +266,12 @@ class Reading(Checked):
             raise SettingError(
                 f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
             ) from None
+        if self.column == "0":
+            raise SettingError("column cannot be 0", "The first column is 1.", "column")
+
+    def kind(self, examples: Kind) -> Kind:
+        """Return how to cut a text that is read so: each row of a table is an example."""
+        return examples if self.column is None else "lines"
 
     @property
     def wants_bytes_without_nul(self) -> bool:
@@ -286,8 +303,11 @@ class CorpusConfig(Checked):
         super().__post_init__()
         for cut in self.cuts:
             check("cuts", cut, OneOf(get_args(Cut)))
+        if self.examples not in ("auto", "lines") and self.reading.column is not None:
+            what = f"column excludes examples {self.examples}"
+            raise SettingError(what, "With [column], each row is an example.", "column")
 
     def kinds(self, count: int, first: int = 0) -> list[Kind]:
         """Return how to cut ``count`` files, counted from the number ``first``."""
         known = self.cuts[first : first + count] if self.examples == "auto" else ()
-        return [*known, *[self.examples] * (count - len(known))]
+        return [*known, *[self.reading.kind(self.examples)] * (count - len(known))]

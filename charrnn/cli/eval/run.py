@@ -88,6 +88,9 @@ def run(options: Options, threads: int, console: Console) -> None:
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
+    if options.quantile is not None:
+        limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
+        options = replace(options, above=limit)
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
         for name, predictor in predictors
@@ -201,10 +204,27 @@ def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: O
         codes = texts.held_out_codes(corpus, record)
         return Text(name, codes, record.examples_are, record.held_out_characters)
     kind: Any = options.examples or record.config.examples
-    reading = replace(model.reading, **options.reading)
-    keep_blank = options.sort == "input"
-    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
+    reading = [record.reading_of(source, options.reading) for source in options.sources]
+    codes = texts.codes_in(options.sources, kind, reading, options.keeps_order, origins)
     return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
+
+
+def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -> float:
+    """Return the bits per character at the --quantile of the reference, and report them."""
+    corpus = None
+    if not options.reference:
+        corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
+    options = replace(options, sources=options.reference, sort=None, as_csv=False)
+    text = whole_text(options, model, corpus, Origins())
+    alarm = Alarm(0, of_characters=options.per_char)
+    costs = [alarm.costs(block) for block in score_blocks(scorer, text.codes)]
+    values = np.concatenate([np.zeros(0), *costs])
+    if not len(values):
+        raise CorpusError(f"{text.name} has nothing to score", "Name another --reference.")
+    limit = float(np.quantile(values, options.quantile or 0, method="higher"))
+    of = count(len(values), "character" if options.per_char else "example")
+    console.note(f"{limit:.3f} bits per character: the {options.quantile:g} quantile of {of}")
+    return limit
 
 
 def size_of(sources: Sequence[str]) -> int | None:
@@ -278,7 +298,7 @@ def writer_for(
 
 def symbols_at_once(options: Options) -> int:
     """Return how many symbols are scored before anything is shown."""
-    if options.sort == "input":
+    if options.keeps_order:
         return pieces.AS_THEY_COME
     if options.dynamic is not None:
         return SLOWLY

@@ -25,8 +25,9 @@ newline. If samples may contain newlines, a blank line separates them.
 With --json, each sample is a JSON object on one line. Its text, characters and nats include the
 prime, except with --hide-prime. Nats are the negative log-likelihood at temperature 1, without
 --top-k and --top-p; they include the end, if drawn. charrnn eval gives the same figure. (A model
-of train --carry carries its state across examples in eval, but not here.) The exit status is 1 if
-fewer samples are found than requested.
+of train --carry carries its state across examples in eval, but not here.) --show-copied adds
+copied_longest, the length of the longest run that stands in a training text, and copied_median,
+the median length of all such runs. The exit status is 1 if fewer samples are found than requested.
 """
 EXAMPLES = """
 # ten new names, at a higher temperature
@@ -43,6 +44,9 @@ echo "It was a dark and stormy night" | charrnn sample --prime-file -
 
 # a thousand names that are not in the corpus, all different
 charrnn sample -n 1000 --novel dinosaurs --ignore-case --unique
+
+# how much of each is copied from the training text?
+charrnn sample -n 10 --show-copied
 
 # short ones; the best of a hundred; three temperatures to compare
 charrnn sample -n 10 --shortest 4 --longest 8
@@ -86,6 +90,7 @@ class Options(CommandOptions):
         needs("ignore_case", "novel"),
         needs("of", "best"),
         needs("force", "plot"),
+        excludes("show_copied", "surprise", "raw", "null"),
     )
 
     count: int = setting(
@@ -165,6 +170,10 @@ class Options(CommandOptions):
         "The model file. Several are mixed: the mean of their probabilities is used. Repeatable."
     )
     use: str | None = options.use(DRAWING)
+    show_copied: bool = flag(
+        "Show, before each sample, the length of its longest run of characters that stands in an"
+        " example of the training text, or of the --novel corpus."
+    )
     null: bool = flag("End samples with NUL in place of a newline.", names=("-0", "--null"))
     surprise: bool = flag("Colour each character by its surprisal, on a terminal.")
     raw: bool = flag("Write control characters to the terminal unescaped.")

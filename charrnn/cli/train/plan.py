@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -66,6 +67,17 @@ def doubt_in_words(doubt: Warned) -> str:
             some = f"{doubt.count:,} of {doubt.of:,} held-out examples"
             occur = "occurs" if doubt.count == 1 else "occur"
             return f"{some} also {occur} in the training text: the held-out loss is too optimistic"
+    some = f"{doubt.count:,} of {doubt.of:,} lines"
+    what = shlex.quote(doubt.what).replace(" ", TOGETHER)
+    column, strip = option("column", what), option("strip", what)
+    match doubt.kind:
+        case "header":
+            return f"the first line may be a heading, {what}: {column} reads the lines below it"
+        case "same ending":
+            return f"{some} end in {doubt.what}: {strip} removes it"
+        case "numbered":
+            return f"{some} begin with a number or a bullet: {strip} removes it"
+    return f"{some} have a {doubt.kind.split()[0]} inside: {column} reads one column of the table"
 
 
 def examples_in_words(corpus: Corpus) -> Iterator[str]:
