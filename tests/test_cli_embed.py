@@ -102,10 +102,10 @@ def test_what_cannot_be_is_refused(trained: Program, args: list[str], what: str,
 def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
     names = (well_trained / "names.txt").read_bytes()
     named = well_trained.run("embed", "names.txt").out
-    assert well_trained.run("embed", child=True, stdin=names).out == named
+    assert well_trained.run("embed", stdin=names).out == named
     held_out = well_trained.run("embed").out
-    assert well_trained.run("embed", "--held-out", child=True, stdin=names).out == held_out
-    empty = well_trained.run("embed", child=True, stdin=b"")
+    assert well_trained.run("embed", "--held-out", stdin=names).out == held_out
+    empty = well_trained.run("embed", stdin=b"")
     assert empty.out == held_out
     empty.says("standard input is empty: reading the held-out text of the training")
     what, hint = "--held-out and names.txt exclude each other", "Leave one of them out."

@@ -197,7 +197,7 @@ def test_texts_may_be_several_packed_or_typed(well_trained: Program) -> None:
         packed.write("bob\n")
     both = scored(well_trained, "one.txt", "two.txt.gz")
     assert (both["examples"], both["text"]) == (2, "one.txt, two.txt.gz")
-    typed = well_trained.run("eval", "-", "--json", stdin=b"anna\nbob\n", child=True)
+    typed = well_trained.run("eval", "-", "--json", stdin=b"anna\nbob\n")
     assert typed.json["nats"] == pytest.approx(both["nats"], rel=1e-9)
 
 
@@ -356,7 +356,7 @@ def test_a_long_text_has_a_bar_which_goes_away(
 
 def test_a_text_that_is_soon_read_has_none(well_trained: Program) -> None:
     write("anna\n" * 100)
-    assert well_trained.run("eval", "text.txt", child=True).err == ""
+    assert well_trained.run("eval", "text.txt").err == ""
     _, seen = well_trained.terminal("eval", "text.txt")
     assert "reading" not in seen
 

@@ -79,7 +79,7 @@ def test_it_goes_on_from_a_prime(abc: Path, tmp_path: Path, program: Program) ->
 
 
 def test_a_prime_comes_through_standard_input(abc: Path, program: Program) -> None:
-    assert sampled(program, abc, "--prime-file", "-", stdin=b"ab\n", child=True).out == "abc\n"
+    assert sampled(program, abc, "--prime-file", "-", stdin=b"ab\n").out == "abc\n"
 
 
 def test_the_last_newline_of_a_file_counts_where_examples_hold_newlines(
@@ -122,11 +122,11 @@ def test_what_was_never_seen_is_named_and_taken(abc: Path, program: Program) -> 
 
 @posix
 def test_a_prime_that_is_not_utf_8_is_no_crash(abc: Path, program: Program) -> None:
-    done = sampled(program, abc, "-p", b"a\xff", child=True)
+    done = sampled(program, abc, "-p", b"a\xff")
     assert done.status == 0
     assert done.out == "a\ufffd\n"
     assert r"\udcff (U+DCFF)" in done.err
-    assert sampled(program, abc, "--json", "-p", b"\xff", child=True).json["text"] == "\ufffd"
+    assert sampled(program, abc, "--json", "-p", b"\xff").json["text"] == "\ufffd"
 
 
 def test_a_long_prime_is_read_from_where_it_matters(
@@ -249,14 +249,14 @@ def test_what_cannot_be_drawn_is_given_up_and_said(
 ) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("abc\n")
-    done = sampled(program, abc, "--novel", str(corpus), "-n", "50", child=True)
+    done = sampled(program, abc, "--novel", str(corpus), "-n", "50")
     assert (done.status, done.out) == (1, "")
     assert done.err == (
         "charrnn: error: found only 0 of 50 samples: "
         "101 attempts at one of them did not pass --novel\n"
         "Lower -n, raise -t, or leave out --novel.\n"
     )
-    done = sampled(program, abc, "--unique", "--json", "-n", "3", child=True)
+    done = sampled(program, abc, "--unique", "--json", "-n", "3")
     assert (done.status, len(done.out.splitlines())) == (1, 1)
     assert (
         "found only 1 of 3 samples: 101 attempts at one of them did not pass --unique" in done.err
@@ -287,7 +287,7 @@ def test_where_each_draw_is_the_same_that_is_said(tmp_path: Path, program: Progr
 def test_a_pipe_gets_the_exact_characters(tmp_path: Path, program: Program) -> None:
     for text in ("\x1b[31m", "[/b]", ":smile", "a\u202eb", "e\u0301👩\u200d👧", "\r\x00\x9b"):
         model = saved(speller(text), tmp_path / f"{len(text)}{ord(text[0])}.npz")
-        done = sampled(program, model, "--surprise", "--seed", "1", child=True)
+        done = sampled(program, model, "--surprise", "--seed", "1")
         assert done.out == f"{text}\n"
         assert done.err == ""
 
@@ -352,7 +352,7 @@ def test_a_missing_file_is_told(abc: Path, tmp_path: Path, program: Program) -> 
 
 
 def test_what_is_not_needed_is_not_imported(abc: Path, program: Program) -> None:
-    assert sampled(program, abc, "-n", "2", "-p", "a", child=True).err == ""
+    assert sampled(program, abc, "-n", "2", "-p", "a").err == ""
     code = f"""
 import sys
 from charrnn.cli import app

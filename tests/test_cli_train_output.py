@@ -173,7 +173,7 @@ def test_one_is_no_plural_and_an_epoch_that_is_not_over_is_not_none(program: Pro
 
 def test_what_came_through_a_pipe_is_not_offered_for_evaluation(program: Program) -> None:
     names = Path("names.txt").read_bytes()
-    ran = program.run("train", "-", *BRIEF, stdin=names, child=True)
+    ran = program.run("train", "-", *BRIEF, stdin=names)
     assert ran.status == 0
     assert "charrnn sample -n 10" in ran.err
     assert "charrnn eval" not in ran.err

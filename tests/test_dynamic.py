@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.counts.model import Counts, GrowingCounts
@@ -76,7 +76,6 @@ def test_at_first_every_number_moves_by_the_rate() -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-3)
 
 
-@settings(max_examples=20)
 @given(st.lists(st.integers(0, len(REFRAIN)), max_size=6), st.booleans())
 def test_windows_do_not_depend_on_how_the_text_arrives(cuts: list[int], carry: bool) -> None:
     abc = model(carry=carry)

@@ -45,7 +45,7 @@ IN_JAVASCRIPT = {"top_k": "topK", "top_p": "topP", "max_characters": "maxCharact
 
 
 def draws_the_same(
-    model: InJavaScript, sampler: Sampler, settings: dict[str, Any], prime: str, count: int = 50
+    model: InJavaScript, sampler: Sampler, settings: dict[str, Any], prime: str, count: int = 20
 ) -> None:
     named = {IN_JAVASCRIPT.get(name, name): value for name, value in settings.items()}
     named["seed"] = str(settings["seed"])  # no number of JavaScript's is as large
@@ -64,7 +64,7 @@ def test_it_draws_what_charrnn_draws(cell: str, layers: int, hidden: int) -> Non
     head = HEADS[first % len(HEADS)]
     model = lively(cell, head, layers, hidden)
     page = InJavaScript(holding(model))
-    drawings, count = (len(DRAWINGS), 50) if hidden < 64 else (3, 10)
+    drawings, count = (len(DRAWINGS), 20) if hidden < 64 else (3, 5)
     for at in range(drawings):
         settings, prime = DRAWINGS[(first + 3 * at) % len(DRAWINGS)]
         settings = {"max_characters": 40 if hidden < 64 else 15} | settings

@@ -31,6 +31,7 @@ from tests.clusters import (
 from tests.corpora import NAMES
 from tests.program import Program, is_refusal
 from tests.speaking import independent, saved
+from tests.sweeps import workers_of
 
 need_dask()
 from charrnn.cluster import opening, pool  # noqa: E402
@@ -118,7 +119,7 @@ def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
         assert len(taken) > 3
 
 
-@pytest.mark.parametrize("how", ["ordered", "as_completed"])
+@pytest.mark.parametrize("how", ["ordered", pytest.param("as_completed", marks=pytest.mark.long)])
 def test_c4_a_machine_that_comes_late_is_given_work(
     made: Machines, tmp_path: Path, how: str
 ) -> None:
@@ -163,7 +164,9 @@ def test_c6_where_the_scheduler_is_lost_all_that_was_written_is_right(
     assert ended.out == whole
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL]
+)
 def test_c7_c8_workers_are_free_as_soon_as_nobody_waits_for_them(
     program: Program, two: Machines, number: int
 ) -> None:
@@ -320,6 +323,7 @@ def test_c11_another_version_of_dask_is_refused(trained: Program, elsewhere: Pat
         older.end()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
     trained: Program, elsewhere: Path
@@ -421,19 +425,7 @@ def test_our_own_scheduler_is_reached_from_this_machine_alone() -> None:
 
 def children_here() -> list[int]:
     """The sessions that this process has started."""
-    mine = os.getpid()
-    return [
-        pid
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and (pid := int(entry.name)) and parent_of(pid) == mine
-    ]
-
-
-def parent_of(process: int) -> int | None:
-    try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return None
+    return workers_of(os.getpid())
 
 
 def listening_at(process: int) -> set[tuple[str, str]]:
@@ -461,13 +453,9 @@ def test_workers_end_with_whoever_started_them(trained: Program) -> None:
 
         def have_begun() -> bool:
             started[:] = [
-                pid
-                for entry in Path("/proc").iterdir()
-                if entry.name.isdigit()
-                and parent_of(pid := int(entry.name)) == child.process.pid
-                and children_of(pid)
+                one for one in workers_of(child.process.pid) if len(children_of(one)) == 2
             ]
-            return bool(started) and len(children_of(started[0])) == 2
+            return bool(started)
 
         child.until(have_begun)
         child.send(signal.SIGKILL)
