@@ -168,8 +168,8 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
     there.add(made("a", 0, 1.0, hidden=3))
     rows = tmp_path / "sweep.jsonl"
     whole = rows.read_bytes()
-    too_large = (whole.replace(b'"seed": 0', b'"seed": 1e999'),)
-    too_large += (whole.replace(b'"seconds": 1.5', b'"seconds": 1' + b"0" * 400),)
+    changes = {b'"seed": 0': b'"seed": 1e999', b'"seconds": 1.5': b'"seconds": 1' + b"0" * 400}
+    too_large = [whole.replace(*change) for change in changes.items()]
     others = b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'
     for line in (*others, *too_large):
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
