@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,9 +37,9 @@ SHUTDOWN: Final = 5.0  # seconds
 # Run with -c and the parent's sys.path, so that the child imports the same files.
 CHILD: Final = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[2])
+sys.path[:] = json.loads(sys.argv[3])
 from charrnn.cluster.opening import serve
-serve(int(sys.argv[1]))
+serve(int(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -47,58 +48,65 @@ def local_cluster(workers: int) -> Iterator[str]:
     """Yield the address of a scheduler with single-threaded workers on this machine. Workers that
     die are restarted; all end with the context.
     """
-    line = [sys.executable, "-c", CHILD, str(workers), json.dumps(sys.path)]
-    process = subprocess.Popen(
-        line,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | ONE_THREAD,
-        start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().decode().strip()
-        if not address:
-            hint = "There may be too little memory: try fewer."
-            raise ClusterError(f"{workers} workers did not start", hint)
-        yield address
-    finally:
-        with process:
-            assert process.stdin is not None
-            with suppress(OSError):
-                process.stdin.close()
-            try:
-                process.wait(SHUTDOWN)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
+        line = [sys.executable, "-c", CHILD, str(workers), folder, json.dumps(sys.path)]
+        process = subprocess.Popen(
+            line,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | ONE_THREAD,
+            start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
+        )
+        try:
+            assert process.stdout is not None
+            lines = (line.decode(errors="replace").strip() for line in process.stdout)
+            address = next((line for line in lines if line.startswith("tcp://")), None)
+            if address is None:
+                hint = "There may be too little memory: try fewer."
+                raise ClusterError(f"{workers} workers did not start", hint)
+            yield address
+        finally:
+            with process:
+                assert process.stdin is not None
+                with suppress(OSError):
+                    process.stdin.close()
+                try:
+                    process.wait(SHUTDOWN)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
-def serve(workers: int) -> None:
-    """Run a cluster of single-threaded workers until standard input ends."""
+def serve(workers: int, folder: str) -> None:
+    """Run a cluster of single-threaded workers until standard input ends, then remove its folder:
+    the parent may be dead.
+    """
     import dask
     from distributed import LocalCluster
 
+    def end() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)  # without waiting for the timer
+
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
-        dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER})
-        with LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host=LOOPBACK,
-            dashboard_address=ANY_PORT,
-            worker_dashboard_address=ANY_PORT,
-            local_directory=folder,
-            protocol="tcp",
-            env=ONE_THREAD,
-            silence_logs=50,
-        ) as cluster:
-            sys.stdout.write(f"{cluster.scheduler_address}\n")
-            sys.stdout.flush()
-            sys.stdin.buffer.read()
-            threading.Timer(SHUTDOWN, os._exit, [1]).start()
-    os._exit(0)  # without waiting for the timer
+    dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER})
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host=LOOPBACK,
+        dashboard_address=ANY_PORT,
+        worker_dashboard_address=ANY_PORT,
+        local_directory=folder,
+        protocol="tcp",
+        env=ONE_THREAD,
+        silence_logs=50,
+    ) as cluster:
+        sys.stdout.write(f"\n{cluster.scheduler_address}\n")
+        sys.stdout.flush()
+        sys.stdin.buffer.read()
+        threading.Timer(SHUTDOWN, end).start()
+    end()
 
 
 TIMEOUT: Final = 3.0  # seconds for a scheduler to answer

@@ -27,13 +27,13 @@ _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in betw
 _temporaries: set[str] = set()  # temporary files of this process
 
 _HINTS = {
-    errno.ENOSPC: "Free some room, or name a file elsewhere with [model].",
-    errno.EDQUOT: "Free some room, or name a file elsewhere with [model].",
+    errno.ENOSPC: "Free some room, or name a file elsewhere with [path].",
+    errno.EDQUOT: "Free some room, or name a file elsewhere with [path].",
     errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
-    errno.ENOENT: "Make the folder first, or name a file elsewhere with [model].",
-    errno.ELOOP: "Fix the link, which leads to itself, or name a file elsewhere with [model].",
+    errno.ENOENT: "Make the folder first, or name a file elsewhere with [path].",
+    errno.ELOOP: "Fix the link, which leads to itself, or name a file elsewhere with [path].",
 }
-_HINT = "Name a file with [model] in a folder that can be written to."
+_HINT = "Name a file with [path] in a folder that can be written to."
 _OF_PLACES = (  # errors that do not depend on the size of the file
     *(errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR),
     errno.EINVAL,
@@ -50,7 +50,7 @@ def locked(path: Path) -> Iterator[None]:
     except BlockingIOError as busy:
         raise ModelBusyError(
             f"{os.fspath(path)} is being written by another run{busy.strerror}",
-            "Wait until that run has ended, or name another file with [model].",
+            "Wait until that run has ended, or name another file with [path].",
         ) from busy
     except OSError as error:
         raise SaveError(f"{os.fspath(path)} cannot be locked: {error.strerror}", _HINT) from error
