@@ -17,6 +17,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import ClusterError
+from charrnn.settings.using import SampleConfig
 from tests.child import HOME, wait_until
 from tests.cluster_work import meet, twice
 from tests.clusters import (
@@ -401,8 +402,9 @@ def test_c12_a_worker_without_charrnn_that_comes_late_is_refused(
         made.work(nanny=False, env={"PYTHONPATH": str(elsewhere)})
         made.until_there_are(2)
         kill_session(first.pid)
+        shared = cluster.share(SampleConfig())
         with pytest.raises(ClusterError, match="cannot import this charrnn") as error:
-            list(cluster.ordered(twice, range(2)))
+            list(cluster.ordered(max, range(2), shared))
     assert error.value.hint == "Install the same versions on all machines."
 
 
