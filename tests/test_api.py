@@ -15,7 +15,7 @@ import pytest
 import charrnn
 from charrnn import system
 from charrnn.corpus.corpus import corpus_of
-from charrnn.errors import ResumeError, SettingError
+from charrnn.errors import MissingPackageError, ResumeError, SettingError
 from charrnn.runs import Run
 from tests.child import answer
 from tests.program import Program
@@ -210,6 +210,20 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
     gradient.flat[...] = 0
     assert not any(array.any() for array in gradient.values())
     assert gradient != model.parameters
+
+
+def test_errors_can_be_copied_and_pickled() -> None:
+    for error in (
+        MissingPackageError("Dask", "cluster"),
+        SettingError("lr cannot be -1", "Give [lr] above 0.", "lr"),
+    ):
+        for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+            assert type(again) is type(error)
+            assert (str(again), again.hint, again.setting) == (
+                str(error),
+                error.hint,
+                error.setting,
+            )
 
 
 def test_a_pickle_holds_each_number_once(model: charrnn.Model) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import ModelExistsError, SettingError
+from charrnn.errors import ModelExistsError, SaveError, SettingError
 from charrnn.export import KINDS, kind_of
 from tests.extras import without
 from tests.faults.limits import limited, unprivileged
@@ -264,7 +264,10 @@ def test_a_large_page_is_told_how_to_become_smaller(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("charrnn.cli.export.LARGE", 1000)
-    assert "--bits 8 makes it smaller" in trained.run("export", "names.html").err
+    for name in ("names.html", "names.mjs"):
+        said = trained.run("export", name).err
+        assert "the file is large" in said
+        assert "--bits 8 makes it smaller" in said
     assert "smaller" not in trained.run("export", "8.html", "--bits", "8").err
 
 
@@ -324,6 +327,9 @@ def test_python_exports_by_suffix_and_replaces_nothing_unasked(trained: Program)
         model.export("names.html")
     model.export("names.html", force=True, title="Names", bits=16)
     assert Path("names.html").read_text() == Path("same.html").read_text()
+    with pytest.raises(SaveError) as error:
+        model.export("nowhere/a.html")
+    assert error.value.hint == "Make the folder first, or name a file elsewhere with path."
     for name, options in [("names.txt", {}), ("a.html", {"bits": 7}), ("a.mjs", {"title": "a"})]:
         with pytest.raises(SettingError):
             model.export(name, **options)  # type: ignore[arg-type]

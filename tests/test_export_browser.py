@@ -131,6 +131,21 @@ def test_the_same_samples_are_refused_that_stand_in_the_corpus(
     assert "novel=0" in page.ask("location.hash")
 
 
+def test_no_text_of_earlier_settings_stays_where_all_attempts_are_in_vain(
+    well_trained: Program, browser: Browser
+) -> None:
+    line = ("sample", "-t", "0", "--json", "--prime", "Ma")
+    (known,) = (row["text"] for row in well_trained.run(*line).rows)
+    well_trained.write("known.txt", known + "\n")
+    well_trained.run("export", "names.html", "--novel", "known.txt").says()
+    page = opened(browser, well_trained / "names.html", "#t=0&s=1&n=15&p=Ma&novel=0")
+    assert texts_of(page) == [known] * 15
+    page.ask("document.getElementById('novel').click()")
+    page.until("document.querySelector('#samples .text').textContent === 'given up'")
+    page.until(WRITTEN)
+    assert texts_of(page) == ["given up"] * 10
+
+
 def test_a_text_that_is_typed_is_coloured_and_costs_what_eval_says(
     well_trained: Program, browser: Browser
 ) -> None:

@@ -165,6 +165,17 @@ def test_a_module_draws_the_same() -> None:
     assert found["nats"] == pytest.approx(sum(expected.nats), abs=1e-9)
 
 
+@pytest.mark.parametrize(("most", "length"), [(0, 1), (2.5, 3), (7, 7)])
+def test_a_text_ends_at_any_limit(most: float, length: int) -> None:
+    trained = holding(lively(hidden=8))
+    trained.model.parameters["c"][0] -= 3  # END is less likely
+    ((_, nats, ended),) = (
+        (one.text, one.nats, one.ended)
+        for one in InJavaScript(trained).samples(1, seed=1, maxCharacters=most)
+    )
+    assert (len(nats), ended) == (length, "limit")
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 def test_a_module_can_be_imported_by_its_name(tmp_path: Path) -> None:
     model = lively("lstm", "halt", hidden=8)

@@ -117,8 +117,20 @@ def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
     with path.open("wb") as file:
         for one in sent:
             json_lines.write(file.fileno(), one)
+            file.write(b"a greeting\n\n[1]\n")  # from another module
+            file.flush()
     with path.open("rb") as file:
         assert list(processes.read(file.fileno())) == sent
+
+
+def test_a_worker_elsewhere_names_a_damaged_file_as_the_user_does(tmp_path: Path) -> None:
+    corpus = tmp_path / "names.txt"
+    corpus.write_text("anna\nbob\nclara\n" * 9)
+    packed = processes.Packed(Material(files=(str(corpus),)), {str(corpus): corpus.read_bytes()})
+    task = Task(Trial("seed=0", {}, 0), {"hidden": 3}, "sweep/seed=0.npz")
+    result, _ = processes.make((task, b"no model"), packed)
+    assert result.error is not None
+    assert result.error.startswith("sweep/seed=0.npz is not a charrnn model")
 
 
 def test_settings_are_ranked_by_their_mean_and_told_with_their_spread() -> None:

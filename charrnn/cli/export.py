@@ -133,7 +133,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     content = export(model.trained, options.kind, about)
     size = len(content)
     if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
-        console.note(f"the page is large ({size:,} bytes): --bits 8 makes it smaller")
+        console.note(f"the file is large ({size:,} bytes): --bits 8 makes it smaller")
     file.write(size, [content])
     report = Report(
         [

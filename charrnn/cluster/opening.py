@@ -37,9 +37,9 @@ SHUTDOWN: Final = 5.0  # seconds
 # Run with -c and the parent's sys.path, so that the child imports the same files.
 CHILD: Final = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[2])
+sys.path[:] = json.loads(sys.argv[3])
 from charrnn.cluster.opening import serve
-serve(int(sys.argv[1]), sys.argv[3])
+serve(int(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -49,7 +49,7 @@ def local_cluster(workers: int) -> Iterator[str]:
     die are restarted; all end with the context.
     """
     with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
-        line = [sys.executable, "-c", CHILD, str(workers), json.dumps(sys.path), folder]
+        line = [sys.executable, "-c", CHILD, str(workers), folder, json.dumps(sys.path)]
         process = subprocess.Popen(
             line,
             stdin=subprocess.PIPE,
@@ -60,8 +60,9 @@ def local_cluster(workers: int) -> Iterator[str]:
         )
         try:
             assert process.stdout is not None
-            address = process.stdout.readline().decode().strip()
-            if not address:
+            lines = (line.decode(errors="replace").strip() for line in process.stdout)
+            address = next((line for line in lines if line.startswith("tcp://")), None)
+            if address is None:
                 hint = "There may be too little memory: try fewer."
                 raise ClusterError(f"{workers} workers did not start", hint)
             yield address
@@ -77,13 +78,15 @@ def local_cluster(workers: int) -> Iterator[str]:
 
 
 def serve(workers: int, folder: str) -> None:
-    """Run a cluster of single-threaded workers until standard input ends; remove its folder."""
+    """Run a cluster of single-threaded workers until standard input ends, then remove its folder:
+    the parent may be dead.
+    """
     import dask
     from distributed import LocalCluster
 
     def end() -> None:
-        shutil.rmtree(folder, ignore_errors=True)  # the parent may have been killed
-        os._exit(0)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)  # without waiting for the timer
 
     warnings.simplefilter("ignore")
     dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER, "temporary-directory": folder})
@@ -99,7 +102,7 @@ def serve(workers: int, folder: str) -> None:
         env=ONE_THREAD,
         silence_logs=50,
     ) as cluster:
-        sys.stdout.write(f"{cluster.scheduler_address}\n")
+        sys.stdout.write(f"\n{cluster.scheduler_address}\n")
         sys.stdout.flush()
         sys.stdin.buffer.read()
         threading.Timer(SHUTDOWN, end).start()

@@ -52,7 +52,7 @@ HANDLED = [*OF_TERMINAL, signal.SIGTERM]
 
 
 def read(file: int) -> Iterator[Message]:
-    """Yield objects as they come, until the other side closes its end.
+    """Yield objects as they come, until the other side closes its end. Skip other lines.
 
     Python's buffers are not used: their locks would hang a thread that waits here at exit.
     """
@@ -60,7 +60,8 @@ def read(file: int) -> Iterator[Message]:
     while block := os.read(file, 1 << 16):
         *lines, rest = block.split(b"\n")
         for line in lines:
-            yield parse(b"".join([*pieces, line]), largest=math.inf)
+            with suppress(ValueError):  # such as what sitecustomize prints
+                yield parse(b"".join([*pieces, line]), largest=math.inf)
             pieces = []
         pieces.append(rest)
 
@@ -74,6 +75,7 @@ def main() -> None:
     if hasattr(signal, "pthread_sigmask"):  # blocked until here by ``signals_blocked``
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     out = os.dup(1)
+    os.write(out, b"\n")  # ends a line that another module may have begun
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # other output must not mix with messages
     inbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
 
@@ -314,6 +316,8 @@ def make(piece: tuple[Task, bytes | None], packed: Packed) -> tuple[Result, byte
                     reported = time.monotonic()
                     report({"name": event.name, "share": event.share})
         assert result is not None
+        if result.error is not None:  # names the file as the user does
+            result = replace(result, error=result.error.replace(str(file), task.model))
         return result, file.read_bytes() if file.exists() else None
 
 

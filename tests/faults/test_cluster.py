@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,9 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from tests.child import wait_until
+from charrnn.errors import ClusterError
+from charrnn.settings.using import SampleConfig
+from tests.child import HOME, wait_until
 from tests.cluster_work import meet, twice
 from tests.clusters import (
     Machines,
@@ -393,6 +396,22 @@ def test_c12_a_worker_that_would_come_to_other_results_is_refused(
         wait_until(lambda: cluster_is_empty(made))
 
 
+def test_c12_a_worker_without_charrnn_that_comes_late_is_refused(
+    made: Machines, elsewhere: Path
+) -> None:
+    (elsewhere / "sitecustomize.py").write_text("import sys\nsys.modules['charrnn'] = None\n")
+    first = made.work()
+    made.until_there_are(1)
+    with open_cluster(scheduler=str(made.file)) as cluster:
+        made.work(nanny=False, env={"PYTHONPATH": str(elsewhere)})
+        made.until_there_are(2)
+        kill_session(first.pid)
+        shared = cluster.share(SampleConfig())
+        with pytest.raises(ClusterError, match="cannot import this charrnn") as error:
+            list(cluster.ordered(max, range(2), shared))
+    assert error.value.hint == "Install the same versions on all machines."
+
+
 def cluster_is_empty(machines: Machines) -> bool:
     """Whether no worker is left."""
     from distributed import Client
@@ -444,6 +463,27 @@ def listening_at(process: int) -> set[tuple[str, str]]:
                 host, _, port = columns[1].partition(":")
                 found.add((host, port))
     return found
+
+
+def test_a_cluster_that_ends_slowly_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(opening, "SHUTDOWN", 0.0)  # the child is killed before it can tidy up
+    with local_cluster(1):
+        assert [*tmp_path.glob("charrnn-*")]
+    assert not [*tmp_path.glob("charrnn-*")]
+
+
+def test_modules_that_print_when_python_starts_do_no_harm(
+    trained: Program, elsewhere: Path
+) -> None:
+    (elsewhere / "sitecustomize.py").write_text("print('hello\\nand', end=' welcome')\n")
+    env = {"PYTHONPATH": os.pathsep.join([str(elsewhere), str(HOME)])}
+    trained.run("sample", "-n", "2", "--workers", "1", child=True, env=env).says()
+    line = ("names.txt", "--try", "lr=0.01,0.02", "--epochs", "1", "-o", "sweep")
+    trained.run("sweep", *line, child=True, env=env).says("2 runs")
 
 
 def test_workers_end_with_whoever_started_them(trained: Program) -> None:

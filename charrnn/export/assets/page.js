@@ -89,7 +89,8 @@
     list.setAttribute("aria-busy", "true");
     $("said").textContent = "";
     let since = performance.now(), inVain = 0, lost = 0;
-    for (let number = 0; number < q.count && inVain < IN_VAIN; number++) {
+    let number = 0;
+    for (; number < q.count && inVain < IN_VAIN; number++) {
       const item = number < list.children.length ? list.children[number] : newItem(list);
       let said = "", isWanted = false, ended = null;
       for (let attempt = 0; attempt < ATTEMPTS && !isWanted; attempt++) {
@@ -112,7 +113,7 @@
       if (isWanted) texts.push(said);
       if (number === 0 && isWanted && !$("typed").value && !typing) read(said);
     }
-    while (list.children.length > q.count) list.lastChild.remove();
+    while (list.children.length > number) list.lastChild.remove();
     list.removeAttribute("aria-busy");
     const unseen = new Set(Array.from(q.prime).filter((c) => !model.ids.has(c.codePointAt(0))));
     const notes = [];
