@@ -180,10 +180,21 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
     there.add(made("a", 0, 1.0, hidden=3))
     rows = tmp_path / "sweep.jsonl"
     whole = rows.read_bytes()
-    changes = {b'"seed": 0': b'"seed": 1e999', b'"seconds": 1.5': b'"seconds": 1' + b"0" * 400}
-    too_large = [whole.replace(*change) for change in changes.items()]
+    forged = [
+        whole.replace(before, after)
+        for before, after in (
+            (b'"seed": 0', b'"seed": 1e999'),
+            (b'"seconds": 1.5', b'"seconds": 1' + b"0" * 400),
+            (b'"seconds": 1.5', b'"seconds": NaN'),
+            (b'"step": 10', b'"step": "x"'),
+            (b'"error": null', b'"error": 5'),
+            (b'"error": null', b'"error": null, "parts": {"both": 5}'),
+            (b'"error": null', b'"error": null, "parts": {"both": {"nats_per_character": "1"}}'),
+        )
+    ]
+    assert whole not in forged
     others = b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'
-    for line in (*others, *too_large):
+    for line in (*others, *forged):
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
         with pytest.raises(ResumeError, match="line 1 is not a row"):
             Folder(tmp_path).read_rows()

@@ -30,7 +30,7 @@ from charrnn.model_file.saving import locked, remedy
 from charrnn.plan import fit_window
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import CorpusConfig, Reading
-from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
+from charrnn.sweeping.grid import UNREADABLE, Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.run import Material, Task
 
 SCHEMA = "charrnn.sweep.options/1"
@@ -170,7 +170,7 @@ class Folder:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
                 result = from_json(parse(line))
-            except (ValueError, KeyError, TypeError, OverflowError) as error:
+            except UNREADABLE as error:
                 what = f"{path} is damaged: line {number:,} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
             self.results[result.name] = result

@@ -7,6 +7,7 @@ next seed: they share a corpus, and comparable results come early.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -115,6 +116,7 @@ def value_in_words(value: Any) -> str:
 
 
 SCHEMA = "charrnn.sweep.run/1"
+UNREADABLE = (ValueError, KeyError, TypeError, OverflowError)  # for a row of other content
 
 
 @dataclass(frozen=True)
@@ -159,17 +161,19 @@ def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.
 
 
 def from_json(row: Mapping[str, Any]) -> Result:
-    """Return the result in a row. Raise KeyError, TypeError or ValueError for other content."""
+    """Return the result in a row. Raise an error of ``UNREADABLE`` for other content."""
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
-    nats = row["best"]["nats_per_character"]
-    if not isinstance(row["settings"], dict) or not isinstance(row["name"], str):
-        raise TypeError("settings or name of the wrong type")
-    return Result(
+    json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
+    nats, step = row["best"]["nats_per_character"], row["best"]["step"]
+    texts = row["name"], row["model"] or "", row["error"] or ""
+    if not isinstance(row["settings"], dict) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("settings or a text of the wrong type")
+    result = Result(
         row["name"],
         row["settings"],
         int(row["seed"]),
-        row["best"]["step"],
+        None if step is None else int(step),
         None if nats is None else float(nats),
         row["model"],
         float(row["seconds"]),
@@ -177,6 +181,8 @@ def from_json(row: Mapping[str, Any]) -> Result:
         row["error"],
         dict(row.get("parts", {})),
     )
+    math.isnan(result.loss)  # raises an error for anything but a number
+    return result
 
 
 @dataclass(frozen=True)
