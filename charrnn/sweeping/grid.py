@@ -159,20 +159,25 @@ def from_json(row: Mapping[str, Any]) -> Result:
     """Return the result in a row. Raise KeyError, TypeError or ValueError for other content."""
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
-    nats = row["best"]["nats_per_character"]
-    if not isinstance(row["settings"], dict) or not isinstance(row["name"], str):
-        raise TypeError("settings or name of the wrong type")
+    step, nats = row["best"]["step"], row["best"]["nats_per_character"]
+    parts = {name: dict(part) for name, part in row.get("parts", {}).items()}
+    names = [row["model"], row["error"]]
+    words = [row["name"], row["stopped"], *(name for name in names if name is not None)]
+    if not isinstance(row["settings"], dict) or not all(type(word) is str for word in words):
+        raise TypeError("settings or words of the wrong type")
+    if not isinstance(step, int | None) or any(p["nats_per_character"] < 0 for p in parts.values()):
+        raise TypeError("a step or a loss of the wrong type")
     return Result(
         row["name"],
         row["settings"],
         int(row["seed"]),
-        row["best"]["step"],
+        step,
         None if nats is None else float(nats),
         row["model"],
         float(row["seconds"]),
-        str(row["stopped"]),
+        row["stopped"],
         row["error"],
-        dict(row.get("parts", {})),
+        parts,
     )
 
 
