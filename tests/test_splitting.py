@@ -164,7 +164,11 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
     lacking = json.dumps({key: value for key, value in whole.items() if key != "fast"})
     huge = json.dumps(whole | {"part": whole["part"] | {"of": 1 << 40}})
     schema = json.dumps({"schema": "charrnn.eval/1"})
-    for wrong in ("{}", "[]", "7", other[:100], schema, lacking, huge):
+    broken = json.dumps(whole | {"part": whole["part"] | {"of": 3.5}})
+    nameless = json.dumps(whole | {"text": 5})
+    above = json.dumps(whole | {"part": whole["part"] | {"above": []}, "above": None})
+    damaged = schema, lacking, huge, broken, nameless, above, 100_000 * "["
+    for wrong in ("{}", "[]", "7", other[:100], *damaged):
         trained.write("2.json", wrong)
         hint = "Write it with charrnn eval --part I/N --json."
         what = "2.json is not the result of a part"

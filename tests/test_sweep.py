@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import string
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,6 +199,29 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
         with pytest.raises(ResumeError, match="line 1 is not a row"):
             Folder(tmp_path).read_rows()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"seed": math.inf},
+        {"model": 5},
+        {"error": []},
+        {"stopped": None},
+        {"best": {"step": "x", "nats_per_character": 1.0}},
+        {"parts": {"both": 1}},
+        {"parts": {"both": {"nats_per_character": "x"}}},
+        {"parts": [1]},
+    ],
+    ids=str,
+)
+def test_53_a_row_with_a_value_of_another_type_is_told(
+    tmp_path: Path, damage: dict[str, Any]
+) -> None:
+    row = json.dumps(made("a", 0, 1.0, hidden=3).as_json() | damage)
+    (tmp_path / "sweep.jsonl").write_text(f"{row}\n")
+    with pytest.raises(ResumeError, match="line 1 is not a row"):
+        Folder(tmp_path).read_rows()
 
 
 def test_a_run_that_failed_by_chance_is_made_again_and_one_that_diverged_is_not(

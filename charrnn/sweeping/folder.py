@@ -29,12 +29,14 @@ from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked, remedy
 from charrnn.plan import fit_window
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading
-from charrnn.sweeping.grid import UNREADABLE, Grid, Result, from_json, grid_of, value_in_words
+from charrnn.settings.using import FIXED, CorpusConfig, Reading
+from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.run import Material, Task
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
+CHOSEN = {*FIXED, "known", "reading"}  # settings that the sweep chooses itself
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 ANOTHER = "name another folder"
 GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
 
@@ -142,13 +144,15 @@ class Folder:
             sources, valid, ways = (strings(whole[name]) for name in ("sources", "valid", "places"))
             grid = grid_of(whole["tried"], whole["seeds"])
             groups = {name: dict(whole[name]) for name in GROUPS}
+            if any(not CHOSEN.isdisjoint(group) for group in groups.values()):
+                raise ValueError("a setting that the sweep chooses itself")
             for tried in grid.combinations:
                 for name, config in GROUPS.items():  # which checks the values
                     config(**groups[name], **(tried if name == "learning" else {}))
             places = tuple(absolute_place(path, way) for way in ways)
             named = zip(sources + valid, places, strict=True)
             files = tuple(place or path_of(name) for name, place in named)
-            start = None if start is None else absolute_place(path, start)
+            start = None if start is None else absolute_place(path, strings([start])[0])
             learning, reading, cutting = groups.values()
             fingerprint, n = str(whole["fingerprint"]), len(sources)
             material = Material(
@@ -157,8 +161,8 @@ class Folder:
             return Record(grid, learning, material)
         except FileNotFoundError:
             what = f"{self.path} holds no sweep to resume"
-            raise ResumeError(what, "Start one there: name a corpus and settings to try.") from None
-        except (ValueError, KeyError, TypeError, AttributeError, CharrnnError) as error:
+            raise ResumeError(what, "Start one there first.") from None
+        except (*UNREADABLE, CharrnnError) as error:
             what = f"{path} is damaged: its settings or texts cannot be read"
             raise ResumeError(what, "Begin the sweep anew in another folder.") from error
 
@@ -235,7 +239,7 @@ class Folder:
 
 
 def strings(values: object) -> tuple[str, ...]:
-    """Return a list of strings as a tuple. Raise TypeError if it is anything else."""
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError("not a list of strings")
+    """Return a list of strings, names of files, as a tuple. Raise TypeError for anything else."""
+    if not isinstance(values, list) or any(type(v) is not str or "\0" in v for v in values):
+        raise TypeError("not a list of names")
     return tuple(values)

@@ -116,7 +116,6 @@ def value_in_words(value: Any) -> str:
 
 
 SCHEMA = "charrnn.sweep.run/1"
-UNREADABLE = (ValueError, KeyError, TypeError, OverflowError)  # for a row of other content
 
 
 @dataclass(frozen=True)
@@ -161,25 +160,29 @@ def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.
 
 
 def from_json(row: Mapping[str, Any]) -> Result:
-    """Return the result in a row. Raise an error of ``UNREADABLE`` for other content."""
+    """Return the result in a row. Raise an error for other content."""
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
     json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
-    nats, step = row["best"]["nats_per_character"], row["best"]["step"]
-    texts = row["name"], row["model"] or "", row["error"] or ""
-    if not isinstance(row["settings"], dict) or not all(isinstance(text, str) for text in texts):
-        raise TypeError("settings or a text of the wrong type")
+    step, nats = row["best"]["step"], row["best"]["nats_per_character"]
+    parts = {name: dict(part) for name, part in row.get("parts", {}).items()}
+    names = [row["model"], row["error"]]
+    words = [row["name"], row["stopped"], *(name for name in names if name is not None)]
+    if not isinstance(row["settings"], dict) or not all(type(word) is str for word in words):
+        raise TypeError("settings or words of the wrong type")
+    if not isinstance(step, int | None) or any(p["nats_per_character"] < 0 for p in parts.values()):
+        raise TypeError("a step or a loss of the wrong type")
     result = Result(
         row["name"],
         row["settings"],
         int(row["seed"]),
-        None if step is None else int(step),
+        step,
         None if nats is None else float(nats),
         row["model"],
         float(row["seconds"]),
-        str(row["stopped"]),
+        row["stopped"],
         row["error"],
-        dict(row.get("parts", {})),
+        parts,
     )
     math.isnan(result.loss)  # raises an error for anything but a number
     return result

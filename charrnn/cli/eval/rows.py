@@ -377,11 +377,16 @@ def parse_part(line: str, name: str) -> Scored:
         assert scored["schema"] == "charrnn.eval/1"
         Parts().plain(Part(part["number"], part["of"]))
         assert isinstance(scored["seconds"], float)
-        assert {"fast", "above"} <= scored.keys()
-        assert {"text", "models", "use", "above"} <= part.keys()
+        assert "fast" in scored
+        assert {"text", "models", "use"} <= part.keys()
+        assert type(part["of"]) is int
+        above = part["above"], scored["above"]
+        assert above == (None, None) or all(isinstance(number, int | float) for number in above)
         assert part["scores"]
         for score in part["scores"]:
-            assert {"model", "examples_are", "ends_apart"} <= score.keys()
+            words = scored["text"], score["model"], score["examples_are"]
+            assert all(type(word) is str for word in words)
+            assert "ends_apart" in score
             for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)

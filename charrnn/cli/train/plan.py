@@ -190,7 +190,8 @@ def time_in_words(
     if c.minutes is not None and minutes is not None:
         left = f"{clock(60 * minutes)} of " if minutes < c.minutes else ""
         ends.append(f"{left}{count(c.minutes, 'minute')} (--minutes)")
-    speed = f"{counted(rate)} characters a second with {count(c.threads, worker)}"
+    busy = c.threads if worker == "rank" else plan.threads
+    speed = f"{counted(rate)} characters a second with {count(busy, worker)}"
     return [("steps", steps), ("time", f"about {' or at most '.join(ends)}, at {speed}")]
 
 
