@@ -17,6 +17,7 @@ import pytest
 import charrnn
 from charrnn.cli import files
 from charrnn.json_lines import LineFile
+from charrnn.model_file import saving
 from charrnn.model_file.saving import locked, replace
 from charrnn.sweeping import processes
 from charrnn.sweeping.grid import Result, Trial
@@ -65,9 +66,9 @@ def test_56_a_folder_that_is_moved_while_a_file_in_it_is_locked_is_followed(
     assert (tmp_path / "there" / "model.npz").read_bytes() == b"new"
 
 
-APPEARANCES: dict[str, Callable[[Path, Path], None]] = {
+APPEARANCES: dict[str, Callable[[Path, Path], object]] = {
     "a link": lambda path, mine: path.symlink_to(mine),
-    "a file": lambda path, mine: path.write_bytes(b"mine") and None,
+    "a file": lambda path, mine: path.write_bytes(b"mine"),
 }
 
 
@@ -81,7 +82,7 @@ def test_56_what_appears_at_an_output_path_during_the_work_is_not_replaced(
     trained: Program, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...], what: str
 ) -> None:
     mine, out = trained.write("mine", "mine"), trained / "out"
-    check = files.check_writable
+    check = saving.check_writable
 
     def appear(path: Path, size: int) -> None:
         check(path, size)
