@@ -19,11 +19,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import ClusterError, MissingPackageError, SettingError
 from charrnn.json_lines import read
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 ONE_THREAD: Final = {  # for each BLAS library
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
@@ -90,23 +93,25 @@ def serve(workers: int, folder: str) -> None:
 
     warnings.simplefilter("ignore")
     dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER, "temporary-directory": folder})
-    with LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host=LOOPBACK,
-        dashboard_address=ANY_PORT,
-        worker_dashboard_address=ANY_PORT,
-        local_directory=folder,
-        protocol="tcp",
-        env=ONE_THREAD,
-        silence_logs=50,
-    ) as cluster:
-        sys.stdout.write(f"\n{cluster.scheduler_address}\n")
-        sys.stdout.flush()
-        sys.stdin.buffer.read()
-        threading.Timer(SHUTDOWN, end).start()
-    end()
+    try:
+        with LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host=LOOPBACK,
+            dashboard_address=ANY_PORT,
+            worker_dashboard_address=ANY_PORT,
+            local_directory=folder,
+            protocol="tcp",
+            env=ONE_THREAD,
+            silence_logs=50,
+        ) as cluster:
+            sys.stdout.write(f"\n{cluster.scheduler_address}\n")
+            sys.stdout.flush()
+            sys.stdin.buffer.read()
+            threading.Timer(SHUTDOWN, end).start()
+    finally:  # also if the parent is gone before it reads the address
+        end()
 
 
 TIMEOUT: Final = 3.0  # seconds for a scheduler to answer
@@ -220,7 +225,7 @@ def open_cluster(
     if (workers is None) == (scheduler is None):
         raise TypeError("give either workers or scheduler")
     try:
-        import distributed
+        import distributed  # noqa: F401  # may be missing
     except ImportError:
         raise MissingPackageError("Dask", "cluster") from None
     with (
@@ -229,20 +234,29 @@ def open_cluster(
     ):
         if scheduler is not None:
             check(address)
-        try:
-            client = distributed.Client(address, timeout="5s", set_as_default=False)
-        except Exception as error:  # Dask raises many kinds
-            raise SettingError(
-                f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-                "Check that it runs and has the same version of Dask.",
-            ) from error
-        try:
+        with _connected(address) as client:
             cluster = Cluster(client, address, say)
             cluster.begin()
             yield cluster
-        finally:
-            with suppress(Exception):  # the results are in; a failed goodbye does no harm
-                client.close(timeout=1)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    """Connect to a scheduler. No signal is heeded in here: half a client ends in a traceback."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout="5s", set_as_default=False)
+    except Exception as error:  # Dask raises many kinds
+        raise SettingError(
+            f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
+            "Check that it runs and has the same version of Dask.",
+        ) from error
+    try:
+        yield client
+    finally:
+        with suppress(Exception):  # the results are in; a failed goodbye does no harm
+            client.close(timeout=1)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,6 @@ TELLING = (
 )
 # Python writes a torn .pyc, without an error, where a limit on file sizes meets it.
 NO_CACHE = {"PYTHONDONTWRITEBYTECODE": "1"}
-STATUSES = {0, 1, 2, 3, 129, 130, 141, 143, -signal.SIGKILL}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 MODELS = ("one.npz", "two.npz", "base.npz", "counts.npz", "gone.npz")
 TRAINING = (
@@ -86,6 +85,7 @@ class Run:
     begun: int  # a pipe that the program closes
     err: io.BufferedRandom
     done: str = ""
+    statuses: set[int | None] = field(default_factory=lambda: {0, 1, 2, 3, 141})
 
     def disturb(self, chance: random.Random, leaves: bool) -> None:
         """Wait until it has begun, and perhaps read a little, leave, and send a signal or two."""
@@ -100,6 +100,7 @@ class Run:
             number = chance.choice(SIGNALS)
             self.process.send_signal(number)
             self.done += f" {number.name}"
+            self.statuses |= {128 + number, -number}  # the latter as Python ends
 
     def end(self, faults: list[str]) -> int | None:
         """Return its status, and add a fault if it hangs or ends badly."""
@@ -110,7 +111,7 @@ class Run:
             self.process.send_signal(signal.SIGABRT)  # which shows where its threads are
             self.process.wait()
         err = written(self.err).decode("utf-8", "replace")
-        if status not in STATUSES or "Traceback" in err:
+        if status not in self.statuses or "Traceback" in err:
             faults.append(f"{self.line}{self.done}: {status}\n{err[-3000:]}")
         return status
 
@@ -201,11 +202,11 @@ def is_whole(path: Path) -> None:
 def fill_and_empty(disk: Path, chance: random.Random, is_over: threading.Event) -> None:
     """Take all room or some of it, and give it back, again and again."""
     filler = disk / "filler"
-    while not is_over.wait(chance.expovariate(0.7)):
+    while not is_over.wait(chance.expovariate(0.3)):
         with suppress(OSError), open(filler, "wb", buffering=0) as file:
             for _ in range(chance.choice((ROOM, ROOM, ROOM - 40, ROOM // 2))):
                 file.write(bytes(1024))
-        is_over.wait(chance.expovariate(1.0))
+        is_over.wait(chance.expovariate(2.0))
         with suppress(OSError):
             filler.unlink()
 
