@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import re
@@ -16,8 +17,11 @@ import pytest
 
 import charrnn
 from charrnn import TrainConfig
+from charrnn.cli.console import Console
+from charrnn.cli.sweep.show import SweepProgress
 from charrnn.errors import ResumeError
 from charrnn.model_file import checkpoint
+from charrnn.sweeping.grid import Result
 from tests.child import answer
 from tests.corpora import NAMES
 from tests.program import SMALL, Program
@@ -35,6 +39,12 @@ from tests.sweeps import (
     workers_of,
 )
 from tests.sweeps import QUICK as QUICK_RUN
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
 
 QUICK = (*QUICK_RUN, "--threads", "1")
 
@@ -697,7 +707,19 @@ def test_a_terminal_sees_a_bar_over_all_runs_and_the_best_so_far(program: Progra
     )
     assert status == 0
     assert re.search(r"1 of 2 runs   best \d\.\d{3} lr=0.01,seed=0   .* left   +\d+% \|", seen)
+    assert "*: the best run so far." in " ".join(seen.split())
     assert "\x1b[1;32m" in seen, "the best is marked"
+
+
+def test_the_bar_counts_runs_that_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar is drawn at most every 0.1 seconds, and when a run ends."""
+    monkeypatch.setattr("sys.stderr", stream := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with SweepProgress({"a": 1.0, "b": 1.0}, None, 2, Console()) as screen:
+        for done, name in enumerate("ab", 1):
+            screen.end(Result(name, {}, 0, 1, 2.5, None, 0.01, "epochs"))
+            assert f"{done} of 2 runs   best 2.500 a" in stream.getvalue()
 
 
 def test_a_pipe_gets_rows_and_no_bar_and_quiet_says_nothing(program: Program) -> None:

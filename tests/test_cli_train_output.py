@@ -281,3 +281,16 @@ def test_a_baseline_is_named_once(program: Program) -> None:
     shown = program.run("train", "two.txt", "--dry-run").out
     assert shown.count("uniform") == 1
     assert "markov" not in shown
+
+
+def test_the_terms_are_those_of_the_screen(program: Program) -> None:
+    line = ("train", "names.txt", "--dry-run")
+    for options, shown in {
+        (): "*: the best",
+        ("--counts",): "both: the loss of network and counts mixed",
+        ("--members", "2"): "together: the loss of the mean of the networks",
+    }.items():
+        assert shown in program.run(*line, *options).out
+    nothing = program.run(*line, "--holdout", "0", "--members", "2").out
+    for word in ("gap", "*:", "markov", "together"):
+        assert word not in nothing

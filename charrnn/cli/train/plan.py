@@ -29,10 +29,17 @@ from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for
 from charrnn.settings.training import Fitted
 
 LOSS: Final = (
-    "Loss is the mean surprise per character; lower is better. 1 nat is 1.44 bits. At perplexity 5,"
-    " each character is as hard to guess as one of 5 equally likely ones."
+    "loss: the mean surprise per character, in nats; lower is better. 1 nat is 1.44 bits.",
+    "perplexity 5: a character is as hard to guess as one of 5 equally likely ones.",
 )
-GAP: Final = "gap: held-out loss minus training loss. *: the best check-up so far."
+ROWS: Final = (
+    "train, held-out: losses. bits: the held-out loss in bits. gap: held-out minus train.",
+    "*: the best check-up so far.",
+)
+MIXTURES: Final = {
+    "both": "both: the loss of network and counts mixed, as sample and eval use them.",
+    "together": "together: the loss of the mean of the networks, which sample and eval use.",
+}
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
@@ -47,7 +54,9 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
     for line in examples_in_words(corpus):
         yield "", line
     if len(held_out):
-        kept = f": {', '.join(corpus.valid)}" if corpus.valid else " (--holdout), for the loss"
+        kept = (
+            f": {', '.join(corpus.valid)}" if corpus.valid else " (--holdout), to measure the loss"
+        )
         examples = count(len(held_out), "example", are=are)
         yield "held out", f"{examples}, {count(held_out.characters, 'character')}{kept}"
     else:
@@ -217,13 +226,19 @@ def best_in_words(losses: Mapping[str, float]) -> str:
     return f"{name} {losses[name]:.3f} nats ({bits(losses[name]):.3f} bits), the best baseline"
 
 
-def terms(best: str, *, is_held_out: bool) -> str:
-    """Return what the terms of the screen mean; ``best`` is the best baseline, or "" for none."""
+def terms(best: str, *, is_held_out: bool, mixture: str = "") -> list[str]:
+    """Return what the terms of the screen mean: of the rows, of the column of a mixture if there is
+    one, and of the best baseline, or "" for none.
+    """
     kind, _, order = best.partition("-")
-    meaning = f"{best} counts which characters follow the last {order}." if order else ""
+    meanings = [*LOSS, *(ROWS if is_held_out else [])]
+    if is_held_out and mixture:
+        meanings.append(MIXTURES[mixture])
+    if order:
+        meanings.append(f"{best}: it counts which characters follow the last {order}.")
     if kind == "unigram":
-        meaning = "unigram knows only how frequent each character is."
-    return " ".join(text for text in (LOSS, GAP if is_held_out else "", meaning) if text)
+        meanings.append("unigram: it knows only how frequent each character is.")
+    return meanings
 
 
 def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
@@ -267,6 +282,6 @@ class PlanDisplay:
         self.show([("", line) for line in (best, part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
-            condition = "if the network alone is as good as counts"
-            self.show([("both", f"about {hoped:.2f} nats are to be expected {condition}")])
+            condition = "if the network alone is as good as the counts"
+            self.show([("both", f"likely about {hoped:.2f} nats, {condition}")])
         return best_of(losses)

@@ -13,6 +13,7 @@ from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.options import note_if_refused
+from charrnn.cli.terminal.progress import mixture_of
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
@@ -138,7 +139,9 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
-    display.show([("terms", words.terms(best, is_held_out=bool(len(corpus.held_out))))])
+    is_held_out = bool(len(corpus.held_out))
+    meanings = words.terms(best, is_held_out=is_held_out, mixture=mixture_of(run.config))
+    display.show(("terms" * (not place), line) for place, line in enumerate(meanings))
     note_if_refused(console)
     if not options.dry_run:
         room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
