@@ -58,6 +58,7 @@ class Drawing(TypedDict, total=False):
     seed: int | None
     top_k: int | None
     top_p: float | None
+    script: str | None
     max_characters: int
 
 

@@ -30,7 +30,8 @@ from charrnn.sampling.draws import Choice
 from charrnn.sampling.lengths import LengthChoice
 from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.settings.using import SampleConfig as SampleConfig
-from charrnn.vocabulary import END, Ids
+from charrnn.text import script_of
+from charrnn.vocabulary import END, Ids, Vocabulary
 
 Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
 Ending = Literal["end", "limit"]
@@ -93,7 +94,9 @@ class Sampler:
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
         predictor = as_predictor(model)
         self._stepper = predictor.stepper(lanes, threads)
-        self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
+        excluded = None if config.script is None else not_in_script(vocabulary, config.script)
+        drawing = config.temperature, config.top_k, config.top_p
+        self._choice = Choice(symbols, lanes, *drawing, excluded)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the first step reads the last
@@ -207,6 +210,15 @@ class Sampler:
         if self._lengths is not None:
             return self._lengths.begin(draws.uniform(keys, BEFORE, 1)[0])
         return [h.copy() for h in self._state], np.zeros(len(keys), np.intp), None, np.zeros(0)
+
+
+def not_in_script(vocabulary: Vocabulary, script: str) -> NDArray[np.bool_]:
+    """Return which symbols are characters of other scripts, (K,)."""
+    scripts = ["", "", *map(script_of, vocabulary.characters)]
+    if script not in scripts:
+        hint = f"Leave [script] out, or use one of {', '.join(sorted({*scripts} - {''}))}."
+        raise SettingError(f"script {script}: the model knows none of its characters", hint)
+    return np.array([one not in ("", script) for one in scripts])
 
 
 def counts_for(to_come: Integers | None) -> InputCounts:
