@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import nsmallest
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
@@ -27,7 +28,8 @@ from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
 from charrnn.sampling.copied import Runs
 from charrnn.sampling.draws import Choice
-from charrnn.sampling.lengths import LengthChoice
+from charrnn.sampling.lengths import LengthChoice, nats_of_beginning
+from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.settings.using import SampleConfig as SampleConfig
 from charrnn.text import script_of
@@ -356,3 +358,42 @@ def _attempts_of(
         if not rejected:
             break
     return tried
+
+
+def limit_length(
+    config: SampleConfig, prime: str, shortest: int | None, longest: int | None
+) -> SampleConfig:
+    """Return the configuration with no more characters than ``longest`` needs.
+
+    Raise SettingError if no sample can be long or short enough.
+    """
+    most = len(prime) + config.max_characters
+    if (shortest or 0) > most:
+        what = f"shortest {shortest} is more than the {most} characters of a sample"
+        raise SettingError(what, "Raise [max_characters].", "shortest")
+    if longest is None:
+        return config
+    left = longest - len(prime)
+    if left < 0:
+        raise SettingError(f"the prime has more than {longest} characters", "Raise [longest].")
+    return replace(config, max_characters=min(config.max_characters, left + 1))
+
+
+def nats_of(prime: str, predictor: Predictor) -> float:
+    """Return the surprisal of the prime."""
+    networks = predictor.used_networks
+    if len(networks) == 1 and networks[0].architecture.head.lengths is not None:
+        return nats_of_beginning(networks[0], prime)
+    scorer = scorer_of(predictor)
+    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
+
+
+def likeliest(
+    samples: Iterable[Sample], count: int, nats: float = 0.0, characters: int = 0
+) -> list[Sample]:
+    """Return the samples with the fewest nats per character, after a prime with these figures."""
+
+    def mean(sample: Sample) -> float:
+        return (nats + sum(sample.nats)) / (characters + len(sample.nats))
+
+    return nsmallest(count, samples, mean)
