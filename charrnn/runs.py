@@ -34,7 +34,7 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
-from charrnn.settings.fields import COUNT, check, check_agreement, in_words
+from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import CorpusConfig
 from charrnn.system import single_threaded
@@ -102,13 +102,19 @@ def train(
     holdout: float = 0.1,
     seed: int | None = None,
     start_from: Model | None = None,
+    **settings: Any,
 ) -> Run:
     """Return a new run on texts, an example each, or on files.
 
-    With ``start_from`` it starts from the parameters of a model and has its sizes. ``seed`` decides
+    The settings of ``config`` can also be given by name: ``epochs=5, hidden=64``. With
+    ``start_from`` the run starts from the parameters of a model and has its sizes. ``seed`` decides
     which examples are held out; ``config.seed`` decides everything else, and this too by default.
     """
-    config = check_config(TrainConfig(seed=seed or 0) if config is None else config)
+    if config is None:
+        config = make_config(TrainConfig, {"seed": seed or 0, **settings}, "holdout", "start_from")
+    config = check_config(config)
+    if settings:
+        config = make_config(TrainConfig, {**vars(config), **settings})
     model = None if start_from is None else start_from.language_model
     config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
@@ -256,9 +262,13 @@ def fit(
     holdout: float = 0.1,
     start_from: Model | None = None,
     progress: bool = False,
+    **settings: Any,
 ) -> Model:
-    """Train on texts or files, and return the best model; its ``save`` keeps the run as well."""
-    run = train(texts, config, holdout=holdout, start_from=start_from)
+    """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
+
+    ``fit(texts, epochs=5, hidden=64)`` gives settings by name, ``config`` gives them together.
+    """
+    run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
     return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)

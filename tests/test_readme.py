@@ -114,5 +114,5 @@ def test_every_file_that_it_names_is_there() -> None:
 def test_every_corpus_that_comes_along_is_described() -> None:
     described = (HOME / "data" / "README.md").read_text(encoding="utf-8")
     for name in NAMES:
-        assert f"`{name}.txt`" in described
-        assert (HOME / "data" / f"{name}.txt").is_file()
+        assert f"`{name}`" in described or f"`{name}.txt`" in described
+        assert Path(path_of(name)).parent == HOME / "data"

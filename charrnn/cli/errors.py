@@ -18,7 +18,9 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
-OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part")}
+OTHER_OPTIONS = {
+    name: f"--{name}" for name in ("valid", "use", "dynamic", "part", "shortest", "longest")
+}
 OTHER_OPTIONS |= {"model": "-m", "path": "-m", "start_from": "--from"}
 
 

@@ -27,11 +27,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from charrnn.corpus.lists import Records, column_of, strip_lines, whole_lines
+from charrnn.corpus.lists import Records, column_of, lines_of_script, strip_lines, whole_lines
 from charrnn.errors import CorpusError
 from charrnn.settings.using import Reading
 
-NAMES = ("dinosaurs", "given-names", "reber", "verses")  # corpora that come with the program
+OF_SCRIPT = {"given-names-latin": ("given-names", "latin")}  # the lines of a corpus in a script
+NAMES = ("dinosaurs", "given-names", *OF_SCRIPT, "reber", "verses")  # come with the program
 FOLDERS = [home / "data" for home in Path(__file__).parents[1:3]]  # installed; in a checkout
 
 BLOCK: Final = 1 << 17  # bytes: arrays made from one block fit into the cache
@@ -48,11 +49,17 @@ COPY_AGAIN: Final = "Copy or download it again."
 def path_of(source: str) -> str:
     """Return the path of a corpus that comes with the program; any other name stays as it is."""
     if source in NAMES and not os.path.lexists(source):  # a file of that name comes first
+        whole, _ = OF_SCRIPT.get(source, (source, ""))
         for folder in FOLDERS:
-            file = folder / f"{source}.txt"
+            file = folder / f"{whole}.txt"
             if file.is_file():
                 return str(file)
     return source
+
+
+def is_of_script(source: str) -> bool:
+    """Return whether the source is a part of a corpus that comes with the program."""
+    return source in OF_SCRIPT and path_of(source) != source
 
 
 def name_of(source: str) -> str:
@@ -68,6 +75,10 @@ def is_stream(name: str) -> bool:
 def byte_blocks(source: str) -> Iterator[bytes]:
     """Yield the bytes of a file, or of standard input for "-", decompressed, block by block."""
     name = name_of(source)
+    if is_of_script(source):
+        whole = b"".join(byte_blocks(path_of(source))).decode()
+        yield "".join(lines_of_script([whole], OF_SCRIPT[source][1])).encode()
+        return
     with _open(source) as stream:
         try:
             packing = _packing(source, stream.peek(10))

@@ -12,10 +12,12 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 from charrnn.errors import CorpusError
+from charrnn.text import script_of
 
 SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
 
@@ -46,6 +48,14 @@ def strip_lines(texts: Iterable[str], characters: str) -> Iterator[str]:
     """Yield the text without these characters at either end of a line."""
     for text in whole_lines(texts):
         yield "\n".join([line.strip(characters) for line in text.split("\n")])
+
+
+def lines_of_script(texts: Iterable[str], script: str) -> Iterator[str]:
+    """Yield the lines without a character of another script."""
+    of = cache(script_of)
+    for text in whole_lines(texts):
+        lines = text.split("\n")
+        yield "\n".join([line for line in lines if {"", script}.issuperset(map(of, line))])
 
 
 def column_of(

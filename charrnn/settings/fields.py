@@ -11,6 +11,7 @@ import math
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -333,6 +334,14 @@ def check_agreement(
 def make_config(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
     """Return a configuration of settings given by name; TypeError lists those that exist."""
     known = [*besides, *settings_of(kind)]
-    if unknown := [name for name in given if name not in known]:
-        raise TypeError(f"there is no {unknown[0]!r} here; there are {', '.join(known)}")
+    for name in given:
+        if name not in known:
+            typed = {"n": "count", "p": "prime"} | {
+                option.strip("-").replace("-", "_"): field
+                for field, setting in settings_of(kind).items()
+                for option in setting.options(field)
+            }
+            near = [typed[name]] if name in typed else get_close_matches(name, known, 1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise TypeError(f"there is no {name!r} here{meant}; there are {', '.join(known)}")
     return kind(**given)

@@ -27,9 +27,17 @@ from charrnn.settings.fields import (
     setting,
 )
 from charrnn.settings.training import TrainConfig
+from charrnn.text import SCRIPTS
 
 TEMPERATURE = Real(0, 1e6)
 NEW_EACH_TIME: Final = "new each time"
+
+
+@dataclass(frozen=True)
+class Script(OneOf):
+    """The name of a script, such as latin."""
+
+    metavar: str = "SCRIPT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +57,11 @@ class SampleConfig(Checked):
     top_p: float | None = fields.of_drawing(
         Real(0, 1, above=True),
         "Draw only among the likeliest characters that together have this probability.",
+        default_in_words="all",
+    )
+    script: str | None = fields.of_drawing(
+        Script(SCRIPTS),
+        "Draw only characters of this script, and those that scripts share, such as spaces.",
         default_in_words="all",
     )
     max_characters: int = fields.of_drawing(

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.files import absolute_place, path_of, place_of, relative_place
+from charrnn.corpus.files import absolute_place, place_of, relative_place
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -151,7 +151,7 @@ class Folder:
                     config(**groups[name], **(tried if name == "learning" else {}))
             places = tuple(absolute_place(path, way) for way in ways)
             named = zip(sources + valid, places, strict=True)
-            files = tuple(place or path_of(name) for name, place in named)
+            files = tuple(place or name for name, place in named)
             start = None if start is None else absolute_place(path, strings([start])[0])
             learning, reading, cutting = groups.values()
             fingerprint, n = str(whole["fingerprint"]), len(sources)

@@ -27,7 +27,7 @@ from uuid import uuid4
 
 from charrnn.cluster.opening import ONE_THREAD
 from charrnn.cluster.worker import cached, check_wanted, own_folder, report
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import byte_blocks, is_of_script, path_of
 from charrnn.errors import CharrnnError
 from charrnn.json_lines import parse, write
 from charrnn.model_file import saving
@@ -337,6 +337,7 @@ def share_runs(
     start = [] if material.start_from is None else [material.start_from]
     names = (*material.files, *material.valid_files, *start)
     contents = {name: Path(path_of(name)).read_bytes() for name in names}
+    contents |= {name: b"".join(byte_blocks(name)) for name in filter(is_of_script, names)}
     shared = cluster.share(Packed(material, contents))
     outcomes = cluster.as_completed(make, pieces(), shared, lambda piece: piece[0].trial.name)
     for (task, _), outcome, error in outcomes:

@@ -42,6 +42,9 @@ charrnn sample -n 1000 --seed 1 --first 5000
 charrnn sample -p "Ty" --seed 1
 echo "It was a dark and stormy night" | charrnn sample --prime-file -
 
+# only Latin letters, from a model of many scripts
+charrnn sample -n 10 --script latin
+
 # a thousand names that are not in the corpus, all different
 charrnn sample -n 1000 --novel dinosaurs --ignore-case --unique
 
@@ -107,7 +110,9 @@ class Options(CommandOptions):
         about=f"{settings_of(SampleConfig)['temperature'].about} Several values, separated by"
         " commas, give -n samples each.",
     )
-    sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    sampling: dict[str, Any] = group(
+        *(SampleConfig, "top_k", "top_p", "script", "max_characters", "seed")
+    )
     first: int = setting(
         Whole(0, 1 << 40),
         "Skip the first N samples: -n 5 --first 100 draws the same as the last 5 of -n 105.",

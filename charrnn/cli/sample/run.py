@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from heapq import nsmallest
 from typing import TYPE_CHECKING, NamedTuple
 
 from charrnn.cli.console import CYAN, Console
@@ -32,7 +31,7 @@ from charrnn.cli.sample.copies import (
 from charrnn.cli.sample.options import Options
 from charrnn.corpus.checks import TextSet, hash_of
 from charrnn.corpus.files import blocks
-from charrnn.errors import CharrnnError, ModelFileError, SettingError
+from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.sampling.sampler import (
@@ -42,10 +41,13 @@ from charrnn.sampling.sampler import (
     Sample,
     SampleConfig,
     Sampler,
+    likeliest,
+    limit_length,
+    nats_of,
     random_seed,
     redraw,
 )
-from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
+from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
 from charrnn.scoring.texts import example_lengths
 from charrnn.settings.using import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
@@ -144,7 +146,8 @@ def run(options: Options, threads: int, console: Console) -> None:
     reading = model.corpus.reading_of(options.prime_file or "-", options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
-    config = limit_length(SampleConfig(**options.sampling), options, prime)
+    config = SampleConfig(**options.sampling)
+    config = limit_length(config, prime, options.shortest, options.longest)
     note_prime(prime, model.vocabulary, console)
 
     temperatures = options.temperatures or (SampleConfig.temperature,)
@@ -246,45 +249,11 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
         console.note(f"not in the vocabulary, read as unknown: {names}{more}")
 
 
-def limit_length(config: SampleConfig, options: Options, prime: str) -> SampleConfig:
-    """Return the configuration with no more characters than --longest needs.
-
-    Raise SettingError if no sample can be long or short enough.
-    """
-    most = len(prime) + config.max_characters
-    if (options.shortest or 0) > most:
-        raise SettingError(
-            f"--shortest {options.shortest} is more than the {most} characters of a sample",
-            "Raise --max-chars.",
-        )
-    if options.longest is None:
-        return config
-    left = options.longest - len(prime)
-    if left < 0:
-        raise SettingError(
-            f"the prime has more than {options.longest} characters", "Raise --longest."
-        )
-    return replace(config, max_characters=min(config.max_characters, left + 1))
-
-
 class ShownPrime(NamedTuple):
     """The prime as part of each sample: empty with --hide-prime."""
 
     text: str
     nats: float  # at the model's own probabilities
-
-
-def nats_of(prime: str, predictor: Predictor) -> float:
-    """Return the surprisal of the prime."""
-    networks = predictor.used_networks
-    if len(networks) == 1 and networks[0].architecture.head.lengths is not None:
-        from charrnn.sampling.lengths import nats_of_beginning
-
-        return nats_of_beginning(networks[0], prime)
-    from charrnn.scoring.mixed import scorer_of
-
-    scorer = scorer_of(predictor)
-    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
 
 
 def conditions_of(options: Options, prime: str, model: Model) -> Conditions | None:
@@ -320,13 +289,10 @@ def best_of(
     samples: Iterable[Sample | None], options: Options, prime: ShownPrime
 ) -> Iterator[Sample]:
     """Yield the samples that were found; with --best, only the likeliest of them."""
-
-    def nats_per_character(sample: Sample) -> float:
-        nats = prime.nats + sum(sample.nats)
-        return nats / (len(prime.text) + len(sample.nats))
-
     found = (sample for sample in samples if sample is not None)
-    return iter(nsmallest(options.count, found, nats_per_character)) if options.best else found
+    if not options.best:
+        return found
+    return iter(likeliest(found, options.count, prime.nats, len(prime.text)))
 
 
 @dataclass

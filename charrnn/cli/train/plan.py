@@ -62,10 +62,10 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
     else:
         yield "held out", "nothing, so only the training loss is known"
     for doubt in doubts:
-        yield "warning", doubt_in_words(doubt)
+        yield "warning", doubt_in_words(doubt, names)
 
 
-def doubt_in_words(doubt: Warned) -> str:
+def doubt_in_words(doubt: Warned, source: str) -> str:
     match doubt.kind:
         case "much held out":
             share = f"{100 * doubt.count / doubt.of:.0f}% of the characters"
@@ -86,6 +86,11 @@ def doubt_in_words(doubt: Warned) -> str:
             return f"{some} end in {doubt.what}: {strip} removes it"
         case "numbered":
             return f"{some} begin with a number or a bullet: {strip} removes it"
+    if "scripts" in doubt.kind:
+        share = f"{100 * doubt.count / doubt.of:.0f}% of the examples are not all"
+        latin = ", and given-names-latin has Latin names alone" * (source == "given-names")
+        only = f"sample {option('script', doubt.what)} draws one script{latin}"
+        return f"{doubt.kind}; {share} {doubt.what.title()}: {only}"
     return f"{some} have a {doubt.kind.split()[0]} inside: {column} reads one column of the table"
 
 
