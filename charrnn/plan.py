@@ -21,8 +21,6 @@ from charrnn.training.members import start_all, train_all
 from charrnn.training.optimizers import MOMENTS
 from charrnn.training.state import architecture_of
 
-SMALLER = "Try a smaller [hidden], [batch] or [bptt]."
-SMALLER_THAN_A_MODEL = "Try a smaller [batch] or [bptt], or start from a smaller model."
 CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too costly
 FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
 EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
@@ -268,12 +266,7 @@ def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> flo
     return rate * busy
 
 
-def check_memory(
-    needed: int,
-    available: int | None,
-    for_text: int = 0,
-    hint: str = SMALLER,
-) -> None:
+def check_memory(needed: int, available: int | None, for_text: int = 0, hint: str = "") -> None:
     """Raise CorpusError if a plan needs more memory than is available."""
     if available is None or needed <= available:
         return
@@ -284,4 +277,4 @@ def check_memory(
             f"{what}; the corpus alone needs {for_text / 2**30:.1f} GiB",
             "Train on a part of it, or on a machine with more memory.",
         )
-    raise CorpusError(what, hint)
+    raise CorpusError(what, hint or "Try a smaller [hidden], [batch] or [bptt].")

@@ -148,7 +148,7 @@ def test_a_run_that_is_too_large_gets_a_hint_that_it_can_follow(
         (("names.txt", "-m", "x.npz"), "Try a smaller --hidden, --batch or --bptt."),
         (
             ("names.txt", "-m", "x.npz", "--from", "model.npz"),
-            "Try a smaller --batch or --bptt, or",
+            "Try a smaller --batch or --bptt.",
         ),
         (("--resume",), "Resume it on a machine with more memory."),
     ):

@@ -17,7 +17,7 @@ from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
-from charrnn.plan import SMALLER, SMALLER_THAN_A_MODEL, check_memory, text_bytes
+from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import CorpusConfig, Reading
@@ -157,7 +157,7 @@ def plan_of(settings: dict[str, Any], record: Record, splits: Splits) -> Planned
         what, hint = in_words_of_the_command_line(error)
         raise SettingError(f"{in_words(settings)}: {what}" if settings else what, hint) from error
     corpus = splits.of(record.grid.seeds[0]).corpus
-    hint = SMALLER if record.material.start_from is None else SMALLER_THAN_A_MODEL
+    hint = "" if record.material.start_from is None else "Try a smaller [batch] or [bptt]."
     check_memory(planned.plan.memory_bytes, system.available(), text_bytes(corpus), hint)
     return planned
 

@@ -27,16 +27,7 @@ from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.container import LARGEST
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import (
-    SMALLER,
-    SMALLER_THAN_A_MODEL,
-    Plan,
-    characters_per_second,
-    check_memory,
-    fit_settings,
-    plan,
-    text_bytes,
-)
+from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings, plan, text_bytes
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.training import Fitted, of_member
 from charrnn.settings.using import CorpusConfig, Reading
@@ -259,7 +250,7 @@ def show_plan(
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
     display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
-    hint = SMALLER if options.start_from is None else SMALLER_THAN_A_MODEL
+    hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)
     return planned
