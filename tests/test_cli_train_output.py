@@ -243,7 +243,7 @@ def test_more_check_ups_than_a_model_can_hold_are_refused_with_a_number_that_is_
     endless = ("train", "names.txt", *SIZE, "--dry-run", "--epochs", "1000000", "--check-every")
     ran = program.run(*endless, "1")
     assert ran.status == 2
-    assert "check-ups are too many; a model file holds 419,430" in ran.err
+    assert "check-ups are too many; a model file holds 319,566" in ran.err
     found = re.search(r"^Try --check-every (\d+) or more\.$", ran.err, re.M)
     assert found
     assert program.run(*endless, found[1]).status == 0

@@ -37,7 +37,7 @@ BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 def checkup(step: int, nats: float) -> Checkup:
     """A check-up at which the held-out text had that loss, and training one of 2."""
     score = Score(characters=1, units=round(nats / UNIT))
-    return Checkup(step, score, 2.5, True, familiar_nats_per_character=2.0)
+    return Checkup(step, score, 2.0, True, 2.5)
 
 
 class Window(io.StringIO):
@@ -118,11 +118,11 @@ def test_the_gap_is_between_two_losses_that_are_measured_alike() -> None:
             *_, row = CheckupRows(True, {}, FILE).lines(event, 1)
             shown, held_out, _, gap = (float(word) for word in row.replace("*", "").split()[2:])
             assert gap == pytest.approx(held_out - shown, abs=2e-3)
-            assert event.familiar_nats_per_character < event.train_nats_per_character
+            assert event.train_nats_per_character < event.train_while_hidden_nats_per_character
 
 
 def test_without_anything_held_out_there_is_less_to_say() -> None:
-    head, row = CheckupRows(False, {}, FILE).lines(Checkup(7, None, 2.0, True), 1)
+    head, row = CheckupRows(False, {}, FILE).lines(Checkup(7, None, 2.0, True, 2.5), 1)
     assert (head.split(), row.split()) == (["step", "epoch", "train"], ["7", "1.00", "2.000"])
 
 

@@ -64,14 +64,12 @@ class CheckupRows:
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
         """Yield the row of a check-up, and the head of the table before the first row."""
         table = Table(self.columns, self.output.width - MARK, self.output)
-        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}"}
-        loss = math.inf
-        if event.score is None:
-            cells["train"] = f"{event.train_nats_per_character:.3f}"
-        else:
-            loss, train = event.score.nats_per_character, event.familiar_nats_per_character
-            cells |= {"train": f"{train:.3f}", "held-out": f"{loss:.3f}"}
-            cells |= {"bits": f"{bits(loss):.3f}", "gap": f"{round(loss - train, 3) + 0.0:+.3f}"}
+        loss, train = math.inf, event.train_nats_per_character
+        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}", "train": f"{train:.3f}"}
+        if event.score is not None:
+            loss = event.score.nats_per_character
+            cells |= {"held-out": f"{loss:.3f}", "bits": f"{bits(loss):.3f}"}
+            cells["gap"] = f"{round(loss - train, 3) + 0.0:+.3f}"
         if not math.isnan(event.together_nats_per_character):
             cells[self._mixture] = f"{event.together_nats_per_character:.3f}"
         if not self._has_head:

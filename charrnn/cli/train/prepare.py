@@ -33,7 +33,7 @@ from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
-CHECKUP = 160  # bytes in the history of a model file, at most
+CHECKUP = 210  # bytes in the history of a model file, at most
 MOST_CHECKUPS = LARGEST // CHECKUP
 
 

@@ -24,7 +24,7 @@ from charrnn.cli.terminal.tables import (
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
-from charrnn.display import best_of
+from charrnn.display import best_of, training_loss
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
@@ -174,7 +174,8 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
     run, best, baselines = outcome.run, outcome.best, outcome.run.corpus.baselines
     if best is None:
         if history := run.longest.history:
-            yield "training", f"{of_bits(history[-1]['train'])} per character"
+            name, words = training_loss(history)
+            yield "training", f"{of_bits(history[-1][name])} per character{words and ', '}{words}"
         return
     for label, mean in {"best": best, **outcome.mixtures}.items():
         nats = mean.nats_per_character
