@@ -90,6 +90,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     writer = writer_for(options, text, part_names(predictors[0][1]), console)
     listeners: list[list[Listener]] = [[summary.add] for summary in summaries]
+    named = len(predictors) - len(models)  # the place of the first model that was named
     listeners[0] += [collector.add] if options.baselines else []
     listeners[0] += [each.add for each in (writer, alarm) if each is not None]
     with (
@@ -108,7 +109,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         else:
             is_mixed = len(predictors) > len(models)
             scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
-        stream = pass_on(scored, listeners, text)
+        stream = pass_on(paired(scored, summaries, named), listeners, text)
         if page_file is None:
             deque(stream, maxlen=0)
         else:
@@ -276,7 +277,8 @@ def score_by_workers(
     from charrnn.cluster.jobs import ScoringJob, scored
 
     slim = tuple(model.slim() for model in models)
-    rank, detailed = options.per_char, bool(options.needs_one_distribution or options.baselines)
+    is_detailed = options.needs_one_distribution or options.baselines or len(models) > 1
+    rank, detailed = options.per_char, bool(is_detailed)
     job = ScoringJob(slim, options.use, is_mixed, options.fast, ranking=rank, detailed=detailed)
     return scored(cluster, job, name_pieces(text, [name_of(source) for source in options.sources]))
 
@@ -295,6 +297,17 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
         else:
             name = f"{files[int(of[0])]}, line {begins:,}, to {files[int(of[-1])]}, line {ends:,},"
         yield TextPiece(codes, name)
+
+
+def paired(
+    scored: Iterator[Sequence[ScoredBlock]], summaries: Sequence[Summary], first: int
+) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield the blocks, after each model is compared with the ``first`` one that was named."""
+    for by_scorer in scored:
+        for number, (summary, block) in enumerate(zip(summaries, by_scorer, strict=True)):
+            if number != first:
+                summary.pair(block, by_scorer[first])
+        yield by_scorer
 
 
 def pass_on(
