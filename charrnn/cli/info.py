@@ -196,6 +196,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
+    yield Fact(text=tables.few_held_out(model.corpus))
     text = ""
     if baselines:
         name = best_of(baselines)

@@ -105,7 +105,7 @@ def counting_baselines(corpus: Corpus, ids: Ids) -> Iterator[Baseline]:
     unseen = corpus.vocabulary.unseen_nats
     naming = unknown * unseen / max(1, len(ids))
     naming_each = np.where(ids[places(ids)] == UNKNOWN, unseen, 0.0)
-    for baseline in baselines(corpus.train.ids, ids, corpus.vocabulary.symbols):
+    for baseline in baselines(corpus.train.ids, ids, corpus.vocabulary.symbols, BUDGET):
         nats = baseline.nats_per_character + naming
         costs = None if baseline.nats is None else baseline.nats + naming_each
         yield replace(baseline, nats_per_character=nats, nats=costs)

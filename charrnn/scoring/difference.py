@@ -3,8 +3,8 @@
     d = sum D / sum n        standard error = sqrt(m / (m - 1) * sum (D - d n)^2) / sum n
 
 D are the nats of one predictor less those of the other, and n the symbols, of each of m units. The
-units are examples; of a text with few examples, they are blocks of symbols. A pair cancels the part
-of the surprisal that both predictors share.
+units are examples; if these are few, the long ones are cut into blocks of symbols. A pair cancels
+the part of the surprisal that both predictors share.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from charrnn.scoring.pieces import Floats
 from charrnn.vocabulary import END, Ids
 
 BLOCK: Final = 256  # symbols, at most, of the units of long examples
-FEW: Final = 30  # examples: with fewer, the units are blocks
+FEW: Final = 30  # examples: with fewer, long ones are cut
 MOST: Final = 1 << 17  # units in memory; neighbours are then joined
 CLEAR: Final = 2.0  # standard errors
+UNCLEAR: Final = "no clear difference (less than two standard errors)"
+BLOCKS: Final = 64  # of a text whose costs are kept
+DIGITS: Final = 4  # of those costs
 
 
 class Difference(NamedTuple):
@@ -33,6 +36,11 @@ class Difference(NamedTuple):
     @property
     def is_clear(self) -> bool:
         return abs(self.nats_per_character) >= CLEAR * self.standard_error
+
+    @property
+    def may_be_chance(self) -> bool:
+        """Return True if the standard error is known and the difference is not clear."""
+        return not math.isnan(self.standard_error) and not self.is_clear
 
     def as_json(self) -> dict[str, float | None]:
         d, error = self
@@ -50,6 +58,11 @@ class Difference(NamedTuple):
         if self.is_clear:
             return f"{nats} {other} (standard error {error:.3f})"
         return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
+
+
+def json_of(difference: Difference | None) -> dict[str, float | None]:
+    """Return a difference for JSON, or nothing if there is no other loss."""
+    return {} if difference is None else difference.as_json()
 
 
 def paired(nats: ArrayLike, symbols: ArrayLike) -> Difference:
@@ -102,6 +115,12 @@ def whole(units: NDArray[np.float64]) -> NDArray[np.float64]:
         return units
     starts = np.flatnonzero(np.diff(ended - units[:, 2], prepend=-1))
     return np.add.reduceat(units, starts)
+
+
+def block_means(nats: Floats) -> list[float]:
+    """Return the means of the surprisals over a few blocks of a text, all of about one size."""
+    blocks = np.array_split(nats, min(BLOCKS, len(nats)))
+    return [round(float(block.mean()), DIGITS) for block in blocks]
 
 
 def difference_of(ids: Ids, nats: Floats, other: Floats) -> Difference:

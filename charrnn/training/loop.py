@@ -31,7 +31,7 @@ from charrnn.network.unfolded import Window
 from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.predictor import Predictor, mean_logits, mix_with_counts
-from charrnn.scoring.score import Score, tally
+from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, Schedule, ending, of_member
 from charrnn.training.batches import Epoch, OwnInputs
@@ -216,15 +216,15 @@ def lowest_so_far(states: Sequence[TrainState]) -> float:
     return lowest
 
 
-def scores_of_best(
+def nats_of_best(
     states: Sequence[TrainState],
     corpus: Corpus,
     config: Fitted,
     counted: Ids | None,
     *,
     however_long: bool = False,
-) -> dict[str, Score]:
-    """Return the exact scores of the best parameters on the whole held-out text, if any.
+) -> dict[str, Floats]:
+    """Return the exact surprisals of the whole held-out text under the best parameters, if any.
 
     The keys are "network"; with counts also "counts" and "both"; with several networks also
     "alone", the mean of their own losses. Scoring that takes long is left out by default.
@@ -239,10 +239,9 @@ def scores_of_best(
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
     scorer = scorer_of(Predictor(networks, counts), config.threads)
     nats, _ = scorer.read(held_out.ids)
-    parts: dict[str, Floats] = {"network": nats}
-    if isinstance(scorer, MixedScorer):
-        parts = {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
-    return {name: tally(held_out.ids, cost) for name, cost in parts.items()}
+    if not isinstance(scorer, MixedScorer):
+        return {"network": nats}
+    return {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
 
 
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate

@@ -22,7 +22,7 @@ from charrnn.cli.terminal.tables import (
 )
 from charrnn.counts.baselines import Baseline
 from charrnn.scoring.baselines import COMPRESSORS
-from charrnn.scoring.difference import Difference, Pairing
+from charrnn.scoring.difference import UNCLEAR, Difference, Pairing, json_of
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Mean, Score
 from charrnn.text import Visible, visible_line
@@ -230,17 +230,11 @@ def losses(
     if known:
         yield table.head()
     for name, mean in means:
-        row = table.row({"": fitted(name), **cells(mean), **difference_cells(known.get(name))})
+        row = table.row(
+            {"": fitted(name), **cells(mean), **tables.difference_cells(known.get(name))}
+        )
         yield output.paint(row, BOLD) if name in bold else row
     yield from entries(notes_on(known, "the loss of the model less that of the row"), output)
-
-
-def difference_cells(difference: Difference | None) -> dict[str, str]:
-    """Return the cells of a difference, empty if it is not known."""
-    if difference is None:
-        return {}
-    d, error = difference
-    return {"difference": f"{d:+.3f}", "std error": tables.figure(error)}
 
 
 def notes_on(differences: Mapping[str, Difference], meaning: str) -> Iterator[Entry]:
@@ -250,12 +244,7 @@ def notes_on(differences: Mapping[str, Difference], meaning: str) -> Iterator[En
     unclear = [name for name, one in differences.items() if not one.is_clear]
     if unclear:
         names = ", ".join(map(fitted, unclear))
-        yield "", f"no clear difference (less than two standard errors): {names}"
-
-
-def json_of(difference: Difference | None) -> dict[str, float | None]:
-    """Return a difference for JSON, or nothing if there is no other loss."""
-    return {} if difference is None else difference.as_json()
+        yield "", f"{UNCLEAR}: {names}"
 
 
 def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
@@ -285,7 +274,7 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
     if any(score.unknown for score in scores):
         forms["without unseen"] = [cells(score.without_unknown) for score in scores]
     if len(summaries) > 1:
-        apart = [difference_cells(summary.difference()) for summary in summaries]
+        apart = [tables.difference_cells(summary.difference()) for summary in summaries]
         for name in ("difference", "std error"):
             forms[name] = [{"nats": each.get(name, "")} for each in apart]
     if any(summary.ends_apart for summary in summaries):
@@ -316,6 +305,8 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     if learned < 1 or scored < 1:
         read = f"the last {learned:.1%} of the training text, the first {scored:.1%} of the text"
         notes.append(("", f"compressors read {read}"))
+    if missing := [name for name in COMPRESSORS if name not in means]:
+        notes.append(("", f"no figure for {' and '.join(missing)}: the text is too short"))
     yield from entries((note for note in notes if note[1]), output)
 
 

@@ -26,16 +26,23 @@ from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
+from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import check_source
+from charrnn.counts.baselines import Baseline
+from charrnn.display import best_of
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
+from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
-from charrnn.scoring.score import Score
+from charrnn.scoring.baselines import counting_baselines, differences
+from charrnn.scoring.difference import difference_of
+from charrnn.scoring.pieces import Floats
+from charrnn.scoring.score import tally
 from charrnn.settings.training import Ending
 from charrnn.settings.using import CorpusConfig
-from charrnn.training.loop import Done, Event, scores_of_best
+from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
@@ -203,11 +210,26 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         except CharrnnError as error:
             error.add_note(saver.file_in_words())
             raise
-    scores: dict[str, Score] = {}
+    costs: dict[str, Floats] = {}
     if not stop.requested:  # after a signal the exact scores would take too long
         config = replace(config, workers=1 if options.mpi else config.threads)
-        scores = scores_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
-    return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores)
+        costs = nats_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
+    ids = ready.corpus.held_out.ids
+    scores = {name: tally(ids, nats) for name, nats in costs.items()}
+    apart = {}
+    if costs and (best := best_baseline(ready.corpus, checkpoint.corpus)):
+        apart = differences(best, ids, costs)
+    if {"both", "counts"} <= costs.keys():
+        apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
+    pace, is_new = screen.pace, screen.is_new
+    return Outcome(checkpoint, why, pace, is_new, ready.warnings, scores, apart)
+
+
+def best_baseline(corpus: Corpus, record: CorpusRecord) -> Baseline | None:
+    """Return the best baseline of a corpus with the cost of each symbol; None without any."""
+    name = best_of(record.baselines) if record.baselines else ""
+    every = counting_baselines(corpus, corpus.held_out.ids) if name else ()
+    return next((baseline for baseline in every if baseline.name == name), None)
 
 
 def follow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,6 +19,7 @@ from charrnn.cli.terminal.tables import (
     count,
     counted,
     epochs_in_words,
+    few_held_out,
     of_bits,
     of_held_out,
 )
@@ -28,6 +30,7 @@ from charrnn.display import best_of, training_loss
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
+from charrnn.scoring.difference import Difference, json_of
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
@@ -97,6 +100,8 @@ class Outcome:
     warnings: list[Warned]  # about the corpus
     # exact losses on all held-out text, if there was time: of the network and of mixtures
     scores: Mapping[str, Score] = field(default_factory=dict)
+    # of those losses from the best baseline, and of "counts": of the mixture from the counts alone
+    differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @property
     def best(self) -> Mean | None:
@@ -112,6 +117,16 @@ class Outcome:
         """The step of the best check-up; of several networks, the latest such step."""
         best = mean_of_bests([state.best for state in self.run.states])
         return None if best is None else best[0]
+
+    def difference(self, label: str, nats: float) -> Difference | None:
+        """Return how a loss that is shown differs from that of the best baseline, if any."""
+        baselines = self.run.corpus.baselines
+        if not baselines:
+            return None
+        alone = "network" if len(self.run.states) == 1 else "alone"
+        part = {"best": alone, "together": "network"}.get(label, label)
+        unpaired = Difference(nats - min(baselines.values()), math.nan)
+        return self.differences.get(part, unpaired)
 
     @property
     def mixtures(self) -> Mapping[str, Mean]:
@@ -134,14 +149,20 @@ def report_on(outcome: Outcome, options: Options) -> Report:
     c, state, symbols = run.config, run.longest, run.vocabulary.symbols
     steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
     speed = f"{counted(pace.average)} characters a second"
-    figures = {
+    figures: dict[str, object] = {
         "step": outcome.best_step,
         "nats_per_character": best and best.nats_per_character,
         "bits_per_character": best and best.bits_per_character,
         "perplexity": best and best.perplexity,
     }
+    if best and (apart := outcome.difference("best", best.nats_per_character)):
+        figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
     parts = {
-        name: {**score.overall.per_character(), "perplexity": score.overall.perplexity}
+        name: {
+            **score.overall.per_character(),
+            "perplexity": score.overall.perplexity,
+            **({} if name == "counts" else json_of(outcome.differences.get(name))),
+        }
         for name, score in outcome.scores.items()
         if name != "alone"
     }
@@ -181,12 +202,22 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
         nats = mean.nats_per_character
         if label == "best":
             yield label, of_held_out(nats, outcome.best_step, len(run.states))
+            if doubt := few_held_out(run.corpus):
+                yield "", doubt
         else:
             yield label, f"{of_bits(nats)} per held-out character"
-        if baselines:
-            name = best_of(baselines)
-            where = "below" if nats < baselines[name] else "above"
-            yield "", f"{abs(nats - baselines[name]):.3f} nats {where} {name}, the best baseline"
+        if (difference := outcome.difference(label, nats)) is not None:
+            yield "", compared(difference, f"{best_of(baselines)}, the best baseline")
+    from_counts = outcome.differences.get("counts")
+    if from_counts is not None and from_counts.nats_per_character > 0:
+        worse = f"mixed, {from_counts.in_words('the counts alone')}"
+        yield "", f"{worse}: add --use counts to sample and eval, or train for longer"
+
+
+def compared(difference: Difference, other: str) -> str:
+    """Return how a loss compares with that of counting."""
+    is_worse = difference.nats_per_character > 0 and not difference.may_be_chance
+    return f"{'worse than counting: ' if is_worse else ''}{difference.in_words(other)}"
 
 
 def end_in_words(outcome: Outcome) -> str:
