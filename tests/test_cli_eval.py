@@ -243,7 +243,8 @@ def test_yardsticks_that_know_a_part_say_so(
     assert told.endswith(
         f"counted on {counted['part_learned']:.1%} of the training text, scored on"
         f" {counted['part_scored']:.1%} of the text: evenly spaced pieces compressors read"
-        f" the last {80 / learned:.1%} of the training text, the first 27.8% of the text no figure for bzip2: the text is too short"
+        f" the last {80 / learned:.1%} of the training text, the first 27.8% of the text"
+        " no figure for bzip2: the text is too short"
     )
 
 
