@@ -88,7 +88,8 @@ def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
         "examples_are",
     ]
     best = summary["best"]
-    assert list(best) == ["step", "nats_per_character", "bits_per_character", "perplexity"]
+    figures = ("step", "nats_per_character", "bits_per_character", "perplexity")
+    assert list(best) == [*figures, "baseline", "difference", "standard_error"]
     assert best["perplexity"] == pytest.approx(2 ** best["bits_per_character"])
     assert checkpoint.load("model.npz").states[0].step == summary["steps"]
 
@@ -208,7 +209,9 @@ def test_samples_are_shown_at_check_ups(program: Program, count: int) -> None:
 
 def test_a_log_file_has_a_row_for_every_check_up_and_stars_the_best(program: Program) -> None:
     ran = program.run("train", "names.txt", *SIZE, "--epochs", "12", "--check-every", "3")
-    rows = re.findall(r"^ +([\d,]+) +\d+\.\d\d +\d.*?(\*)?(?:  better.*)?$", ran.err, re.MULTILINE)
+    rows = re.findall(
+        r"^ +([\d,]+) +\d+\.\d\d +\d.*?(\*)?(?:  (?:better|to beat).*)?$", ran.err, re.MULTILINE
+    )
     history = charrnn.load().trained.history
     assert [int(step) for step, _ in rows] == [row["step"] for row in history]
     best = math.inf

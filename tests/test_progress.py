@@ -68,11 +68,21 @@ def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
         line = [*rows.lines(checkup(step, nats), 1)][-1]
         ends.append("".join(line.partition("*")[1:]))
     assert ends == [
-        "*  better than uniform",
+        "*  to beat: markov-3",
         "",
-        *(f"*  better than markov-{n}" for n in (2, 3)),
+        "*  to beat: markov-3",
+        "*  better than markov-3",
         "",
     ]
+
+
+def test_a_wide_window_has_room_for_the_baseline_passed_and_the_one_to_beat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = CheckupRows(True, BASELINES, Output(lambda: Window(120, monkeypatch)))
+    said = [[*rows.lines(checkup(step, nats), 1)][-1] for step, nats in enumerate((2.4, 1.9))]
+    assert said[0].endswith("*  better than markov-2; to beat: markov-3")
+    assert said[1].endswith("*  better than markov-3, the best baseline")
 
 
 def test_a_run_that_goes_on_knows_what_it_had_passed() -> None:
@@ -199,7 +209,15 @@ def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        *((0, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
+        *(
+            (0, "0.001 s"),
+            (0.0564, "0.056 s"),
+            (0.5, "0.5 s"),
+            (9.94, "9.9 s"),
+            (9.96, "10 s"),
+            (59.4, "59 s"),
+            (59.6, "1:00 min"),
+        ),
         *((185, "3:05 min"), (3600, "1:00 h"), (7380, "2:03 h"), (864000, "10 days")),
         *((math.inf, "?"), (math.nan, "?")),
     ],

@@ -305,6 +305,8 @@ def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Vis
     if learned < 1 or scored < 1:
         read = f"the last {learned:.1%} of the training text, the first {scored:.1%} of the text"
         notes.append(("", f"compressors read {read}"))
+    if first.score.unknown:
+        notes.append(("", f"with the cost of {count(first.score.unknown, 'unseen character')}"))
     if missing := [name for name in COMPRESSORS if name not in means]:
         notes.append(("", f"no figure for {' and '.join(missing)}: the text is too short"))
     yield from entries((note for note in notes if note[1]), output)

@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, DIM, GREEN, YELLOW, Console, Output
 from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
+from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
@@ -82,9 +83,13 @@ class CheckupRows:
         pieces = [table.row(cells, {"held-out": best}), self.output.paint(Visible("  *"), best)]
         passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
         if passed:
-            text = visible_line(f"  better than {min(passed, key=lambda name: passed[name])}")
-            if table.width + MARK + len(text) <= self.output.width:
-                pieces.append(self.output.paint(text, YELLOW))
+            best, name = best_of(self.baselines), best_of(passed)
+            better = f"better than {name}"
+            texts = [f"{better}; to beat: {best}", f"to beat: {best}"]
+            texts = [f"{better}, the best baseline", better] if name == best else texts
+            room = self.output.width - table.width - MARK - 2
+            if fits := [text for text in texts if len(text) <= room]:
+                pieces.append(self.output.paint(visible_line(f"  {fits[0]}"), YELLOW))
         yield joined(pieces)
         self._best = loss
 

@@ -28,7 +28,9 @@ def clock(seconds: float) -> str:
         return "?"
     whole = round(seconds)
     if whole < 60:
-        return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{whole} s"
+        if seconds < 0.995:  # two digits, to agree with a rate that stands beside it
+            return f"{max(seconds, 0.001):.2g} s"
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{whole} s"
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     if minutes < 60:
         return f"{minutes}:{whole % 60:02} min"

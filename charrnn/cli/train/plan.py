@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from charrnn.cli.console import Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal.tables import (
@@ -27,6 +29,7 @@ from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
+from charrnn.vocabulary import UNKNOWN
 
 LOSS: Final = (
     "Loss is the mean surprise per character; lower is better. 1 nat is 1.44 bits. At perplexity 5,"
@@ -232,8 +235,10 @@ class PlanDisplay:
         for last in baselines:
             losses[last.name] = last.nats_per_character
             if len(losses) == 1:
-                simplest = f"{last.name} {last.nats_per_character:.3f} nats (random guessing)"
-                self.show([("to beat", simplest)])
+                unseen = int(np.count_nonzero(corpus.held_out.ids == UNKNOWN))
+                more = f", with {count(unseen, 'unseen character')}" if unseen else ""
+                simplest = f"{last.name} {last.nats_per_character:.3f} nats"
+                self.show([("to beat", f"{simplest} (random guessing{more})")])
         if last is None:
             return ""
         part = part_in_words(last, corpus)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from charrnn.cli.console import Console
+from charrnn.cli.errors import typed
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
 from charrnn.cli.terminal.tables import (
@@ -31,6 +33,7 @@ from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
 from charrnn.scoring.difference import Difference, json_of
+from charrnn.scoring.predictor import MIXABLE_HEADS
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
@@ -127,6 +130,18 @@ class Outcome:
         part = {"best": alone, "together": "network"}.get(label, label)
         unpaired = Difference(nats - min(baselines.values()), math.nan)
         return self.differences.get(part, unpaired)
+
+    @property
+    def remedy(self) -> str:
+        """Return an option that is known to lower the loss, if counting is ahead or near."""
+        label, mean = next(reversed({"best": self.best, **self.mixtures}.items()))
+        apart = None if mean is None else self.difference(label, mean.nats_per_character)
+        c = self.run.config
+        if apart is None or (apart.nats_per_character < 0 and not apart.may_be_chance):
+            return ""
+        if not c.counts and c.ends in MIXABLE_HEADS:
+            return "--counts"
+        return "--cell lstm" if c.cell == "tanh" else ""
 
     @property
     def mixtures(self) -> Mapping[str, Mean]:
@@ -242,6 +257,8 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     lines = {options.line("sample", "-n", "10"): "draw ten samples"}
     if run.corpus.held_out_characters and can_be_read_again(run.corpus):
         lines[options.line("eval")] = "score the held-out text"
+    if outcome.remedy and not outcome.run.corpus.known:
+        lines[better_line(outcome, options)] = "beat counting"
     best = state.best
     overfits = outcome.best is not None and best is not None and best.step <= EARLY * state.step
     if not overfits:
@@ -260,6 +277,20 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         if options.start_from is not None:  # has its own sizes
             remedies = "more --dropout, or more text."
         console.note(f"overfitting: {early}, and more training will not help. Try {remedies}")
+
+
+def better_line(outcome: Outcome, options: Options) -> str:
+    """Return the command that trains the same again, with the remedy, into another file."""
+    record, path = outcome.run.corpus, options.model
+    again = typed_again(record.sources, record.valid)
+    valid = [part for name in record.valid for part in ("--valid", name)]
+    texts = again or [*record.sources, *valid]
+    given = {**options.learning, **options.cutting, **options.reading}
+    name, *_, value = (word.strip("-") for word in 2 * outcome.remedy.split())
+    words = [*(typed(*each) for each in given.items() if each[0] != name), outcome.remedy]
+    model = shlex.join(["-m", str(path.with_stem(f"{path.stem}-{value}"))])
+    line = f"charrnn train {shlex.join(texts)} {' '.join(words)} {model}"
+    return fed(line, again, record.sources)
 
 
 def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
