@@ -8,8 +8,8 @@ from pathlib import Path
 from charrnn.cli import options
 from charrnn.cli.options import OUTPUT, TextOptions, allows_only, excludes, flag, needs
 from charrnn.errors import SettingError
-from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
-from charrnn.settings.using import Part, Parts
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Whole, setting
+from charrnn.settings.using import Part, Parts, Threshold, Thresholds
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
 SORTS = ("surprise", "nats", "input")
@@ -117,10 +117,11 @@ class Options(TextOptions):
         " how the text is read in.",
         panel=SCORING,
     )
-    above: float | None = setting(
-        Real(0, metavar="BITS"),
-        "Exit with status 3 if an example has more bits per character than this; rows of other"
-        " examples are not shown. With --per-char, test single characters.",
+    above: Threshold | None = setting(
+        Thresholds(),
+        "Exit with status 3 if an example has more bits per character than this, or more nats:"
+        " 4nats. Show only rows of such examples, in that unit. With --per-char, test single"
+        " characters, and show only rows of such characters.",
         panel=SCORING,
     )
     per_example: bool = flag("Show a row for each example, most surprising first.", panel=ROWS)

@@ -245,8 +245,8 @@ def writer_for(
         return ExampleRows(options, text.origins, parts, console)
     if not options.per_char:
         return None
-    if options.as_json or not Painter(console.out).has_colours:
-        return CharacterRows(console, as_json=options.as_json)
+    if options.as_json or options.above is not None or not Painter(console.out).has_colours:
+        return CharacterRows(console, options.above, as_json=options.as_json)
     return HeatMap(text.examples_are, console)
 
 
