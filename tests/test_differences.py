@@ -160,6 +160,22 @@ def test_a_best_of_few_held_out_symbols_is_called_that(program: Program) -> None
     assert "chosen on only" not in program.run("info", "-m", "b.npz").out
 
 
+def test_info_says_how_to_get_the_loss_of_a_mixture(two: Program) -> None:
+    said = [
+        "charrnn eval scores the mixture" in two.run("info", "-m", f"{n}.npz").out for n in "01"
+    ]
+    assert said == [False, True]
+
+
+def test_the_plan_says_that_unseen_characters_are_in_its_figures(program: Program) -> None:
+    program.write("valid.txt", "anna\nZZ\n")
+    line = ("train", "names.txt", "--valid", "valid.txt", "--dry-run")
+    assert "nats (random guessing, with 2 unseen characters)" in program.run(*line).out
+    assert program.run("train", "names.txt", *SIZE, "--epochs", "1", "-q").status == 0
+    ran = program.run("eval", "valid.txt", "--baselines")
+    assert "with the cost of 2 unseen characters" in ran.out
+
+
 def result(name: str, seed: int, blocks: list[float]) -> Result:
     loss = float(np.mean(blocks))
     return Result(name, {"hidden": name}, seed, 1, loss, None, 1.0, "epochs", blocks=blocks)
