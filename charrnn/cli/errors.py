@@ -18,7 +18,7 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
-OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part")}
+OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part", "folds")}
 OTHER_OPTIONS |= {"model": "-m", "start_from": "--from"}
 
 

@@ -166,6 +166,15 @@ def plot(about: str) -> Any:
     return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
+def folds(panel: str) -> Any:
+    about = (
+        "Also train N networks, each without another N-th of the corpus, and show their mean loss"
+        " on the parts that they have not seen: a surer figure for a short list. No file keeps"
+        " them."
+    )
+    return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
+
+
 def as_json() -> Any:
     return flag("Write JSON.", names=("--json",))
 

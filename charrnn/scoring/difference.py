@@ -59,6 +59,11 @@ class Difference(NamedTuple):
             return f"{nats} {other} (standard error {error:.3f})"
         return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
 
+    def compared(self, other: str) -> str:
+        """Return how a network's loss compares with that of counting."""
+        is_worse = self.nats_per_character > 0 and not self.may_be_chance
+        return f"{'worse than counting: ' if is_worse else ''}{self.in_words(other)}"
+
 
 def json_of(difference: Difference | None) -> dict[str, float | None]:
     """Return a difference for JSON, or nothing if there is no other loss."""

@@ -74,6 +74,7 @@ class Options(TextOptions):
         excludes("per_char", "baselines"),
         excludes("drawn", "sources", "per_example", "per_char", "top"),
         excludes("part", "baselines", "drawn"),
+        excludes("folds", "sources", "part", "per_example", "per_char", "top"),
         excludes("fast", "dynamic"),
         excludes(
             *("dynamic", "part", "workers", "scheduler"),
@@ -91,6 +92,7 @@ class Options(TextOptions):
         " too. The model file does not change.",
         panel=SCORING,
     )
+    folds: int | None = options.folds(SCORING)
     drawn: int | None = setting(
         Whole(1, 100_000),
         "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"

@@ -21,6 +21,7 @@ from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
+from charrnn.cli.train.folds import validate
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
@@ -124,6 +125,9 @@ def run(options: Options, threads: int, console: Console) -> None:
         summaries[0].trained_on = len(corpus.train.ids)
     if corpus is not None and options.drawn is not None:
         draw_texts(summaries, models, corpus, options, threads)
+    if corpus is not None and options.folds is not None:
+        config = replace(models[0].config, workers=threads)
+        summaries[0].validated = validate(corpus, config, options.folds, console)
     more: dict[str, object] = {"fast": options.fast, "above": alarm and alarm.count}
     if options.part is not None and text.extent is not None:
         more["part"] = part_json(options.part, text.extent, options, summaries)
@@ -190,7 +194,10 @@ def size_of(sources: Sequence[str]) -> int | None:
 
 
 def check_models(models: Sequence[Model], options: Options) -> None:
-    """Raise SettingError if the text cannot be cut for a model."""
+    """Raise SettingError if the text cannot be cut for a model, or a model not trained again."""
+    if options.folds is not None and (len(models) > 1 or models[0].corpus.known):
+        what = "--folds trains one model again from its beginning"
+        raise SettingError(what, "Name a single model with -m, not one of train --from.")
     for path, model in zip(options.models, models, strict=True):
         if model.carry and (options.part is not None or options.has_workers):
             raise SettingError(

@@ -20,7 +20,9 @@ from charrnn.cli.terminal.tables import (
     entries,
     fitted,
 )
+from charrnn.cli.train.folds import fold_facts
 from charrnn.counts.baselines import Baseline
+from charrnn.folds import CrossValidated
 from charrnn.scoring.baselines import COMPRESSORS
 from charrnn.scoring.difference import UNCLEAR, Difference, Pairing, json_of
 from charrnn.scoring.pieces import ScoredBlock
@@ -48,6 +50,7 @@ class Summary:
     baselines: Sequence[tuple[Baseline, Difference | None]] = ()
     trained_on: int = 0  # symbols of the corpus that baselines learned from
     drawn: DrawnTexts | None = None
+    validated: CrossValidated | None = None  # with --folds
     seconds: float = 0.0
 
     def add(self, block: ScoredBlock) -> None:
@@ -173,6 +176,7 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
             Fact(label="unseen", text=unseen if is_alone and score.unknown else ""),
             Fact("baselines", first.baselines_json()),
             Fact("model", first.model, "model", first.model + learning if is_alone else ""),
+            *([] if first.validated is None else fold_facts(first.validated)),
             Fact("drawn", first.drawn_json()),
             Fact("dynamic", rate),
             Fact("seconds", first.seconds),

@@ -22,6 +22,7 @@ from charrnn.cli.errors import explain
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
+from charrnn.cli.train.folds import validate
 from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
@@ -31,6 +32,7 @@ from charrnn.corpus.files import check_source
 from charrnn.counts.baselines import Baseline
 from charrnn.display import best_of
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
+from charrnn.folds import check_folds
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
@@ -189,6 +191,8 @@ def train(options: Options, threads: int, console: Console, ranks: Ranks) -> Non
 def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Outcome:
     """Train and save, to the end or until a signal."""
     options, checkpoint, config = ready.options, ready.checkpoint, ready.checkpoint.config
+    if options.folds is not None:
+        check_folds(ready.corpus, options.folds)
     with ExitStack() as stack:
         metrics = None
         saver = Saver(
@@ -221,8 +225,11 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         apart = differences(best, ids, costs)
     if {"both", "counts"} <= costs.keys():
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
-    pace, is_new = screen.pace, screen.is_new
-    return Outcome(checkpoint, why, pace, is_new, ready.warnings, scores, apart)
+    outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
+    if options.folds is not None and not stop.requested:
+        found = validate(ready.corpus, checkpoint.config, options.folds, console, stop)
+        return replace(outcome, validated=found)
+    return outcome
 
 
 def best_baseline(corpus: Corpus, record: CorpusRecord) -> Baseline | None:

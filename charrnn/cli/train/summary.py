@@ -25,10 +25,12 @@ from charrnn.cli.terminal.tables import (
     of_bits,
     of_held_out,
 )
+from charrnn.cli.train.folds import fold_facts
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
 from charrnn.display import best_of, training_loss
+from charrnn.folds import CrossValidated
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
@@ -105,6 +107,7 @@ class Outcome:
     scores: Mapping[str, Score] = field(default_factory=dict)
     # of those losses from the best baseline, and of "counts": of the mixture from the counts alone
     differences: Mapping[str, Difference] = field(default_factory=dict)
+    validated: CrossValidated | None = None  # with --folds
 
     @property
     def best(self) -> Mean | None:
@@ -197,6 +200,7 @@ def report_on(outcome: Outcome, options: Options) -> Report:
             *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
             *([Fact("parts", parts)] if outcome.mixtures else []),
             Fact("baselines", in_order(run.corpus.baselines)),
+            *([] if outcome.validated is None else fold_facts(outcome.validated)),
             Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
             *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
             Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
@@ -222,17 +226,11 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
         else:
             yield label, f"{of_bits(nats)} per held-out character"
         if (difference := outcome.difference(label, nats)) is not None:
-            yield "", compared(difference, f"{best_of(baselines)}, the best baseline")
+            yield "", difference.compared(f"{best_of(baselines)}, the best baseline")
     from_counts = outcome.differences.get("counts")
     if from_counts is not None and from_counts.nats_per_character > 0:
         worse = f"mixed, {from_counts.in_words('the counts alone')}"
         yield "", f"{worse}: add --use counts to sample and eval, or train for longer"
-
-
-def compared(difference: Difference, other: str) -> str:
-    """Return how a loss compares with that of counting."""
-    is_worse = difference.nats_per_character > 0 and not difference.may_be_chance
-    return f"{'worse than counting: ' if is_worse else ''}{difference.in_words(other)}"
 
 
 def end_in_words(outcome: Outcome) -> str:
