@@ -284,8 +284,8 @@ def score_by_workers(
     from charrnn.cluster.jobs import ScoringJob, scored
 
     slim = tuple(model.slim() for model in models)
-    is_detailed = options.needs_one_distribution or options.baselines or len(models) > 1
-    rank, detailed = options.per_char, bool(is_detailed)
+    compares = options.baselines or len(models) > 1 or models[0].counts is not None
+    rank, detailed = options.per_char, bool(options.needs_one_distribution or compares)
     job = ScoringJob(slim, options.use, is_mixed, options.fast, ranking=rank, detailed=detailed)
     return scored(cluster, job, name_pieces(text, [name_of(source) for source in options.sources]))
 

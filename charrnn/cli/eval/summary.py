@@ -9,17 +9,7 @@ from dataclasses import dataclass, field
 from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.tables import (
-    Column,
-    Entry,
-    Fact,
-    Report,
-    Table,
-    cells,
-    count,
-    entries,
-    fitted,
-)
+from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
 from charrnn.cli.train.folds import fold_facts
 from charrnn.counts.baselines import Baseline
 from charrnn.folds import CrossValidated
@@ -30,7 +20,7 @@ from charrnn.scoring.score import Mean, Score
 from charrnn.text import Visible, visible_line
 
 TOGETHER = "together"  # the name of the mean of several models
-COLUMNS = Column("difference", 12, 3), Column("std error", 11, 4)
+COLUMNS = tables.Column("difference", 12, 3), tables.Column("std error", 11, 4)
 NONE: Mapping[str, Difference | None] = {}
 
 

@@ -18,18 +18,9 @@ from typing import Any
 from charrnn.cli.console import BOLD, CYAN, GREEN, RED, Console, Output
 from charrnn.cli.errors import option_for, typed
 from charrnn.cli.sweep.prepare import PreparedSweep
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.progress import LiveBar, Pace
-from charrnn.cli.terminal.tables import (
-    Column,
-    Entry,
-    Table,
-    bits,
-    bytes_in_words,
-    clock,
-    count,
-    difference_cells,
-    wrap,
-)
+from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
 from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
 from charrnn.counts.baselines import Baseline
@@ -203,14 +194,14 @@ def table(results: list[Result], output: Output) -> Iterator[Visible]:
             cells["spread"] = "" if spread is None else f"{spread:.3f}"
             cells["runs"] = f"{len(standing.results):,}"
             difference = standing.difference(ranked[0])
-            cells |= difference_cells(difference)
+            cells |= tables.difference_cells(difference)
             if difference is not None and not difference.is_clear:
                 unclear.append(standing.name)
             row = columns.row(cells, {} if place else {"held-out": BEST})
         failures = f"  ({standing.failed:,} failed)" if standing.failed else ""
         yield joined([row, visible_line(f"{GAP}{standing.name}{failures}")])
     if unclear:
-        yield from wrap(f"{UNCLEAR} from the best: {', '.join(unclear)}", output.width)
+        yield from tables.wrap(f"{UNCLEAR} from the best: {', '.join(unclear)}", output.width)
 
 
 def summary_json(folder: str, results: list[Result], runs: int, stopped: str) -> dict[str, Any]:
