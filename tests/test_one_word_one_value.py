@@ -36,7 +36,7 @@ def test_the_training_loss_of_the_rows_is_that_of_metrics_info_history_and_curve
     assert [row[at] for row in cells] == [f"{c['train_nats_per_character']:.3f}" for c in checkups]
     hidden = checkups[-1]["train_while_hidden_nats_per_character"]
     assert hidden != checkups[-1]["train_nats_per_character"]
-    if "--members" in more:  # whose history is that of a network
+    if "--members" in more:  # the history is that of one network
         return
     history = program.run("info", "--json").json["history"]
     model = charrnn.load()

@@ -168,9 +168,8 @@ def plot(about: str) -> Any:
 
 def folds(panel: str) -> Any:
     about = (
-        "Also train N networks, each without another N-th of the corpus, and show their mean loss"
-        " on the parts that they have not seen: a surer figure for a short list. No file keeps"
-        " them."
+        "Also train N networks, each without another N-th of the corpus. Show their loss on the"
+        " parts held out: a surer figure for a short list. These networks are not saved."
     )
     return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
 

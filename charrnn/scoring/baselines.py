@@ -81,8 +81,9 @@ class TextCollector:
 def comparisons(
     corpus: Corpus, text: TextCollector
 ) -> Iterator[tuple[Baseline, Difference | None]]:
-    """Yield uniform, unigram, markov-1 to markov-6, xz and bzip2 on this text, one by one; each
-    with the difference of the model's loss from it, if the cost of each symbol is known.
+    """Yield uniform, unigram, markov-1 to markov-6, xz and bzip2 on this text, one by one.
+
+    Each comes with the difference of the model's loss, if the cost of each symbol is known.
     """
     ids = np.concatenate(text.ids)
     if not len(ids):

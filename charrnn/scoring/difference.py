@@ -66,7 +66,7 @@ class Difference(NamedTuple):
 
 
 def json_of(difference: Difference | None) -> dict[str, float | None]:
-    """Return a difference for JSON, or nothing if there is no other loss."""
+    """Return a difference for JSON; nothing for None."""
     return {} if difference is None else difference.as_json()
 
 
@@ -100,7 +100,7 @@ class Pairing:
         stops = sums[last]
         self._begun = sums[-1] - (stops[-1] if len(stops) else 0)
         self._units = np.concatenate([self._units, np.diff(stops, axis=0, prepend=0)])
-        while len(self._units) > MOST:  # the same however the text is cut up
+        while len(self._units) > MOST:  # at the same places in any blocks
             units, rest = whole(self._units[:MOST]), self._units[MOST:]
             pairs = np.add.reduceat(units, np.arange(0, len(units), 2))
             self._units = np.concatenate([pairs, rest])

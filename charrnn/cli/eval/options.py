@@ -26,11 +26,15 @@ nats for a text differ from those that charrnn sample reports.
 With --json the output is one object; with --per-example or --per-char, each row is an object on
 one line. The number of an example is the line of its file on which it begins (not counting lines
 that --errors skip leaves out), or its position in the held-out text. The character of an end is
-null, and so are undefined values. Rank 1 is the likeliest symbol.
+null, and so are undefined values. Rank 1 is the likeliest symbol. A difference is the loss of the
+model less the other: a baseline, a part of the model, or the first of several models.
 """
 EXAMPLES = """
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
+
+# a short list: the loss on all of it, from ten more networks
+charrnn eval --held-out --folds 10
 
 # the least likely names, or lines of a log
 charrnn eval names.txt --per-example | head

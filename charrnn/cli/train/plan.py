@@ -225,14 +225,16 @@ class PlanDisplay:
 
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
-    ) -> str:
-        """Show the simplest baseline at once and then the best; return the name of the best, or "".
+    ) -> Baseline | None:
+        """Show the simplest baseline at once and then the best; return the best, if any.
 
         With ``both``, show a loss to hope for when the network is mixed with counts.
         """
         losses: dict[str, float] = {}
-        last = None
+        best = last = None
         for last in baselines:
+            if best is None or last.nats_per_character < best.nats_per_character:
+                best = last
             losses[last.name] = last.nats_per_character
             if len(losses) == 1:
                 unseen = int(np.count_nonzero(corpus.held_out.ids == UNKNOWN))
@@ -240,11 +242,11 @@ class PlanDisplay:
                 simplest = f"{last.name} {last.nats_per_character:.3f} nats"
                 self.show([("to beat", f"{simplest} (random guessing{more})")])
         if last is None:
-            return ""
+            return None
         part = part_in_words(last, corpus)
         self.show([("", line) for line in (best_in_words(losses), part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
             condition = "if the network alone is as good as counts"
             self.show([("both", f"about {hoped:.2f} nats are to be expected {condition}")])
-        return best_of(losses)
+        return best

@@ -45,6 +45,7 @@ class PreparedRun:
     plan: Plan
     warnings: list[Warned]  # about the corpus
     characters_per_second: float = 0.0  # in a short trial
+    best_baseline: Baseline | None = None
 
     @property
     def symbols(self) -> int:
@@ -128,12 +129,13 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
-    display.show([("terms", words.terms(best, is_held_out=bool(len(corpus.held_out))))])
+    name = "" if best is None else best.name
+    display.show([("terms", words.terms(name, is_held_out=bool(len(corpus.held_out))))])
     note_if_refused(console)
     if not options.dry_run:
         room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
         container.check_writable(options.model, room)
-    return ready
+    return replace(ready, best_baseline=best)
 
 
 def begin_run(

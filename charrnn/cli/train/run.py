@@ -27,16 +27,13 @@ from charrnn.cli.train.metrics import Metrics
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
-from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import check_source
 from charrnn.counts.baselines import Baseline
-from charrnn.display import best_of
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.folds import check_folds
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
-from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
 from charrnn.scoring.baselines import counting_baselines, differences
 from charrnn.scoring.difference import difference_of
@@ -221,7 +218,7 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
     ids = ready.corpus.held_out.ids
     scores = {name: tally(ids, nats) for name, nats in costs.items()}
     apart = {}
-    if costs and (best := best_baseline(ready.corpus, checkpoint.corpus)):
+    if costs and (best := best_baseline(ready)):
         apart = differences(best, ids, costs)
     if {"both", "counts"} <= costs.keys():
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
@@ -232,11 +229,13 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
     return outcome
 
 
-def best_baseline(corpus: Corpus, record: CorpusRecord) -> Baseline | None:
-    """Return the best baseline of a corpus with the cost of each symbol; None without any."""
-    name = best_of(record.baselines) if record.baselines else ""
-    every = counting_baselines(corpus, corpus.held_out.ids) if name else ()
-    return next((baseline for baseline in every if baseline.name == name), None)
+def best_baseline(ready: PreparedRun) -> Baseline | None:
+    """Return the best baseline with the cost of each symbol, which a resumed run has to compute."""
+    best, corpus = ready.best_baseline, ready.corpus
+    if best is None or best.nats is not None:
+        return best
+    every = counting_baselines(corpus, corpus.held_out.ids)
+    return next(baseline for baseline in every if baseline.name == best.name)
 
 
 def follow(
