@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -140,6 +141,40 @@ class Parts(Values):
             return typed
         number, _, of = str(typed).partition("/")
         return Part(int(number), int(of))
+
+
+class Threshold(NamedTuple):
+    """A surprisal per character, in the unit in which it was typed."""
+
+    number: float
+    unit: str = "bits"
+
+    @property
+    def bits(self) -> float:
+        return self.number if self.unit == "bits" else self.number / math.log(2)
+
+    def __str__(self) -> str:
+        nats = self.bits * math.log(2)
+        other = f"{nats:.4g} nats" if self.unit == "bits" else f"{self.bits:.4g} bits"
+        return f"{self.number:g} {self.unit} ({other})"
+
+
+@dataclass(frozen=True)
+class Thresholds(Values):
+    """A threshold as it is typed: 6, 6bits or 4nats."""
+
+    metavar: str = "BITS"
+    allowed: str = "a number from 0, of bits, or with a unit: 6bits or 4nats"
+
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)
+        return value
+
+    def read(self, typed: Any) -> Threshold:
+        if isinstance(typed, Threshold):
+            return typed
+        unit = "nats" if str(typed).endswith("nats") else "bits"
+        return Threshold(float(str(typed).removesuffix(unit)), unit)
 
 
 MOST_SEEDS = 1 << 16
