@@ -105,7 +105,7 @@ def test_a_saved_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert (tmp_path / "broken.npz").read_bytes() == (tmp_path / "straight.npz").read_bytes()
     longer = charrnn.resume(tmp_path / "broken.npz", TEXTS, epochs=again.model.config.epochs + 1)
     assert isinstance(next(longer), charrnn.Step)
-    with pytest.raises(charrnn.CharrnnError, match="the given text is not the corpus"):
+    with pytest.raises(charrnn.CharrnnError, match="not on the given text"):
         charrnn.resume(tmp_path / "broken.npz", TEXTS[1:])
 
 
