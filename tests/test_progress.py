@@ -59,6 +59,8 @@ def test_a_row_has_the_figures_of_its_check_up() -> None:
     head, row = CheckupRows(True, {}, FILE).lines(checkup(1200, math.log(8)), 1.5)
     assert head.split() == ["step", "epoch", "train", "held-out", "bits", "gap"]
     assert row.split() == ["1,200", "1.50", "2.000", "2.079", "3.000", "+0.079", "*"]
+    *_, row = CheckupRows(True, {}, FILE).lines(checkup(1200, 1.9996), 1.5)  # gap: -0.0004
+    assert row.split()[-2:] == ["+0.000", "*"]
 
 
 def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
@@ -242,6 +244,8 @@ def test_counts_have_their_plural() -> None:
     assert tables.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
     assert tables.bytes_in_words(1) == "0.1 KiB"
     assert tables.bytes_in_words((1 << 20) + 1) == "1.0 MiB"
+    assert tables.bytes_in_words(1_558_255) == "1.5 MiB"
+    assert tables.bytes_in_words(25_740) == "25 KiB"
     assert tables.bytes_in_words(3 << 30) == "3.0 GiB"
 
 

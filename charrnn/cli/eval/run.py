@@ -196,7 +196,7 @@ def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text
     before, codes = pieces.pieces_within(text.codes, pieces.span_of(part, extent.pieces))
     for reader in readers:
         origins.take(reader, before)  # the examples before the part
-    named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
+    named = text.name if options.as_json else f"{text.name}, part {part.number:,} of {part.of:,}"
     return replace(
         text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent
     )

@@ -191,7 +191,8 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:
-            title = "parts" if len(summaries) == 1 else f"parts of {summary.model}"
+            whose = "the models together" if summary.model == TOGETHER else summary.model
+            title = "parts" if len(summaries) == 1 else f"parts of {whose}"
             bold = [name for name, score in summary.parts.items() if score == summary.score]
             means = {name: score.overall for name, score in summary.parts.items()}
             apart = {name: summary.difference(name) for name in means}
