@@ -1,4 +1,4 @@
-"""What samples have in common with texts that are known: copies of whole texts, and long runs."""
+"""Copies of training texts, and of --novel, among samples: whole texts and long runs."""
 
 from __future__ import annotations
 
