@@ -62,7 +62,8 @@ class SampleConfig(Checked):
     )
     script: str | None = fields.of_drawing(
         Script(SCRIPTS),
-        "Draw only characters of this script, and those that scripts share, such as spaces.",
+        "Draw only characters of this script, such as latin or greek, and those that scripts share,"
+        " such as spaces.",
         default_in_words="all",
     )
     max_characters: int = fields.of_drawing(
@@ -296,7 +297,8 @@ class Reading(Checked):
     column: str | None = of_corpus(
         Text("NAME|N"),
         "Read this column of a CSV or TSV table; each row is an example. NAME stands in the first"
-        " row; N counts columns from 1 in a table without such a row.",
+        " row; N counts columns from 1 in a table without such a row. The separator is the tab,"
+        " semicolon or comma that the first row has most of.",
         default_in_words="whole lines",
     )
     strip: str | None = of_corpus(

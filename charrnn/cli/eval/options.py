@@ -141,8 +141,8 @@ class Options(TextOptions):
     )
     quantile: float | None = setting(
         Real(0, 1, below=True),
-        "Set --above to this quantile of the reference: 0.999 reports what is less likely than all"
-        " but a thousandth of its examples.",
+        "Set --above to this quantile of the reference. At 0.999, a thousandth of its examples are"
+        " above.",
         panel=SCORING,
     )
     reference: tuple[str, ...] = setting(
