@@ -20,7 +20,7 @@ from charrnn.analysis import Vectors, embed
 from charrnn.corpus.checks import TextSet
 from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.segmentation import stream_of
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.display import model_card, plot
 from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export import export_to

@@ -22,7 +22,7 @@ from typing import Any
 
 from charrnn.corpus.corpus import Corpus, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
-from charrnn.counts.baselines import Baseline
+from charrnn.counts.markov import Baseline
 from charrnn.counts.ngrams import sequence_of
 from charrnn.display import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SettingError

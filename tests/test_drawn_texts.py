@@ -10,7 +10,7 @@ import pytest
 import charrnn
 from charrnn.analysis import drawn_texts
 from charrnn.corpus.corpus import from_texts
-from charrnn.counts.baselines import Budget, surprisals
+from charrnn.counts.markov import Budget, surprisals
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import load

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.counts.model import Counts, GrowingCounts
+from charrnn.counts.kneser_ney import Counts, GrowingCounts
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial

@@ -10,7 +10,7 @@ import pytest
 
 import charrnn
 from charrnn.corpus.corpus import Corpus, from_texts
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
 from charrnn.model_file import checkpoint as saver

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial

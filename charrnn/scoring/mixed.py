@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from charrnn.counts.model import CountsReader, GrowingCounts
+from charrnn.counts.kneser_ney import CountsReader, GrowingCounts
 from charrnn.errors import DivergedError
 from charrnn.network.architecture import Counts, read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel

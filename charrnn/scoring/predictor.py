@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import Array64, Integers

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of

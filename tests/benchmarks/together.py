@@ -8,7 +8,7 @@ from pathlib import Path
 
 from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.files import path_of
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.sampling.sampler import SampleConfig, Sampler

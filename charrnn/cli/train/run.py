@@ -28,7 +28,7 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
-from charrnn.counts.baselines import Baseline
+from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.folds import check_folds
 from charrnn.model_file import container
