@@ -16,8 +16,8 @@ from charrnn.counts.ngrams import sequence_of
 from charrnn.errors import SettingError
 from charrnn.plan import COUNTED, fit_settings
 from charrnn.scoring.baselines import counting_baselines, places
-from charrnn.scoring.difference import Difference, Pairing
 from charrnn.scoring.pieces import Floats
+from charrnn.scoring.score import Difference, Pairing
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.loop import nats_of_best
 from charrnn.training.members import start_all, train_all

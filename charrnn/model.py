@@ -43,9 +43,8 @@ from charrnn.sampling.sampler import (
     redraw,
 )
 from charrnn.scoring.heat_map import heat_map
-from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
-from charrnn.scoring.predictor import Predictor, Use
+from charrnn.scoring.predictor import Predictor, Use, scorer_of
 from charrnn.scoring.score import Score
 from charrnn.scoring.texts import codes_like
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config

@@ -16,8 +16,7 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file import checkpoint as saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
-from charrnn.scoring.mixed import MixedScorer
-from charrnn.scoring.predictor import Predictor
+from charrnn.scoring.predictor import MixedScorer, Predictor
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import CorpusConfig
 from charrnn.training import loop

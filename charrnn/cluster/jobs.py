@@ -27,9 +27,8 @@ from charrnn.sampling.sampler import (
     Sampler,
     redraw,
 )
-from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import ScoredBlock, Scorer, SummedBlock, score_blocks
-from charrnn.scoring.predictor import combine
+from charrnn.scoring.predictor import combine, scorer_of
 from charrnn.scoring.score import Score
 from charrnn.vocabulary import Codes
 

@@ -16,7 +16,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
-from charrnn.scoring.difference import Difference, paired
+from charrnn.scoring.score import Difference, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED

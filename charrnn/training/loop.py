@@ -28,9 +28,14 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
-from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import Predictor, mean_logits, mix_with_counts
+from charrnn.scoring.predictor import (
+    MixedScorer,
+    Predictor,
+    mean_logits,
+    mix_with_counts,
+    scorer_of,
+)
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, Schedule, ending, of_member

@@ -12,8 +12,7 @@ from charrnn.counts.kneser_ney import Counts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.predictor import Predictor
+from charrnn.scoring.predictor import Predictor, scorer_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import CorpusConfig
 from charrnn.training.state import start

@@ -40,9 +40,8 @@ from charrnn.runs import load
 from charrnn.scoring import pieces, texts
 from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
-from charrnn.scoring.mixed import part_names, scorer_of
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
-from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
+from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine, part_names, scorer_of
 from charrnn.scoring.score import bytes_of
 from charrnn.settings.using import Threshold
 from charrnn.vocabulary import Codes

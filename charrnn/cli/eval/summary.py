@@ -14,9 +14,8 @@ from charrnn.cli.train.folds import fold_facts
 from charrnn.counts.markov import Baseline
 from charrnn.folds import CrossValidated
 from charrnn.scoring.baselines import COMPRESSORS
-from charrnn.scoring.difference import UNCLEAR, Difference, Pairing, json_of
 from charrnn.scoring.pieces import ScoredBlock
-from charrnn.scoring.score import Mean, Score
+from charrnn.scoring.score import UNCLEAR, Difference, Mean, Pairing, Score, json_of
 from charrnn.text import Visible, visible_line
 
 TOGETHER = "together"  # the name of the mean of several models

@@ -26,7 +26,7 @@ from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.scoring.difference import UNCLEAR, json_of
+from charrnn.scoring.score import UNCLEAR, json_of
 from charrnn.sweeping.grid import Result, Standing, best_of, in_words, standings, value_in_words
 from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line

@@ -36,9 +36,8 @@ from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
 from charrnn.model_file.saving import locked
 from charrnn.scoring.baselines import counting_baselines, differences
-from charrnn.scoring.difference import difference_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.score import tally
+from charrnn.scoring.score import difference_of, tally
 from charrnn.settings.training import Ending
 from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import Done, Event, nats_of_best

@@ -34,9 +34,8 @@ from charrnn.folds import CrossValidated
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
-from charrnn.scoring.difference import Difference, json_of
 from charrnn.scoring.predictor import MIXABLE_HEADS
-from charrnn.scoring.score import Mean, Score
+from charrnn.scoring.score import Difference, Mean, Score, json_of
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
 from charrnn.training.members import mean_of_bests
