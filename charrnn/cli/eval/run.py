@@ -47,8 +47,8 @@ from charrnn.settings.using import Threshold
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
-    from charrnn.cluster.jobs import TextPiece
     from charrnn.cluster.pool import Cluster
+    from charrnn.cluster.worker import TextPiece
 
 SOON = 1.0  # seconds until the bar is drawn
 SLOWLY = 1 << 13  # symbols in a block if the network learns from each window
@@ -328,7 +328,8 @@ def score_by_workers(
     cluster: Cluster, models: Sequence[Model], options: Options, text: Text, *, is_mixed: bool
 ) -> Iterator[Sequence[ScoredBlock]]:
     """Yield each block of the text as scored by workers, for every model."""
-    from charrnn.cluster.jobs import ScoringJob, scored
+    from charrnn.cluster.pool import scored
+    from charrnn.cluster.worker import ScoringJob
 
     slim = tuple(model.slim() for model in models)
     compares = options.baselines or len(models) > 1 or models[0].counts is not None
@@ -339,7 +340,7 @@ def score_by_workers(
 
 def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     """Yield the pieces for workers, named by file and line; without files, by example numbers."""
-    from charrnn.cluster.jobs import TextPiece
+    from charrnn.cluster.worker import TextPiece
 
     for codes in pieces.whole_pieces(text.codes):
         of, lines = text.origins.take("workers", int(np.count_nonzero(codes == END_CODE)))

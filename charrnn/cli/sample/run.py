@@ -276,7 +276,8 @@ def draw_by_workers(
     conditions: Conditions | None,
 ) -> Iterator[Sample | None]:
     """Yield the samples as workers draw them."""
-    from charrnn.cluster.jobs import SamplingJob, drawn
+    from charrnn.cluster.pool import drawn
+    from charrnn.cluster.worker import SamplingJob
 
     slim = tuple(model.slim() for model in models)
     seed = random_seed() if config.seed is None else config.seed
