@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
     from charrnn.scoring.score import Score as Score
+    from charrnn.settings.sampling import SampleConfig as SampleConfig
     from charrnn.settings.training import TrainConfig as TrainConfig
-    from charrnn.settings.using import SampleConfig as SampleConfig
     from charrnn.sweeping.api import sweep as sweep
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
@@ -44,7 +44,7 @@ _NAMES = {
     "runs": "Run fit load resume train",
     "scoring.score": "Score",
     "settings.training": "TrainConfig",
-    "settings.using": "SampleConfig",
+    "settings.sampling": "SampleConfig",
     "sweeping.api": "sweep",
     "training.loop": "Checkup Done Step",
 }

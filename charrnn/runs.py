@@ -34,9 +34,9 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
 from charrnn.training.members import check_mixture, start_all, train_all

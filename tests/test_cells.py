@@ -25,7 +25,7 @@ from charrnn.plan import fit_settings, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.predictor import DynamicScorer
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary

@@ -15,7 +15,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import load
 from charrnn.sampling.sampler import SampleConfig
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import END
 from tests.program import Program
 from tests.speaking import independent

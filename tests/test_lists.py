@@ -15,7 +15,7 @@ from charrnn.corpus import files
 from charrnn.corpus.files import blocks
 from charrnn.corpus.lists import Finding, Records, column_of, findings
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.using import CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from tests.evaluating import scored
 from tests.program import Program
 

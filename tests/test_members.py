@@ -17,8 +17,8 @@ from charrnn.model_file import checkpoint as saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.scoring.predictor import MixedScorer, Predictor
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import CorpusConfig
 from charrnn.training import loop
 from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
 from charrnn.training.members import find_common_ending, share_done, start_all, train_all

@@ -21,8 +21,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
 from charrnn.plan import fit_settings
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import Checkup, train
 from charrnn.training.state import start
 from tests.corpora import NAMES

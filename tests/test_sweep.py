@@ -16,7 +16,7 @@ import charrnn
 from charrnn import TrainConfig, json_lines
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
-from charrnn.settings.using import Seeds
+from charrnn.settings.training import Seeds
 from charrnn.sweeping import grid, processes
 from charrnn.sweeping import run as sweep_run
 from charrnn.sweeping.folder import Folder

@@ -11,8 +11,9 @@ from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import CorpusError, SettingError
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import FILLING, Text, setting
-from charrnn.settings.using import FillConfig, Reading
+from charrnn.settings.sampling import FillConfig
 from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.files import is_stream, name_of, place_of
 from charrnn.errors import ResumeError, SettingError
 from charrnn.runs import check_config
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import Whole, check, check_agreement, settings_of
-from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import FIXED, CorpusConfig
+from charrnn.settings.training import FIXED, TrainConfig
 from charrnn.sweeping.folder import Folder, Record
 from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes

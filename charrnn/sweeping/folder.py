@@ -28,8 +28,8 @@ from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked, remedy
 from charrnn.plan import fit_window
-from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import FIXED, CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.training import FIXED, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.run import Material, Task
 

@@ -24,8 +24,8 @@ from charrnn.sampling.sampler import SampleConfig
 from charrnn.scoring.pieces import PIECE, whole_pieces
 from charrnn.scoring.score import Score
 from charrnn.scoring.texts import codes_in
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import Reading
 from tests.cluster_work import cpu, twice
 
 WORKERS = 2

@@ -13,8 +13,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.predictor import Predictor, scorer_of
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 

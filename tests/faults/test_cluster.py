@@ -17,7 +17,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import ClusterError
-from charrnn.settings.using import SampleConfig
+from charrnn.settings.sampling import SampleConfig
 from tests.child import HOME, wait_until
 from tests.cluster_work import meet, twice
 from tests.clusters import (

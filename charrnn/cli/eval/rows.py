@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from charrnn.cli.console import ABOVE, CYAN, DIM, Console, Output
-from charrnn.cli.eval.options import Options
+from charrnn.cli.eval.options import Options, Threshold
 from charrnn.cli.eval.summary import Summary, show
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count, fitted
@@ -44,7 +44,7 @@ from charrnn.scoring.pieces import (
     ScoredBlock,
 )
 from charrnn.scoring.score import BITS, Score
-from charrnn.settings.using import Part, Parts, Reading, Threshold
+from charrnn.settings.corpus import Part, Parts, Reading
 from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
 
 PLACE = "where"

@@ -15,7 +15,7 @@ import numpy as np
 
 from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
-from charrnn.cli.eval.options import Options
+from charrnn.cli.eval.options import Options, Threshold
 from charrnn.cli.eval.rows import (
     Alarm,
     CharacterRows,
@@ -43,7 +43,6 @@ from charrnn.scoring.heat_map import is_page, page
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
 from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine, part_names, scorer_of
 from charrnn.scoring.score import bytes_of
-from charrnn.settings.using import Threshold
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ from charrnn.sampling.sampler import (
 )
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
 from charrnn.scoring.texts import codes_like, example_lengths
-from charrnn.settings.using import Reading
+from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
 from charrnn.vocabulary import Vocabulary
 

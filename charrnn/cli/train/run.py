@@ -38,8 +38,8 @@ from charrnn.model_file.saving import locked
 from charrnn.scoring.baselines import counting_baselines, differences
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import difference_of, tally
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
