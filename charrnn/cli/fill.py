@@ -108,8 +108,8 @@ def run(options: Options, threads: int, console: Console) -> None:
 def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
     """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
     from charrnn.cli.sample.run import as_read
+    from charrnn.corpus.columns import whole_lines
     from charrnn.corpus.files import blocks
-    from charrnn.corpus.lists import whole_lines
 
     for text in typed:
         if text != "-":

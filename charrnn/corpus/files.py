@@ -27,7 +27,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from charrnn.corpus.lists import Records, column_of, lines_of_script, strip_lines, whole_lines
+from charrnn.corpus.columns import Records, column_of, lines_of_script, strip_lines, whole_lines
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
 

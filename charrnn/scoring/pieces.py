@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.lists import Records
+from charrnn.corpus.columns import Records
 from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT

@@ -27,8 +27,8 @@ from charrnn.cli.eval.options import Options, Threshold
 from charrnn.cli.eval.summary import Summary, show
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count, fitted
+from charrnn.corpus.columns import Records
 from charrnn.corpus.files import blocks, name_of
-from charrnn.corpus.lists import Records
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.errors import CorpusError
 from charrnn.json_lines import parse

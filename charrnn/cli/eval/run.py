@@ -30,11 +30,11 @@ from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import count
-from charrnn.cli.train.folds import validate
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
+from charrnn.folds import validate
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import pieces, texts
@@ -138,7 +138,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         draw_texts(summaries, models, corpus, options, threads)
     if corpus is not None and options.folds is not None:
         config = replace(models[0].config, workers=threads)
-        summaries[0].validated = validate(corpus, config, options.folds, console)
+        summaries[0].validated = validate(corpus, config, options.folds, console.note)
     more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
         if not summaries[0].score.overall.count:

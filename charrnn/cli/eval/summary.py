@@ -10,7 +10,7 @@ from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
-from charrnn.cli.train.folds import fold_facts
+from charrnn.cli.train.summary import fold_facts
 from charrnn.counts.markov import Baseline
 from charrnn.folds import CrossValidated
 from charrnn.scoring.baselines import COMPRESSORS

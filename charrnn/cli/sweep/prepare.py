@@ -21,9 +21,9 @@ from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.sweeping.folder import Folder, Record
 from charrnn.sweeping.grid import Result, Trial, grid_of, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
+from charrnn.sweeping.sweep import Folder, Record
 
 Tried = dict[str, tuple[Any, ...]]
 

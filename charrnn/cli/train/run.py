@@ -22,7 +22,6 @@ from charrnn.cli.errors import explain
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
-from charrnn.cli.train.folds import validate
 from charrnn.cli.train.metrics import Metrics, check_place
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
@@ -30,7 +29,7 @@ from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
-from charrnn.folds import check_folds
+from charrnn.folds import check_folds, validate
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
@@ -227,7 +226,9 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
     outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
     if options.folds is not None and not stop.requested:
-        found = validate(ready.corpus, checkpoint.config, options.folds, console, stop)
+        found = validate(
+            ready.corpus, checkpoint.config, options.folds, console.note, lambda: stop.requested
+        )
         return replace(outcome, validated=found)
     return outcome
 
