@@ -297,7 +297,7 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
         (("--fast", "--dynamic", "0.1"), "exclude each other"),
         (("--force",), "--force needs --html"),
         (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
-        (("--above", "nan"), "a number of at least 0"),
+        (("--above", "nan"), "'nan' is not a number from 0, of bits, or with a unit"),
         (("--sort", "size", "--per-example"), "surprise, nats, input"),
         (("--encoding", "utf-8"), "--encoding needs TEXT"),
         (("--examples", "lines"), "--examples needs TEXT"),
