@@ -97,10 +97,13 @@ def test_56_what_appears_at_an_output_path_during_the_work_is_not_replaced(
 
 def test_56_no_output_takes_the_place_of_a_model_in_training(trained: Program) -> None:
     trained.write("copy.npz", (trained / "model.npz").read_bytes())
-    with locked(trained / "model.npz"):
-        for line in (("export", "model.npz", "--to", "html"), ("slim", "model.npz")):
-            more = ("--force", "-m", "copy.npz")
-            trained.refuses(*line, *more, what=BUSY, hint="or name another file.")
+    with locked(trained / "model.npz"), locked(trained / "model.npy"):
+        for line, hint in (
+            (("export", "model.npz", "--to", "html", "--force"), "or name another file."),
+            (("embed", "names.txt", "-o", "model.npy", "--force"), "another file with --output."),
+            (("slim", "model.npz", "--force"), "or name another file."),
+        ):
+            trained.refuses(*line, "-m", "copy.npz", what=BUSY, hint=hint)
     with locked(trained / "page.html"), pytest.raises(charrnn.CharrnnError, match=BUSY):
         charrnn.load(trained / "copy.npz").export(trained / "page.html")
     line = ("embed", "names.txt", "-o", "vectors.npy", "-m", "copy.npz", "--force")
