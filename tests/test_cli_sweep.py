@@ -47,7 +47,6 @@ class Terminal(io.StringIO):
 
 
 QUICK = (*QUICK_RUN, "--threads", "1")
-COLUMNS = "held-out spread difference std error bits runs time settings"
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +222,7 @@ def test_texts_of_python_are_gone_on_with_in_python(program: Program) -> None:
 def test_the_table_ranks_by_the_mean_over_seeds_with_their_spread(program: Program) -> None:
     ran = program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01,1e-9", *TWO)
     ran.says("2 combinations x 2 seeds: 4 runs", "to beat", "next:", "charrnn sample -m")
-    head, first, second = ran.lines[:3]
+    head, first, second, note = ran.lines
     names = "held-out", "spread", "difference", "std", "error", "bits", "runs", "time", "settings"
     assert tuple(head.split()) == names
     rows = rows_of(program)

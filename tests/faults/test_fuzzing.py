@@ -106,9 +106,6 @@ def every_command_answers(program: Program) -> None:
                 is_finite(json.loads(row))
 
 
-MAY_BE_NULL = ("above", "above_count", "character", "drawn", "dynamic")
-
-
 def is_finite(row: object) -> None:
     """No number in a row of JSON is infinite, or missing because it was."""
     if isinstance(row, dict):

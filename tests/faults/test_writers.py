@@ -106,9 +106,6 @@ def test_56_no_output_takes_the_place_of_a_model_in_training(trained: Program) -
             trained.refuses(*line, "-m", "copy.npz", what=BUSY, hint=hint)
     with locked(trained / "page.html"), pytest.raises(charrnn.CharrnnError, match=BUSY):
         charrnn.load(trained / "copy.npz").export(trained / "page.html")
-    line = ("embed", "names.txt", "-o", "vectors.npy", "-m", "copy.npz", "--force")
-    with locked(trained / "vectors.npy"):
-        trained.refuses(*line, what=BUSY, hint="another file with --output.")
 
 
 def test_56_two_runs_never_write_the_same_metrics(trained: Program) -> None:
