@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "display": "plot",

@@ -227,7 +227,7 @@ def matplotlib_needed() -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise MissingPackageError("matplotlib", "plot") from None
+        raise MissingPackageError("matplotlib", "matplotlib") from None
 
 
 WIDTH, HEIGHT = 480, 160  # of the curve

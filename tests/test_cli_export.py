@@ -236,7 +236,7 @@ def test_without_the_package_it_says_what_to_install(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "onnx")
-    what, hint = "onnx is not installed", "pip install 'charrnn[onnx]'"
+    what, hint = "onnx is not installed", "pip install onnx"
     trained.refuses("export", "names.onnx", what=what, hint=hint)
 
 

@@ -160,7 +160,7 @@ def use(panel: str) -> Any:
 
 
 def plot(about: str) -> Any:
-    more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
+    more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install matplotlib."
     allowed = "a file name that ends in .svg, .png or .pdf"
     kind = NewFile("FILE", allowed, (".svg", ".png", ".pdf"))
     return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
@@ -182,7 +182,7 @@ def workers(default_in_words: str = "none: this process alone") -> Any:
     return setting(
         Whole(1, 1 << 12),
         "Distribute the work to N processes on this machine. The result is the same. Needs Dask:"
-        " pip install 'charrnn[cluster]'.",
+        " pip install distributed.",
         panel=WORKERS,
         names=("--workers",),
         default_in_words=default_in_words,
