@@ -73,10 +73,9 @@ def test_what_is_drawn_costs_what_eval_says_of_it(counting: Program) -> None:
 def test_whoever_has_no_counts_cannot_be_asked_for_them(program: Program) -> None:
     program.train("names.txt")
     hint = "Train a model with --counts"
-    program.refuses(
-        "sample", "--use", "counts", what="use counts: the model has no counts", hint=hint
-    )
-    program.refuses("eval", "--use", "both", what="use both: the model has no counts", hint=hint)
+    for command, use in (("sample", "counts"), ("eval", "both")):
+        what = f"--use {use} needs counts, and the model has none"
+        program.refuses(command, "--use", use, what=what, hint=hint)
     assert program.run("eval", "--use", "network").status == 0
 
 
@@ -247,7 +246,7 @@ def test_models_of_other_vocabularies_do_not_draw_together(program: Program) -> 
     program.refuses(
         "sample",
         *line,
-        what="numbers.npz has another vocabulary than model.npz",
+        what="the vocabularies of numbers.npz and model.npz differ",
         hint="the same vocabulary",
     )
     ran = program.run("eval", "names.txt", *line)

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from charrnn import system
-from charrnn.cli.console import NARROW, Console, Output
+from charrnn.cli.console import NARROW, TOGETHER, Console, Output, wrap
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
 from charrnn.corpus.corpus import from_texts
@@ -238,14 +238,14 @@ def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
 def test_wide_characters_are_wrapped_where_the_window_ends() -> None:
     text = "\u4e00\u4e8c \u4e09 a " * 20 + "\u56db" * 30
     for columns in (8, 9, 21, 50):
-        lines = tables.wrap(text, columns)
+        lines = wrap(text, columns)
         assert max(map(cell_len, lines)) <= columns
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
         assert len(lines) < 2.5 * cell_len(text) / columns
 
 
 def test_entries_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{tables.TOGETHER}7")]
+    told = [("name", "word " * 30), ("", f"an --option{TOGETHER}7")]
     lines = list(tables.entries(told, FILE))
     assert lines[0].startswith("name       word")
     assert all(line.startswith(" " * tables.INDENT) for line in lines[1:])

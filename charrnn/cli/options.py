@@ -238,10 +238,12 @@ SHARED_WORK = (
     excludes("scheduler", "threads"),
 )
 _AS_IN_TRAINING = "Held-out text is read as in training."
+_ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (
     excludes("held_out", "sources"),
     needs("examples", "sources", hint=_AS_IN_TRAINING),
     needs("reading", "sources", hint=_AS_IN_TRAINING),
+    excludes("column", "examples=paragraphs", "examples=files", hint=_ROWS),
 )
 
 

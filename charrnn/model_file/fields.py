@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.container import JSON, Document, NewerFormatError, printable
+from charrnn.settings.fields import settings_of
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.vocabulary import Vocabulary
@@ -61,10 +62,22 @@ class CorpusRecord:
     digest: str = ""  # of the examples; format 1 has none
     places: tuple[str, ...] = ()  # the paths of sources and valid
     known: str = ""  # the characters of the model that the run started from, if any
+    column: str | None = None
+    strip: str | None = None
 
     @property
     def reading(self) -> Reading:
-        return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
+        """Return how the corpus is read."""
+        return Reading(**{name: getattr(self, name) for name in settings_of(Reading)})
+
+    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading:
+        """Return how to read a text: as the corpus, with what is typed.
+
+        Column and strip are those of the files of the corpus, and not of other texts.
+        """
+        is_known = place_of(source) in self.places if place_of(source) else source in self.names
+        others = {} if is_known and source != "-" else {"column": None, "strip": None}
+        return replace(self.reading, **{**others, **typed})
 
     @property
     def config(self) -> CorpusConfig:
@@ -118,6 +131,9 @@ def facts_of(contents: Contents) -> dict[str, JSON]:
     """Return the facts as the text of a file states them: those of the first network on top."""
     facts = asdict(contents)
     first, *others = facts.pop("learned")
+    for name in ("column", "strip"):  # a file without them is as it always was
+        if facts["corpus"][name] is None:
+            del facts["corpus"][name]
     return {"settings": facts.pop("config"), "others": others, **facts, **first}
 
 

@@ -12,6 +12,7 @@ import lzma
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Event
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,7 @@ NATS_IN_A_BYTE: Final = 8 * math.log(2)
 FARTHEST: Final = 1 << 26  # bytes that xz looks back; it takes twelve times that in memory
 CORPUS: Final = 1 << 23  # symbols at the end of the corpus to compress; more would take minutes
 TEXT: Final = 1 << 20  # symbols at the beginning of the text to compress
+SLICE: Final = 1 << 16  # bytes to compress between two looks at a flag
 
 
 COMPRESSORS: Final = {"xz": 0, "bzip2": 256}  # bytes that a text must add to get a figure
@@ -37,20 +39,32 @@ def compressed_nats(corpus: bytes, text: bytes) -> Iterator[tuple[str, float]]:
     """Yield each compressor and the nats it needs for the text after the corpus, if meaningful."""
     jobs = [(name, data) for name in COMPRESSORS for data in (corpus, corpus + text)]
     threads = Threads(2)  # compressors release Python's lock while they work
-    sizes = [job.result() for job in [threads.submit(compressed_size, *job) for job in jobs]]
+    is_over = Event()
+    try:
+        futures = [threads.submit(compressed_size, *job, is_over) for job in jobs]
+        sizes = [future.result() for future in futures]
+    finally:
+        is_over.set()  # Python waits for all threads when it ends
     for name, alone, both in zip(COMPRESSORS, sizes[::2], sizes[1::2], strict=True):
         added = max(0, both - alone)
         if added >= COMPRESSORS[name]:
             yield name, NATS_IN_A_BYTE * added
 
 
-def compressed_size(name: str, data: bytes) -> int:
-    """Return the number of bytes after compression."""
-    if name == "bzip2":
-        return len(bz2.compress(data))
+def compressed_size(name: str, data: bytes, is_over: Event | None = None) -> int:
+    """Return the number of bytes after compression. Give up once ``is_over`` is set."""
     reach = max(1 << 16, min(len(data), FARTHEST))
     chain = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": reach}]
-    return len(lzma.compress(data, lzma.FORMAT_RAW, filters=chain))
+    packer: lzma.LZMACompressor | bz2.BZ2Compressor
+    packer = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=chain)
+    if name == "bzip2":
+        packer = bz2.BZ2Compressor()
+    size = 0
+    for start in range(0, len(data), SLICE):
+        if is_over is not None and is_over.is_set():
+            break
+        size += len(packer.compress(data[start : start + SLICE]))
+    return size + len(packer.flush())
 
 
 def file_content(codes: Codes, newlines: int) -> bytes:

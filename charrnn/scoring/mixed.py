@@ -99,7 +99,7 @@ class DynamicScorer:
         if not (nats < LARGEST).all():  # also if one is NaN
             smaller = f"{min(self.rate / 10, 2e-4):.1g}"
             raise DivergedError(
-                "the loss grew out of bounds while learning from the text",
+                "the loss diverged while learning from the text",
                 f"Try a smaller rate, such as [dynamic] {smaller}",
             )
         add_novelty(self.model, ids, nats, ranks)

@@ -35,8 +35,8 @@ def check_mixable(head_name: str) -> None:
     """Raise SettingError if a network with this head does not predict END beside characters."""
     if head_name not in MIXABLE_HEADS:
         raise SettingError(
-            f"a network with ends {head_name} cannot be mixed with counts or other networks",
-            f"It can with ends {' or '.join(MIXABLE_HEADS)}.",
+            f"ends {head_name} cannot be mixed with counts or other networks",
+            f"Use [ends] {' or '.join(MIXABLE_HEADS)}.",
             "ends",
         )
 

@@ -45,17 +45,19 @@ class Facts(Protocol):
 def codes_in(
     sources: Sequence[str],
     kind: Kind | Sequence[Kind],
-    reading: Reading,
+    reading: Reading | Sequence[Reading],
     keep_blank: bool = False,
     origins: Origins | None = None,
 ) -> Iterator[Codes]:
-    """Yield the code points of files, with one kind or a kind each; END_CODE ends an example.
+    """Yield the code points of files, read in one way or in a way each; END_CODE ends an example.
     ``origins`` notes where each example begins.
     """
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
-    for source, own in zip(sources, kinds, strict=True):
+    ways = [reading] * len(sources) if isinstance(reading, Reading) else reading
+    for source, own, way in zip(sources, kinds, ways, strict=True):
         begins = None if origins is None else origins.of_next_file()
-        yield from cut_file(blocks(source, reading), own, keep_blank, begins)[0]
+        text = blocks(source, way, None if origins is None else origins.records)
+        yield from cut_file(text, way.kind(own), keep_blank, begins)[0]
 
 
 def example_lengths(codes: Iterable[Codes]) -> list[int]:

@@ -16,6 +16,7 @@ from charrnn.settings.fields import (
     SEED,
     Character,
     Checked,
+    Flag,
     OneOf,
     Real,
     Text,
@@ -26,9 +27,17 @@ from charrnn.settings.fields import (
     setting,
 )
 from charrnn.settings.training import TrainConfig
+from charrnn.text import SCRIPTS
 
 TEMPERATURE = Real(0, 1e6)
 NEW_EACH_TIME: Final = "new each time"
+
+
+@dataclass(frozen=True)
+class Script(OneOf):
+    """The name of a script, such as latin."""
+
+    metavar: str = "SCRIPT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +57,11 @@ class SampleConfig(Checked):
     top_p: float | None = fields.of_drawing(
         Real(0, 1, above=True),
         "Draw only among the likeliest characters that together have this probability.",
+        default_in_words="all",
+    )
+    script: str | None = fields.of_drawing(
+        Script(SCRIPTS),
+        "Draw only characters of this script, and those that scripts share, such as spaces.",
         default_in_words="all",
     )
     max_characters: int = fields.of_drawing(
@@ -96,7 +110,7 @@ class FillConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.blank == self.gap:
-            what = f"gap cannot be {self.gap}, which is the blank"
+            what = f"gap and blank cannot both be {self.gap}"
             raise SettingError(what, "Choose another character.", "gap")
 
 
@@ -171,6 +185,7 @@ class Exporting(TypedDict, total=False):
     bits: int
     title: str | None
     prefix: str | None
+    without_counts: bool
 
 
 @dataclass(frozen=True)
@@ -186,6 +201,12 @@ class ExportOptions(Checked):
     )
     title: str | None = _named_like_file(Text(), "Set the title of a page.")
     prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
+    without_counts: bool = fields.setting(
+        Flag(),
+        "If the model has n-gram counts, export its network alone, which draws other texts.",
+        panel=FILE,
+        default=False,
+    )
     novel: tuple[str, ...] = ()  # texts that a page does not write
     name: str = "charrnn"  # of the exported file, without folder and suffix
     model: str = "MODEL"  # the file name of the model, if it has one
@@ -237,6 +258,17 @@ class Reading(Checked):
         "Refuse undecodable bytes, replace each by an unknown character, or skip their line.",
         default="strict",
     )
+    column: str | None = of_corpus(
+        Text("NAME|N"),
+        "Read this column of a CSV or TSV table; each row is an example. NAME stands in the first"
+        " row; N counts columns from 1 in a table without such a row.",
+        default_in_words="whole lines",
+    )
+    strip: str | None = of_corpus(
+        Text("CHARACTERS"),
+        "Remove these characters from both ends of each line, such as ', ' or '0123456789. '.",
+        default_in_words="nothing",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -247,6 +279,12 @@ class Reading(Checked):
             raise SettingError(
                 f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
             ) from None
+        if self.column == "0":
+            raise SettingError("column cannot be 0", "The first column is 1.", "column")
+
+    def kind(self, examples: Kind) -> Kind:
+        """Return how to cut a text that is read so: each row of a table is an example."""
+        return examples if self.column is None else "lines"
 
     @property
     def wants_bytes_without_nul(self) -> bool:
@@ -278,8 +316,11 @@ class CorpusConfig(Checked):
         super().__post_init__()
         for cut in self.cuts:
             check("cuts", cut, OneOf(get_args(Cut)))
+        if self.examples not in ("auto", "lines") and self.reading.column is not None:
+            what = f"column excludes examples {self.examples}"
+            raise SettingError(what, "With [column], each row is an example.", "column")
 
     def kinds(self, count: int, first: int = 0) -> list[Kind]:
         """Return how to cut ``count`` files, counted from the number ``first``."""
         known = self.cuts[first : first + count] if self.examples == "auto" else ()
-        return [*known, *[self.examples] * (count - len(known))]
+        return [*known, *[self.reading.kind(self.examples)] * (count - len(known))]

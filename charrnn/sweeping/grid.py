@@ -7,6 +7,7 @@ next seed: they share a corpus, and comparable results come early.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -62,6 +63,9 @@ class Grid:
 
 def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
     """Return a checked grid. Raise SettingError if a name, a value or a seed is not allowed."""
+    if not isinstance(tried, Mapping):
+        what = f"the values to try cannot be {type(tried).__name__}"
+        raise SettingError(what, "Give a dict such as {'hidden': [64, 128]}.")
     known = {name: one for name, one in settings_of(TrainConfig).items() if name not in FIXED}
     checked = {}
     for name, values in tried.items():
@@ -156,24 +160,32 @@ def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.
 
 
 def from_json(row: Mapping[str, Any]) -> Result:
-    """Return the result in a row. Raise KeyError, TypeError or ValueError for other content."""
+    """Return the result in a row. Raise an error for other content."""
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
-    nats = row["best"]["nats_per_character"]
-    if not isinstance(row["settings"], dict) or not isinstance(row["name"], str):
-        raise TypeError("settings or name of the wrong type")
-    return Result(
+    json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
+    step, nats = row["best"]["step"], row["best"]["nats_per_character"]
+    parts = {name: dict(part) for name, part in row.get("parts", {}).items()}
+    names = [row["model"], row["error"]]
+    words = [row["name"], row["stopped"], *(name for name in names if name is not None)]
+    if not isinstance(row["settings"], dict) or not all(type(word) is str for word in words):
+        raise TypeError("settings or words of the wrong type")
+    if not isinstance(step, int | None) or any(p["nats_per_character"] < 0 for p in parts.values()):
+        raise TypeError("a step or a loss of the wrong type")
+    result = Result(
         row["name"],
         row["settings"],
         int(row["seed"]),
-        row["best"]["step"],
+        step,
         None if nats is None else float(nats),
         row["model"],
         float(row["seconds"]),
-        str(row["stopped"]),
+        row["stopped"],
         row["error"],
-        dict(row.get("parts", {})),
+        parts,
     )
+    math.isnan(result.loss)  # raises an error for anything but a number
+    return result
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,8 @@ class JointCheckups:
         self._states = states
         self._corpus = corpus
         self._config = config
-        self._counted = counted
+        # at once, since check-ups count as training time and a resumed run builds the counts again
+        self.log_counts = None if counted is None else self._log_counts(counted)
 
     @cached_property
     def scorers(self) -> list[NetworkScorer]:
@@ -144,11 +145,10 @@ class JointCheckups:
         most = min(MIXED, LOGITS // self._corpus.vocabulary.symbols)
         return part_of(self._corpus.held_out, max(1 << 8, most))
 
-    @cached_property
-    def log_counts(self) -> Floats | None:
-        if self._counted is None:
+    def _log_counts(self, counted: Ids) -> Floats | None:
+        if not len(self._corpus.held_out):
             return None
-        counts = Counts(self._counted, self._corpus.vocabulary.symbols)
+        counts = Counts(counted, self._corpus.vocabulary.symbols)
         contexts, _ = counts.contexts_of(self.mixed[0].ids, counts.after_end())
         return np.log(counts.probabilities(contexts))
 
@@ -376,7 +376,7 @@ class Learner:
         if not nats_per_character < self.limit:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             raise DivergedError(
-                f"the loss grew out of bounds at step {self.state.step:,}",
+                f"the loss diverged at step {self.state.step:,}",
                 f"Try a smaller learning rate, such as [lr] {lr}.",
             )
 
@@ -422,6 +422,6 @@ class Stopwatch:
 
     def lap(self) -> float:
         wall, used = time.monotonic(), time.process_time()
-        seconds, work = wall - self._wall, used - self._used
+        seconds, work = max(0.0, wall - self._wall), used - self._used  # a clock may jump back
         self._wall, self._used = wall, used
         return work if seconds > LONG and seconds > ASLEEP * work else seconds

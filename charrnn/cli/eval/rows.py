@@ -9,6 +9,8 @@ Sorted rows are kept until the end. In input order, each row is written as soon 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -18,20 +20,30 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.cli.console import ABOVE, CYAN, DIM, Console
+from charrnn.cli.console import ABOVE, CYAN, DIM, Console, Output
 from charrnn.cli.eval.options import Options
 from charrnn.cli.eval.summary import Summary, show
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count, fitted
 from charrnn.corpus.files import blocks, name_of
+from charrnn.corpus.lists import Records
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.errors import CorpusError
 from charrnn.json_lines import parse
 from charrnn.scoring import heat_map as surprisal_bands
-from charrnn.scoring.pieces import Batch, Extent, Gatherer, Origins, Ranking, Row, ScoredBlock
+from charrnn.scoring.pieces import (
+    Batch,
+    Extent,
+    Floats,
+    Gatherer,
+    Origins,
+    Ranking,
+    Row,
+    ScoredBlock,
+)
 from charrnn.scoring.score import BITS, Score
 from charrnn.settings.using import Part, Parts, Reading
-from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
+from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
 
 COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
 PLACE = "where"
@@ -60,7 +72,7 @@ class ExampleRows:
         self._gatherer = Gatherer()
         self._ranking: Ranking | None = None
         columns = list(COLUMNS)
-        if options.sort != "input":
+        if not options.keeps_order:
             self._ranking = Ranking(by_nats=options.sort == "nats", top=options.top)
             columns.append(Column("times", 7, 3))
         columns += [Column(name, PART, 5) for name in parts]
@@ -70,7 +82,9 @@ class ExampleRows:
         room = output.window - 1 - len(GAP)
         self._table = Table(columns, room - TEXT, output)
         self._room = max(len(ELLIPSIS), room - self._table.width)
-        if not options.as_json and self._is_terminal:  # in a pipe, every line is an example
+        self._csv = CsvRows(origins.records, files, output) if options.as_csv else None
+        is_table = not options.as_json and not options.as_csv
+        if is_table and self._is_terminal:  # in a pipe, every line is an example
             text = output.paint(Visible(GAP + "text"), CYAN)
             output.write_lines([joined([self._table.head(), text])])
 
@@ -81,6 +95,9 @@ class ExampleRows:
             return
         files, lines = self._origins.take("rows", len(rows))
         batch = Batch(rows, files, lines, np.ones(len(rows), np.int64))
+        if self._csv is not None:
+            self._csv.add(map(batch.row, range(len(batch))), self._above)
+            return
         if self._above is not None:
             batch = batch.above(self._above)
         if self._ranking is None:
@@ -131,6 +148,36 @@ class ExampleRows:
             f' "bits_per_character": {mean * BITS!r}, "file": {file},'
             f' "times": {row.times}{parts_json(row.parts)}}}\n'
         )
+
+
+class CsvRows:
+    """Writes the rows of the input as CSV (RFC 4180), with the figures of each example."""
+
+    def __init__(self, records: Records, files: Sequence[str], output: Output) -> None:
+        records.keeps = True
+        self._records, self._files, self._output = records, files, output
+        self._columns = 0  # of the input; 0 before the header is written
+        self._lines = io.StringIO(newline="")
+        newline = "\n" if output.is_terminal else "\r\n"
+        self._writer = csv.writer(self._lines, lineterminator=newline)
+
+    def add(self, rows: Iterable[Row], above: float | None) -> None:
+        """Write these rows, or those above a number of bits per character."""
+        for row in rows:
+            is_of_table = bool(self._files) and self._files[row.file] in self._records.tables
+            fields = self._records.rows.popleft() if is_of_table else [row.text]
+            if not self._columns:
+                header = (self._records.header if is_of_table else []) or ["text"]
+                self._columns = len(header)
+                self._writer.writerow([*header, "nats", "nats_per_character", "unknown"])
+            if above is None or row.nats_per_character * BITS > above:
+                missing = [""] * (self._columns - len(fields))
+                figures = (row.nats, row.nats_per_character, row.unknown)
+                self._writer.writerow([*fields, *missing, *figures])
+        text = self._lines.getvalue()
+        self._output.write(visible(text) if self._output.is_terminal else Raw(text))
+        self._lines.seek(0)
+        self._lines.truncate()
 
 
 def text_json(text: str) -> Visible:
@@ -223,11 +270,14 @@ class Alarm:
 
     def add(self, block: ScoredBlock) -> None:
         """Add a block."""
-        nats = block.nats
-        if self._gatherer is not None:
-            rows = self._gatherer.add(block)
-            nats = np.zeros(0) if rows is None else rows.nats_per_character
-        self.count += int(np.count_nonzero(nats * BITS > self.bits))
+        self.count += int(np.count_nonzero(self.costs(block) > self.bits))
+
+    def costs(self, block: ScoredBlock) -> Floats:
+        """Return the bits of each character, or for each character of an example."""
+        if self._gatherer is None:
+            return block.nats * BITS
+        rows = self._gatherer.add(block)
+        return np.zeros(0) if rows is None else rows.nats_per_character * BITS
 
     def report(self, console: Console) -> None:
         """Report the count; exit with status 3 if it is not 0."""
@@ -237,6 +287,12 @@ class Alarm:
         console.note(f"{count(self.count, name)} above {self.bits:g} {unit}")
         if self.count:
             raise SystemExit(ABOVE)
+
+
+def above_json(alarm: Alarm | None) -> dict[str, object]:
+    """Return how many examples or characters are above the threshold; null without one."""
+    found = None if alarm is None else alarm.count
+    return {"above": found, "above_count": found}  # the first is the older name
 
 
 SAME = "Add up parts of one text, scored by the same models in the same way."
@@ -290,7 +346,7 @@ def add_up(options: Options, console: Console) -> None:
     if first["part"]["above"] is not None:
         alarm = Alarm(first["part"]["above"], of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
-    more = {"fast": first["fast"], "above": alarm and alarm.count}
+    more = {"fast": first["fast"], **above_json(alarm)}
     show(summaries, console, more, as_json=options.as_json, is_aside=False)
     if alarm is not None:
         alarm.report(console)
@@ -321,11 +377,16 @@ def parse_part(line: str, name: str) -> Scored:
         assert scored["schema"] == "charrnn.eval/1"
         Parts().plain(Part(part["number"], part["of"]))
         assert isinstance(scored["seconds"], float)
-        assert {"fast", "above"} <= scored.keys()
-        assert {"text", "models", "use", "above"} <= part.keys()
+        assert "fast" in scored
+        assert {"text", "models", "use"} <= part.keys()
+        assert type(part["of"]) is int
+        above = part["above"], scored["above"]
+        assert above == (None, None) or all(isinstance(number, int | float) for number in above)
         assert part["scores"]
         for score in part["scores"]:
-            assert {"model", "examples_are", "ends_apart"} <= score.keys()
+            words = scored["text"], score["model"], score["examples_are"]
+            assert all(type(word) is str for word in words)
+            assert "ends_apart" in score
             for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)

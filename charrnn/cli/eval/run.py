@@ -16,11 +16,20 @@ import numpy as np
 from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
 from charrnn.cli.eval.options import Options
-from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap, add_up, part_json
+from charrnn.cli.eval.rows import (
+    Alarm,
+    CharacterRows,
+    ExampleRows,
+    HeatMap,
+    above_json,
+    add_up,
+    part_json,
+)
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
+from charrnn.cli.terminal.tables import count
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
@@ -74,11 +83,14 @@ def run(options: Options, threads: int, console: Console) -> None:
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
-        corpus = texts.rebuild_corpus(models[0].corpus, models[0].vocabulary)
+        corpus = corpus_of(options, models[0])
         warn_of_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
+    if options.quantile is not None:
+        limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
+        options = replace(options, above=limit)
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
         for name, predictor in predictors
@@ -123,8 +135,13 @@ def run(options: Options, threads: int, console: Console) -> None:
         summaries[0].trained_on = len(corpus.train.ids)
     if corpus is not None and options.drawn is not None:
         draw_texts(summaries, models, corpus, options, threads)
-    more: dict[str, object] = {"fast": options.fast, "above": alarm and alarm.count}
+    more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
+        if not summaries[0].score.overall.count:
+            number, of = options.part
+            few = f"only {count(text.extent.pieces, 'piece')} of about 250,000 characters"
+            it = "it" if text.extent.pieces == 1 else "the last"
+            console.note(f"part {number}/{of} is empty: the text has {few}; {of}/{of} scores {it}")
         more["part"] = part_json(options.part, text.extent, options, summaries)
     note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
@@ -132,6 +149,19 @@ def run(options: Options, threads: int, console: Console) -> None:
         console.note(f"coloured text saved to {options.html}")
     if alarm is not None:
         alarm.report(console)
+
+
+def corpus_of(options: Options, model: Model) -> Corpus:
+    """Return the corpus of the model, for its held-out text or for --baselines."""
+    try:
+        return texts.rebuild_corpus(model.corpus, model.vocabulary)
+    except CorpusError as error:
+        if options.sources:
+            what = f"--baselines learns from the training text, but {error.what}"
+            other = error.hint.removesuffix(texts.NAME_A_TEXT).removesuffix("Or: ").strip()
+            hint = f"{other} Or leave out --baselines." if other else "Leave out --baselines."
+            raise CorpusError(what, hint) from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -174,10 +204,27 @@ def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: O
         codes = texts.held_out_codes(corpus, record)
         return Text(name, codes, record.examples_are, record.held_out_characters)
     kind: Any = options.examples or record.config.examples
-    reading = replace(model.reading, **options.reading)
-    keep_blank = options.sort == "input"
-    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
+    reading = [record.reading_of(source, options.reading) for source in options.sources]
+    codes = texts.codes_in(options.sources, kind, reading, options.keeps_order, origins)
     return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
+
+
+def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -> float:
+    """Return the bits per character at the --quantile of the reference, and report them."""
+    corpus = None
+    if not options.reference:
+        corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
+    options = replace(options, sources=options.reference, sort=None, as_csv=False)
+    text = whole_text(options, model, corpus, Origins())
+    alarm = Alarm(0, of_characters=options.per_char)
+    costs = [alarm.costs(block) for block in score_blocks(scorer, text.codes)]
+    values = np.concatenate([np.zeros(0), *costs])
+    if not len(values):
+        raise CorpusError(f"{text.name} has nothing to score", "Name another --reference.")
+    limit = float(np.quantile(values, options.quantile or 0, method="higher"))
+    of = count(len(values), "character" if options.per_char else "example")
+    console.note(f"{limit:.3f} bits per character: the {options.quantile:g} quantile of {of}")
+    return limit
 
 
 def size_of(sources: Sequence[str]) -> int | None:
@@ -221,7 +268,7 @@ def predictors_of(
     why = ""
     for path, one in each:
         if one.vocabulary.characters != models[0].vocabulary.characters:
-            why = f"{path} has another vocabulary than {options.models[0]}"
+            why = f"the vocabularies of {path} and {options.models[0]} differ"
             break
         if one.ends not in MIXABLE_HEADS:
             why = why or f"{path} draws the length before the text"
@@ -251,7 +298,7 @@ def writer_for(
 
 def symbols_at_once(options: Options) -> int:
     """Return how many symbols are scored before anything is shown."""
-    if options.sort == "input":
+    if options.keeps_order:
         return pieces.AS_THEY_COME
     if options.dynamic is not None:
         return SLOWLY

@@ -99,7 +99,8 @@ class Summary:
             return None
         losses = {"drawn": drawn.nats_per_character, "held_out": drawn.held_out}
         means = {name: Mean(nats, 1).per_character() for name, nats in losses.items()}
-        return {"texts": drawn.texts, "characters": drawn.characters, NAME: means}
+        sizes = {"texts": drawn.texts, "characters": drawn.characters, "scored": drawn.scored}
+        return {**sizes, NAME: means}
 
 
 def show(
@@ -119,8 +120,9 @@ def show(
             model = f"{summary.model}: " if len(summaries) > 1 else ""
             console.note(f"{model}{summary.in_a_line()}")
         return
-    report = report_on(summaries, more)
-    report.show("eval", console, as_json=as_json, below=loss_tables(summaries, console.out))
+    report, first = report_on(summaries, more), summaries[0]
+    below = loss_tables(summaries, console.out) if first.score.overall.count else ()
+    report.show("eval", console, as_json=as_json, below=below)
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
@@ -130,15 +132,15 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     speed = score.overall.count / max(first.seconds, 1e-9)  # each end counts as a character
     are = "" if first.examples_are == "auto" else first.examples_are
     size = f"{count(score.ends, 'example', are=are)}, {score.characters:,} characters"
-    unseen = f"{count(score.unknown, 'character')} never seen in training"
-    learning = "" if rate is None else f", learning at {rate:g} while it reads"
+    unknown = f"{count(score.unknown, 'character')} not in the vocabulary"
+    learning = "" if rate is None else f": dynamic evaluation, learning rate {rate:g}"
     per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
         [
             Fact("text", first.name, "text", first.name),
             Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
             *(Fact(name, value) for name, value in first.figures().items()),
-            Fact(label="unseen", text=unseen if is_alone and score.unknown else ""),
+            Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
             Fact("baselines", first.baselines_json()),
             Fact("model", first.model, "model", first.model + learning if is_alone else ""),
             Fact("drawn", first.drawn_json()),
@@ -163,7 +165,7 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:
-            title = "parts" if len(summaries) == 1 else f"parts of {fitted(summary.model)}"
+            title = "parts" if len(summaries) == 1 else f"parts of {summary.model}"
             bold = [name for name, score in summary.parts.items() if score == summary.score]
             means = {name: score.overall for name, score in summary.parts.items()}
             yield from losses(title, means.items(), bold, output)
@@ -176,20 +178,35 @@ def losses(
     title: str, means: Iterable[tuple[str, Mean]], bold: Container[str], output: Output
 ) -> Iterator[Visible]:
     """Yield a table with a row for each mean; rows with a name in ``bold`` stand out."""
-    table = Table(tables.COLUMNS, output.width, output)
+    rows = dict(means)
+    first = tables.name_column(rows, output)
+    table = Table([first, *tables.COLUMNS[1:]], output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)
-    for name, mean in means:
-        row = table.row({"": fitted(name), **cells(mean)})
+    for name, mean in rows.items():
+        row = table.row({"": fitted(name, first.width), **cells(mean)})
         yield output.paint(row, BOLD) if name in bold else row
 
 
 def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """Yield a table with a row for each form of the loss and a group of columns for each model."""
+    """Yield a table with a row for each form of the loss and a group of columns for each model, or
+    a table for each model if the names of the models do not fit beside each other.
+    """
+    several, names = len(summaries) > 1, [visible_line(summary.model) for summary in summaries]
     columns = Table(tables.COLUMNS, output.width, output).columns[1:]
-    room = (output.width - tables.FIRST) // len(summaries)
-    while len(columns) > 1 and sum(column.width for column in columns) > room:
-        columns.pop()
+    if output.is_terminal:
+        room = (output.width - tables.FIRST) // len(summaries)
+        if several and 2 + max(map(len, names)) > room:
+            for summary in summaries:
+                yield from (Visible(""), output.paint(visible_line(summary.model), CYAN))
+                yield from forms_of_loss([summary], output)
+            return
+        while len(columns) > 1 and sum(column.width for column in columns) > room:
+            columns.pop()
+    if several:  # the first column of a group is as wide as the name above it needs
+        others = sum(column.width for column in columns[1:])
+        widest = max(columns[0].width, 2 + max(map(len, names)) - others)
+        columns[0] = columns[0]._replace(width=widest)
     width = sum(column.width for column in columns)
     numbered = [
         column._replace(name=f"{column.name} {number}")
@@ -198,9 +215,9 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
     ]
     table = Table([tables.COLUMNS[0], *numbered], output.width, output)
     yield Visible("")
-    if len(summaries) > 1:
-        names = (fitted(summary.model, width).rjust(width) for summary in summaries)
-        yield output.paint(visible_line(" " * tables.FIRST + "".join(names)), CYAN)
+    if several:
+        above = "".join(name.rjust(width) for name in names)
+        yield output.paint(visible_line(" " * tables.FIRST + above), CYAN)
     heads = {column.name: column.name.rpartition(" ")[0] for column in table.columns[1:]}
     yield output.paint(table.row(heads), CYAN)
     scores = [summary.score for summary in summaries]
@@ -209,15 +226,15 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
         "without ends": [cells(score.without_end) for score in scores],
     }
     if any(score.unknown for score in scores):
-        forms["without unseen"] = [cells(score.without_unknown) for score in scores]
+        forms["without unknown"] = [cells(score.without_unknown) for score in scores]
     if any(summary.ends_apart for summary in summaries):
         forms["end, per example"] = [cells(score.ending) for score in scores]
     if "bits" in heads.values():
         forms["per byte"] = [{"bits": tables.figure(score.bits_per_byte)} for score in scores]
     for name, groups in forms.items():
         row = {f"{key} {i}": cell for i, group in enumerate(groups) for key, cell in group.items()}
-        line = table.row({"": name, **row})
-        yield output.paint(line, BOLD) if name == "per character" else line
+        shown = table.row({"": name, **row})
+        yield output.paint(shown, BOLD) if name == "per character" else shown
 
 
 def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
@@ -261,3 +278,7 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
                 rows.append((name, Mean(one.nats_per_character, 1)))
     bold = {"drawn texts", *drawn}
     yield from losses(f"{NAME} on {count(texts, 'drawn text')}", rows, bold, output)
+    cut = [one for one in drawn.values() if one.scored < one.characters + one.texts]
+    if cut:
+        part = f"scored on the first {cut[0].scored:,} characters of them, ends included"
+        yield from entries([("", part)], output)

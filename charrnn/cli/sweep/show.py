@@ -30,6 +30,10 @@ from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line
 
 BEST = f"{BOLD};{GREEN}"
+TERMS = (
+    "held-out: the lowest held-out loss of a run, in nats per character. spread: its standard"
+    " deviation over the seeds. *: the best run so far."
+)
 GAP, STAR = "  ", "  *"
 
 
@@ -67,6 +71,7 @@ def baselines_in_words(sweep: PreparedSweep, baselines: Iterable[Baseline]) -> I
         yield "to beat", best_in_words(losses)
         if part := part_in_words(known[-1], sweep.split.corpus):
             yield "", part
+    yield "terms", TERMS
 
 
 def plan_json(sweep: PreparedSweep) -> dict[str, Any]:
@@ -138,10 +143,13 @@ class SweepProgress(LiveBar):
         self.console.say(joined([row, name, *star]))
         if is_best:
             self.best = result
+        self._draw()
 
     def refresh(self) -> None:
-        if not (self.is_drawn and self.is_due):
-            return
+        if self.is_drawn and self.is_due:
+            self._draw()
+
+    def _draw(self) -> None:
         whole = sum(self._seconds.values())
         done = sum(self._seconds[name] * share for name, share in self._shares.items())
         self.pace.update(0, min(1.0, done / whole) if whole > 0 else 0.0)

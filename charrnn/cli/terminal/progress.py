@@ -19,6 +19,7 @@ from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.settings.training import Fitted
 from charrnn.text import Visible, joined, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch, lowest_so_far
 from charrnn.training.members import share_done
@@ -40,6 +41,11 @@ COLUMNS = (
     Column("bits", 8, 5),
     Column("gap", 8, 3),
 )
+
+
+def mixture_of(config: Fitted) -> str:
+    """Return the name of the column for networks or counts mixed together, or "" without one."""
+    return "both" if config.counts else "together" if config.members > 1 else ""
 
 
 class CheckupRows:
@@ -192,7 +198,7 @@ class Progress(LiveBar):
         self.run, self.symbols, self.samples = run, symbols, samples
         self.pace = Pace()
         self.pace.share = self._share()
-        mixture = "both" if run.config.counts else "together" if run.config.members > 1 else ""
+        mixture = mixture_of(run.config)
         is_held_out, best = bool(run.corpus.held_out_characters), lowest_so_far(run.states)
         self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best, mixture)
         self._steps_before = run.longest.step

@@ -10,13 +10,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import CYAN, Console, Output
+from charrnn.cli.console import CYAN, TOGETHER, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
     from charrnn.scoring.score import Mean
-
-TOGETHER = "\u00a0"  # a space at which lines do not break
 
 
 def clock(seconds: float) -> str:
@@ -108,24 +106,6 @@ def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
             lead = Visible(" " * indent)
 
 
-def wrap(text: str, columns: int) -> list[Visible]:
-    """Break the text into lines of at most ``columns``; a Chinese character takes two columns."""
-    from rich.cells import cell_len, chop_cells
-
-    room, lines = max(8, columns), [""]
-    for word in visible_line(text).split(" "):
-        pieces = chop_cells(word, room) if cell_len(word) > room else [word]
-        for piece in pieces:
-            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
-            if cell_len(longer) <= room and piece is pieces[0]:
-                lines[-1] = longer
-            elif lines[-1]:
-                lines.append(piece)
-            else:
-                lines[-1] = piece
-    return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
-
-
 class Fact(NamedTuple):
     """A result: a key and a value for JSON, a label and a text for people; either may be empty."""
 
@@ -160,11 +140,12 @@ class Column(NamedTuple):
 
 
 class Table:
-    """A table of the columns that fit."""
+    """A table of the columns that fit; in a file or a pipe, of all columns."""
 
-    def __init__(self, columns: Sequence[Column], room: int, output: Output) -> None:
+    def __init__(self, columns: Sequence[Column], room: float, output: Output) -> None:
         self._output = output
         kept = set()
+        room = room if output.is_terminal else math.inf  # a file or a pipe gets all columns
         for column in sorted(columns, key=lambda one: one.rank):
             if column.width <= room or not column.rank:
                 kept.add(column)
@@ -192,6 +173,14 @@ COLUMNS = (
     Column("bits", 8, 1),
     Column("perplexity", 12, 2),
 )
+
+
+def name_column(names: Iterable[str], output: Output) -> Column:
+    """Return the first column, as wide as the names where the other columns leave room."""
+    widest = max((len(visible_line(name)) for name in names), default=0) + 2
+    if output.is_terminal:
+        widest = min(widest, output.width - sum(column.width for column in COLUMNS[1:]))
+    return COLUMNS[0]._replace(width=max(FIRST, widest))
 
 
 def cells(mean: Mean) -> dict[str, str]:

@@ -22,7 +22,7 @@ from charrnn.cli.errors import explain
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
-from charrnn.cli.train.metrics import Metrics
+from charrnn.cli.train.metrics import Metrics, check_place
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
@@ -120,11 +120,13 @@ def assist(ranks: MpiRanks) -> None:
 
 @contextmanager
 def lock_model_file(options: Options) -> Iterator[None]:
-    """Lock the model file and check that it can be written. A dry run does not touch it."""
+    """Lock the model file and check that it can be written. A dry run does not lock it."""
+    container.check_writable(options.model, 1 << 12)  # every model file is larger
+    if options.metrics is not None:
+        check_place(options.metrics)
     if options.dry_run:
         yield
         return
-    container.check_writable(options.model, 1 << 12)  # every model file is larger
     check_model_file(options)
     with locked(options.model):
         check_model_file(options)  # another run may have written it before the lock
@@ -173,6 +175,8 @@ def train(options: Options, threads: int, console: Console, ranks: Ranks) -> Non
         with signals.watched(console) as stop:
             outcome = learn(ready, stop, console, ranks)
     with signals.errors_ignored_after_hangup(stop):
+        if outcome.stopped != "interrupted" and not outcome.is_new:
+            console.note("already finished: nothing was left to do")
         show(outcome, options, console)
         say_what_next(outcome, options, console)
     if stop.requested:

@@ -205,8 +205,6 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     if outcome.stopped == "interrupted":
         console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
         return
-    if not outcome.is_new:
-        console.note("nothing was left to do")
     lines = {options.line("sample", "-n", "10"): "draw ten samples"}
     if run.corpus.held_out_characters and can_be_read_again(run.corpus):
         lines[options.line("eval")] = "score the held-out text"
