@@ -54,7 +54,11 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        from charrnn.settings.fields import complete_docstrings
+
+        found = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        complete_docstrings(found)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

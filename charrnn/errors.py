@@ -23,6 +23,7 @@ class CharrnnError(Exception):
 
     @property
     def hint(self) -> str:
+        """What to do about it."""
         return self.hint_with(str)
 
     def hint_with(self, written: Callable[[str], str]) -> str:

@@ -108,7 +108,7 @@ class Option(NamedTuple):
 
 def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
     """Return a function for Typer, with a parameter for each option, that acts on the options."""
-    options = list(_options_of(kind))
+    options = list(options_of(kind))
 
     def called(**typed: Any) -> None:
         values: dict[str, Any] = {}
@@ -268,7 +268,7 @@ def check(options: CommandOptions) -> None:
     kind = type(options)
     names, typed = {}, {}
     sources: list[str] = []
-    for one in _options_of(kind):
+    for one in options_of(kind):
         setting, value = one.setting, getattr(options, one.group or one.name)
         names[one.name] = option = setting.options(one.name)[-1].partition("/")[0]
         if option.startswith("-"):
@@ -295,7 +295,7 @@ def check(options: CommandOptions) -> None:
     options.check()
 
 
-def _options_of(kind: type) -> Iterator[Option]:
+def options_of(kind: type) -> Iterator[Option]:
     for one in fields(kind):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]

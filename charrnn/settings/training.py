@@ -19,6 +19,7 @@ Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 History = Sequence[Mapping[str, float]]  # a row for each check-up, in order
 
 
+@fields.documented()
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Checked):
     """How a network learns. Settings that are None are chosen to fit the corpus."""
@@ -75,8 +76,8 @@ class TrainConfig(Checked):
     )
     own_inputs: float = fields.of_learning(
         Real(0, 1),
-        "Replace a fraction of inputs by characters sampled from the network (scheduled sampling)."
-        " The fraction grows from 0 to NUMBER.",
+        "Replace this fraction of inputs by characters sampled from the network (scheduled"
+        " sampling). It grows from 0 during training.",
         default=0.0,
     )
     free_running: int = fields.of_learning(

@@ -53,6 +53,8 @@ LOGITS = 1 << 20  # of a mixture, at most
 
 @dataclass(frozen=True)
 class Checkup:
+    """An event of training: the loss was measured on the held-out text."""
+
     step: int
     score: Score | None
     train_nats_per_character: float  # since the last check-up, with dropout and the like
@@ -247,6 +249,8 @@ ASLEEP = 20  # times as long as the processor worked: the process was stopped
 
 @dataclass(frozen=True)
 class Step:
+    """An event of training: the network learned from a window of the text."""
+
     step: int
     characters: int  # targets in the window, ENDs included
     nats_per_character: float
@@ -256,6 +260,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
+    """An event of training, the last: the run is over."""
+
     why: Ending
 
 
