@@ -65,7 +65,7 @@ IN_FILES = {
     "info": "Show the contents of a model file.",
     "export": "Export a model to HTML, JavaScript, C, PyTorch or ONNX.",
     "slim": "Write a smaller model file, without the training state.",
-    "guide": "Show the manual.",
+    "guide": "Show the manual, a page for each topic.",
 }
 TOPICS = {  # the page of the guide that explains a command
     "train": "better",
