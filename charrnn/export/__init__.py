@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
 from charrnn.settings import fields
@@ -27,7 +27,21 @@ if TYPE_CHECKING:
     Export = Callable[[Trained, "ExportOptions"], bytes]
 
 FILE = "File"  # a panel of help
-_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of FILE")
+_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of the file")
+
+
+@dataclass(frozen=True)
+class Bits(Whole):
+    """The size of a number in a file."""
+
+    least: int = 8
+    most: int = 32
+    metavar: str = "32|16|8"
+    allowed: str = "32, 16 or 8"
+
+    def plain(self, value: Any) -> int:
+        fields.ensure(value in (32, 16, 8))
+        return super().plain(value)
 
 
 class Kind(NamedTuple):
@@ -61,7 +75,7 @@ class ExportOptions(Checked):
     """Options of an exported file; each is for some kinds, and refused for the others."""
 
     bits: int = fields.setting(
-        Whole(8, 32, "32|16|8"),
+        Bits(),
         "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
         " change a few samples.",
         panel=FILE,
@@ -81,8 +95,6 @@ class ExportOptions(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bits not in (32, 16, 8):
-            raise SettingError(f"bits cannot be {self.bits}", "It may be 32, 16 or 8.", "bits")
         if self.prefix is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.prefix):
             hint = "It may have letters, digits and _, and does not begin with a digit."
             raise SettingError(f"prefix cannot be {self.prefix!r}", hint, "prefix")
