@@ -47,7 +47,7 @@ from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import codes_in
+from charrnn.scoring.texts import codes_like
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions, Reading
@@ -227,10 +227,8 @@ class Model:
         """Return the set of texts that samples may not repeat."""
         if novel is None:
             return None
-        files = files_in(novel)
-        readings = [self.corpus.reading_of(name, {}) for name in files]
-        kind = self.corpus.config.examples
-        codes = codes_in(files, kind, readings) if files else stream_of(check_texts(novel, "novel"))
+        files, texts = files_in(novel), check_texts(novel, "novel")
+        codes = codes_like(self.corpus, files, {}) if files else stream_of(texts)
         return TextSet(codes, ignoring_case=ignore_case)
 
     def stream(

@@ -68,6 +68,8 @@ def test_rows_come_with_the_block_that_they_stand_in() -> None:
     assert "".join(islice(column, 1)) == "Anna\n"
     assert "".join(column) == "Berta\nCleo\n"
     assert (records.header, list(records.rows)[1]) == (["name", "n"], ["Berta", "2"])
+    list(column_of(["a,b\nc,d\n"], "1", "", records := Records()))
+    assert not records.rows  # kept only where they are written
 
 
 @pytest.mark.parametrize(

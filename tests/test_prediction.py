@@ -191,6 +191,33 @@ def test_counts_are_included_once() -> None:
     assert len(both.networks) == 2
 
 
+def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
+    """A short text may have more distinct pairs than a long one that repeats itself."""
+    short, long = text(1, 60), np.tile(np.array([2, 3, END], np.uint8), 100)
+    models = [Predictor((network(1),), Counts(each, K)) for each in (short, long)]
+    pairs = [one.counts.trie.starts[3] for one in models if one.counts is not None]
+    assert pairs[0] > pairs[1]
+    for order in (models, models[::-1]):
+        assert combine(order).counts is models[1].counts
+
+
+def test_each_model_keeps_its_own_novelty_in_the_mean() -> None:
+    ids = np.append(text(7, 60), [UNKNOWN, 2, UNKNOWN]).astype(np.uint8)
+    networks = [
+        network(seed, vocabulary=replace(vocabulary_of(LETTERS), novelty=novelty))
+        for seed, novelty in enumerate((1e-4, 0.3, 0.7))
+    ]
+    alone = [np.exp(-NetworkScorer(one).read(ids)[0]) for one in networks]
+    expected = -np.log(np.mean(alone, 0))
+    for order in itertools.permutations([Predictor((one,)) for one in networks]):
+        mixed = combine(order)
+        np.testing.assert_allclose(MixedScorer(mixed).read(ids)[0], expected, atol=1e-6)
+    drawn = next(iter(Sampler(mixed, SampleConfig(seed=1, max_characters=20)).samples([0])))
+    known = np.append(mixed.vocabulary.encode(drawn.text), END).astype(np.uint8)
+    scored = MixedScorer(mixed).read(known)[0].tolist()
+    assert drawn.nats == scored[: len(drawn.nats)]
+
+
 def test_models_of_other_vocabularies_are_not_mixed() -> None:
     other = network(2, vocabulary=vocabulary_of("xy"))
     with pytest.raises(ModelFileError, match="different vocabularies"):

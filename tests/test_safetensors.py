@@ -153,6 +153,6 @@ def test_what_a_file_cannot_hold_is_refused_by_its_name(
     with pytest.raises(ExportError, match=cell if cell == "leaky" else head) as refused:
         export(model.trained, kind, ExportOptions())
     assert refused.value.hint in (
-        "It can hold tanh, gru or lstm.",
-        "It can end them by symbol or halt.",
+        "It takes cell tanh, gru or lstm.",
+        "It takes ends symbol or halt.",
     )

@@ -68,9 +68,13 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(splitting, "PIECE", 20)
 
 
+DIFFERENCE = ("difference", "standard_error")
+
+
 def without_time(found: dict[str, Any]) -> dict[str, Any]:
-    """All but how long it took."""
-    return {name: value for name, value in found.items() if "second" not in name}
+    """All but how long it took, and differences, which need the whole text."""
+    kept = {k: v for k, v in found.items() if "second" not in k and k not in DIFFERENCE}
+    return {k: without_time(v) if isinstance(v, dict) else v for k, v in kept.items()}
 
 
 def parts(program: Program, *line: str, of: int) -> list[str]:

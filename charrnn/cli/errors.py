@@ -19,7 +19,8 @@ from charrnn.text import Visible
 
 # Names in hints that no configuration has
 OTHER_OPTIONS = {
-    name: f"--{name}" for name in ("valid", "use", "dynamic", "part", "shortest", "longest")
+    name: f"--{name}"
+    for name in ("valid", "use", "dynamic", "part", "folds", "shortest", "longest")
 }
 OTHER_OPTIONS |= {"model": "-m", "path": "-m", "start_from": "--from"}
 

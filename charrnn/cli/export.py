@@ -118,14 +118,13 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load
-    from charrnn.scoring.texts import codes_in
+    from charrnn.scoring.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
     file.check(options.model, *options.novel, corpus=model.corpus.files)
     console.note_if_waiting(options.novel)
-    readings = [model.corpus.reading_of(name, {}) for name in options.novel]
-    codes = codes_in(options.novel, model.corpus.config.examples, readings)
+    codes = codes_like(model.corpus, options.novel, {})
     novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))
     about = replace(options.export_options, novel=novel)
     if about.without_counts and model.trained.counted is None:

@@ -155,9 +155,8 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     record = model.corpus
     if not options.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
-    kind: Any = options.examples or record.config.examples
-    readings = [record.reading_of(source, options.reading) for source in options.sources]
-    return texts.codes_in(options.sources, kind, readings)
+    examples: Any = options.examples
+    return texts.codes_like(record, options.sources, options.reading, examples)
 
 
 def note_if_several(path: Path, model: Model, console: Console) -> None:

@@ -200,6 +200,9 @@ def best_facts(model: Model) -> Iterator[Fact]:
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
+    yield Fact(text=tables.few_held_out(model.corpus))
+    if model.trained.counted is not None or model.config.members > 1:
+        yield Fact(text="without the mixture that sample uses; charrnn eval scores the mixture")
     text = ""
     if baselines:
         name = best_of(baselines)

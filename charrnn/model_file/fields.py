@@ -20,6 +20,7 @@ from charrnn.model_file.container import JSON, Document, NewerFormatError, print
 from charrnn.settings.fields import settings_of
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import CorpusConfig, Reading
+from charrnn.training.loop import LOSSES
 from charrnn.vocabulary import Vocabulary
 
 Record = TypeVar("Record")
@@ -32,8 +33,9 @@ MOST_COUNTED = 1 << 26  # symbols
 LEARNED = {"run", "best", "history"}  # the fields of each network
 TOP = {"vocabulary", "settings", "corpus", "others", "counted", "slim"}
 ROUNDING = 1e-3  # nats: the loss of a certain symbol may be rounded to a little below 0
-ROW: dict[str, type] = {"step": int, "characters": int, "train": float, "held_out": float}
-OPTIONAL = {"held_out"}  # fields of a row
+ROW: dict[str, type] = {"step": int, "characters": int, "held_out": float}
+ROW |= dict.fromkeys(LOSSES, float)
+OPTIONAL = {"held_out", LOSSES[0]}  # fields of a row
 KINDS = ("lines", "paragraphs", "files", "texts", "mixed")
 BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
 FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -220,7 +222,10 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
         raise ValueError("the history is no list")
     for row in rows:
         _check_known(row, ROW)
-        if set(row) != set(rows[0]) or set(row) | OPTIONAL != set(ROW):
+        if LOSSES[1] not in row:  # an older file, whose only training loss had the other name
+            row[LOSSES[1]] = row.pop(LOSSES[0])
+        has_held_out = [("held_out" in each) for each in (row, rows[0])]
+        if has_held_out[0] != has_held_out[1] or set(row) | OPTIONAL != set(ROW):
             raise ValueError("a row of the history lacks a field")
         for name, value in row.items():
             _number(name, value, ROW[name])

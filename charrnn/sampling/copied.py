@@ -1,6 +1,6 @@
 """Runs of drawn texts that stand in a corpus, found by a suffix automaton of the drawn texts.
 
-The automaton (Blumer et al., 1985) takes time and memory that are linear in what is drawn. Each
+The automaton (Blumer et al., 1985) takes time and memory linear in the drawn characters. Each
 example of the corpus is then read through it once, so a corpus of any size takes no memory.
 """
 
@@ -16,7 +16,7 @@ BREAK: Final = -1  # after each drawn text
 
 
 class Runs(NamedTuple):
-    """The lengths of runs in a corpus, none of which can be extended, and the longest run."""
+    """The lengths of runs in a corpus, each as long as it can be, and the longest run."""
 
     lengths: list[int]
     longest: str

@@ -216,7 +216,7 @@ class MixedScorer:
 
     def _logits(self, logits: list[Floats], ids: Ids) -> Iterator[tuple[Use, Floats]]:
         """Yield the logits of each part at these symbols, in arrays that may be changed."""
-        o = mean_logits(logits)
+        o = mean_logits(logits, self.predictor.weights)
         if self._computes_network:
             yield "network", o.copy()
         if self._counts is not None:

@@ -71,7 +71,7 @@ class ScoredBlock:
     def of_part(self, name: str) -> ScoredBlock:
         return ScoredBlock(self.codes, self.ids, self.parts[name], None)
 
-    def __getitem__(self, rows: slice) -> ScoredBlock:
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> ScoredBlock:
         parts = {name: nats[rows] for name, nats in self.parts.items()}
         ranks = None if self.ranks is None else self.ranks[rows]
         return ScoredBlock(self.codes[rows], self.ids[rows], self.nats[rows], ranks, parts)

@@ -7,7 +7,7 @@ examples can be held out again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -40,6 +40,7 @@ class Facts(Protocol):
     def fingerprint(self) -> str: ...
     @property
     def config(self) -> CorpusConfig: ...
+    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading: ...
 
 
 def codes_in(
@@ -58,6 +59,14 @@ def codes_in(
         begins = None if origins is None else origins.of_next_file()
         text = blocks(source, way, None if origins is None else origins.records)
         yield from cut_file(text, way.kind(own), keep_blank, begins)[0]
+
+
+def codes_like(
+    facts: Facts, sources: Sequence[str], typed: Mapping[str, Any], examples: Kind | None = None
+) -> Iterator[Codes]:
+    """Yield the code points of files, read as the corpus of a model but for what is typed."""
+    readings = [facts.reading_of(source, typed) for source in sources]
+    return codes_in(sources, examples or facts.config.examples, readings)
 
 
 def example_lengths(codes: Iterable[Codes]) -> list[int]:

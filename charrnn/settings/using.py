@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -61,7 +62,8 @@ class SampleConfig(Checked):
     )
     script: str | None = fields.of_drawing(
         Script(SCRIPTS),
-        "Draw only characters of this script, and those that scripts share, such as spaces.",
+        "Draw only characters of this script, such as latin or greek, and those that scripts share,"
+        " such as spaces.",
         default_in_words="all",
     )
     max_characters: int = fields.of_drawing(
@@ -140,6 +142,40 @@ class Parts(Values):
             return typed
         number, _, of = str(typed).partition("/")
         return Part(int(number), int(of))
+
+
+class Threshold(NamedTuple):
+    """A surprisal per character, in the unit in which it was typed."""
+
+    number: float
+    unit: str = "bits"
+
+    @property
+    def bits(self) -> float:
+        return self.number if self.unit == "bits" else self.number / math.log(2)
+
+    def __str__(self) -> str:
+        nats = self.bits * math.log(2)
+        other = f"{nats:.4g} nats" if self.unit == "bits" else f"{self.bits:.4g} bits"
+        return f"{self.number:g} {self.unit} ({other})"
+
+
+@dataclass(frozen=True)
+class Thresholds(Values):
+    """A threshold as it is typed: 6, 6bits or 4nats."""
+
+    metavar: str = "BITS"
+    allowed: str = "a number from 0, of bits, or with a unit: 6bits or 4nats"
+
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)
+        return value
+
+    def read(self, typed: Any) -> Threshold:
+        if isinstance(typed, Threshold):
+            return typed
+        unit = "nats" if str(typed).endswith("nats") else "bits"
+        return Threshold(float(str(typed).removesuffix(unit)), unit)
 
 
 MOST_SEEDS = 1 << 16
@@ -261,7 +297,8 @@ class Reading(Checked):
     column: str | None = of_corpus(
         Text("NAME|N"),
         "Read this column of a CSV or TSV table; each row is an example. NAME stands in the first"
-        " row; N counts columns from 1 in a table without such a row.",
+        " row; N counts columns from 1 in a table without such a row. The separator is the tab,"
+        " semicolon or comma that the first row has most of.",
         default_in_words="whole lines",
     )
     strip: str | None = of_corpus(

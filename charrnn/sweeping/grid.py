@@ -16,6 +16,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
+from charrnn.scoring.difference import Difference, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
@@ -132,6 +133,7 @@ class Result:
     stopped: str  # epochs, minutes, patience; diverged, failed
     error: str | None = None
     parts: dict[str, dict[str, float]] = field(default_factory=dict)  # only if counts are mixed in
+    blocks: list[float] = field(default_factory=list)  # the loss on each block of held-out text
 
     @property
     def has_failed(self) -> bool:
@@ -148,10 +150,11 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         row = asdict(self)
         best = {"step": row.pop("best_step"), "nats_per_character": row.pop("nats_per_character")}
-        parts = row.pop("parts")
+        parts, blocks = row.pop("parts"), row.pop("blocks")
         first = {name: row.pop(name) for name in ("name", "settings", "seed")}
         whole = {"schema": SCHEMA, **first, "best": best, **row}
-        return {**whole, "parts": parts} if parts else whole
+        more = {"parts": parts, "held_out_blocks": blocks}
+        return whole | {name: value for name, value in more.items() if value}
 
 
 def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
@@ -183,6 +186,7 @@ def from_json(row: Mapping[str, Any]) -> Result:
         row["stopped"],
         row["error"],
         parts,
+        [float(nats) for nats in row.get("held_out_blocks", [])],
     )
     math.isnan(result.loss)  # raises an error for anything but a number
     return result
@@ -209,6 +213,23 @@ class Standing:
     def spread(self) -> float | None:
         """The standard deviation of the loss over seeds; None for fewer than two runs."""
         return stdev(result.loss for result in self.results) if len(self.results) > 1 else None
+
+    def difference(self, other: Standing) -> Difference | None:
+        """Return how the loss differs from another's on the same held-out texts, if it does.
+
+        The standard error is over blocks of the texts or over seeds, whichever is larger.
+        """
+        own, theirs = ({result.seed: result for result in one.results} for one in (self, other))
+        seeds = sorted(own.keys() & theirs.keys())
+        if self is other or not seeds:
+            return None
+        pairs = [(own[seed], theirs[seed]) for seed in seeds]
+        by_seed = paired([a.loss - b.loss for a, b in pairs], [1] * len(pairs))
+        blocks = [x - y for a, b in pairs for x, y in zip(a.blocks, b.blocks, strict=False)]
+        by_block = paired(blocks, [1] * len(blocks))
+        errors = [one.standard_error for one in (by_seed, by_block)]
+        known = [error for error in errors if not math.isnan(error)]
+        return by_seed._replace(standard_error=max(known, default=math.nan))
 
     @property
     def seconds(self) -> float:

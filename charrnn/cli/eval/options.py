@@ -9,7 +9,7 @@ from charrnn.cli import options
 from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
-from charrnn.settings.using import Part, Parts
+from charrnn.settings.using import Part, Parts, Threshold, Thresholds
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
 SORTS = ("surprise", "nats", "input")
@@ -26,11 +26,15 @@ nats for a text differ from those that charrnn sample reports.
 With --json the output is one object; with --per-example or --per-char, each row is an object on
 one line. The number of an example is the line of its file on which it begins (not counting lines
 that --errors skip leaves out), or its position in the held-out text. The character of an end is
-null, and so are undefined values. Rank 1 is the likeliest symbol.
+null, and so are undefined values. Rank 1 is the likeliest symbol. A difference is the loss of the
+model less the other: a baseline, a part of the model, or the first of several models.
 """
 EXAMPLES = """
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
+
+# a short list: the loss on all of it, from ten more networks
+charrnn eval --held-out --folds 10
 
 # the least likely names, or lines of a log
 charrnn eval names.txt --per-example | head
@@ -82,6 +86,7 @@ class Options(TextOptions):
         needs("as_csv", "per_example"),
         excludes("quantile", "above", "part"),
         needs("reference", "quantile"),
+        excludes("folds", "sources", "part", "per_example", "per_char", "top"),
         excludes("fast", "dynamic"),
         excludes(
             *("dynamic", "part", "workers", "scheduler"),
@@ -99,6 +104,7 @@ class Options(TextOptions):
         " too. The model file does not change.",
         panel=SCORING,
     )
+    folds: int | None = options.folds(SCORING)
     drawn: int | None = setting(
         Whole(1, 100_000),
         "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"
@@ -126,16 +132,17 @@ class Options(TextOptions):
         " how the text is read in.",
         panel=SCORING,
     )
-    above: float | None = setting(
-        Real(0, metavar="BITS"),
-        "Exit with status 3 if an example has more bits per character than this; rows of other"
-        " examples are not shown. With --per-char, test single characters.",
+    above: Threshold | None = setting(
+        Thresholds(),
+        "Exit with status 3 if an example has more bits per character than this, or more nats:"
+        " 4nats. Show only rows of such examples, in that unit. With --per-char, test single"
+        " characters, and show only rows of such characters.",
         panel=SCORING,
     )
     quantile: float | None = setting(
         Real(0, 1, below=True),
-        "Set --above to this quantile of the reference: 0.999 reports what is less likely than all"
-        " but a thousandth of its examples.",
+        "Set --above to this quantile of the reference. At 0.999, a thousandth of its examples are"
+        " above.",
         panel=SCORING,
     )
     reference: tuple[str, ...] = setting(

@@ -30,6 +30,7 @@ from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import count
+from charrnn.cli.train.folds import validate
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
@@ -43,6 +44,7 @@ from charrnn.scoring.mixed import part_names, scorer_of
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
 from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.scoring.score import bytes_of
+from charrnn.settings.using import Threshold
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     predictors = predictors_of(options, models, console)
     if options.quantile is not None:
         limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
-        options = replace(options, above=limit)
+        options = replace(options, above=Threshold(limit))
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
         for name, predictor in predictors
@@ -102,6 +104,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     writer = writer_for(options, text, part_names(predictors[0][1]), console)
     listeners: list[list[Listener]] = [[summary.add] for summary in summaries]
+    named = len(predictors) - len(models)  # the place of the first model that was named
     listeners[0] += [collector.add] if options.baselines else []
     listeners[0] += [each.add for each in (writer, alarm) if each is not None]
     with (
@@ -120,7 +123,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         else:
             is_mixed = len(predictors) > len(models)
             scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
-        stream = pass_on(scored, listeners, text)
+        stream = pass_on(paired(scored, summaries, named), listeners, text)
         if page_file is None:
             deque(stream, maxlen=0)
         else:
@@ -135,6 +138,9 @@ def run(options: Options, threads: int, console: Console) -> None:
         summaries[0].trained_on = len(corpus.train.ids)
     if corpus is not None and options.drawn is not None:
         draw_texts(summaries, models, corpus, options, threads)
+    if corpus is not None and options.folds is not None:
+        config = replace(models[0].config, workers=threads)
+        summaries[0].validated = validate(corpus, config, options.folds, console)
     more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
         if not summaries[0].score.overall.count:
@@ -190,7 +196,7 @@ def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text
     before, codes = pieces.pieces_within(text.codes, pieces.span_of(part, extent.pieces))
     for reader in readers:
         origins.take(reader, before)  # the examples before the part
-    named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
+    named = text.name if options.as_json else f"{text.name}, part {part.number:,} of {part.of:,}"
     return replace(
         text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent
     )
@@ -216,7 +222,7 @@ def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -
         corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
     options = replace(options, sources=options.reference, sort=None, as_csv=False)
     text = whole_text(options, model, corpus, Origins())
-    alarm = Alarm(0, of_characters=options.per_char)
+    alarm = Alarm(Threshold(0), of_characters=options.per_char)
     costs = [alarm.costs(block) for block in score_blocks(scorer, text.codes)]
     values = np.concatenate([np.zeros(0), *costs])
     if not len(values):
@@ -236,7 +242,10 @@ def size_of(sources: Sequence[str]) -> int | None:
 
 
 def check_models(models: Sequence[Model], options: Options) -> None:
-    """Raise SettingError if the text cannot be cut for a model."""
+    """Raise SettingError if the text cannot be cut for a model, or a model not trained again."""
+    if options.folds is not None and (len(models) > 1 or models[0].corpus.known):
+        what = "--folds trains one model again from its beginning"
+        raise SettingError(what, "Name a single model with -m, not one of train --from.")
     for path, model in zip(options.models, models, strict=True):
         if model.carry and (options.part is not None or options.has_workers):
             raise SettingError(
@@ -291,8 +300,8 @@ def writer_for(
         return ExampleRows(options, text.origins, parts, console)
     if not options.per_char:
         return None
-    if options.as_json or not Painter(console.out).has_colours:
-        return CharacterRows(console, as_json=options.as_json)
+    if options.as_json or options.above is not None or not Painter(console.out).has_colours:
+        return CharacterRows(console, options.above, as_json=options.as_json)
     return HeatMap(text.examples_are, console)
 
 
@@ -323,7 +332,8 @@ def score_by_workers(
     from charrnn.cluster.jobs import ScoringJob, scored
 
     slim = tuple(model.slim() for model in models)
-    rank, detailed = options.per_char, bool(options.needs_one_distribution or options.baselines)
+    compares = options.baselines or len(models) > 1 or models[0].counts is not None
+    rank, detailed = options.per_char, bool(options.needs_one_distribution or compares)
     job = ScoringJob(slim, options.use, is_mixed, options.fast, ranking=rank, detailed=detailed)
     return scored(cluster, job, name_pieces(text, [name_of(source) for source in options.sources]))
 
@@ -342,6 +352,17 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
         else:
             name = f"{files[int(of[0])]}, line {begins:,}, to {files[int(of[-1])]}, line {ends:,},"
         yield TextPiece(codes, name)
+
+
+def paired(
+    scored: Iterator[Sequence[ScoredBlock]], summaries: Sequence[Summary], first: int
+) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield the blocks, after each model is compared with the ``first`` one that was named."""
+    for by_scorer in scored:
+        for number, (summary, block) in enumerate(zip(summaries, by_scorer, strict=True)):
+            if number != first:
+                summary.pair(block, by_scorer[first])
+        yield by_scorer
 
 
 def pass_on(

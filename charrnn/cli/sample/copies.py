@@ -1,4 +1,4 @@
-"""What samples have in common with texts that are known: copies of whole texts, and long runs."""
+"""Copies of training texts, and of --novel, among samples: whole texts and long runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from charrnn.errors import CharrnnError, CorpusError
 from charrnn.model import Model
 from charrnn.sampling.copied import Runs, copied_runs
 from charrnn.sampling.sampler import Sample
-from charrnn.scoring.texts import check_files_exist, codes_in, codes_of_ids
+from charrnn.scoring.texts import check_files_exist, codes_in, codes_like, codes_of_ids
 from charrnn.vocabulary import Codes, codes_of
 
 FEW_BYTES = 1 << 20  # of a corpus: a larger one is searched for runs only with --show-copied
@@ -48,12 +48,7 @@ def known_texts(model: Model, options: Options) -> Iterator[Codes]:
             characters = codes_of(model.vocabulary.characters)
             yield from codes_of_ids(counted, np.append(characters, END_CODE))  # for breaks
     files = [name for name in options.novel if not is_stream(name)]  # which were read before
-    yield from codes_of_novel(model, options, files)
-
-
-def codes_of_novel(model: Model, options: Options, files: Sequence[str]) -> Iterator[Codes]:
-    readings = [model.corpus.reading_of(name, options.reading) for name in files]
-    return codes_in(files, model.corpus.config.examples, readings)
+    yield from codes_like(model.corpus, files, options.reading)
 
 
 def are_at_hand(model: Model, most: int, novel: Sequence[str] = ()) -> bool:

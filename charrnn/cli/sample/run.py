@@ -21,7 +21,6 @@ from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.sample.copies import (
     FEW_BYTES,
     are_at_hand,
-    codes_of_novel,
     known_texts,
     note_copies,
     note_runs,
@@ -48,7 +47,7 @@ from charrnn.sampling.sampler import (
     redraw,
 )
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
-from charrnn.scoring.texts import example_lengths
+from charrnn.scoring.texts import codes_like, example_lengths
 from charrnn.settings.using import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
 from charrnn.vocabulary import Vocabulary
@@ -263,7 +262,7 @@ def conditions_of(options: Options, prime: str, model: Model) -> Conditions | No
         return None
     known = None
     if options.novel:
-        codes = codes_of_novel(model, options, options.novel)
+        codes = codes_like(model.corpus, options.novel, options.reading)
         known = TextSet(codes, ignoring_case=options.ignore_case)
     return Conditions(prime, known, *lengths)
 

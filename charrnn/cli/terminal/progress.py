@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, DIM, GREEN, YELLOW, Console, Output
 from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
+from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
@@ -70,14 +71,12 @@ class CheckupRows:
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
         """Yield the row of a check-up, and the head of the table before the first row."""
         table = Table(self.columns, self.output.width - MARK, self.output)
-        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}"}
-        loss = math.inf
-        if event.score is None:
-            cells["train"] = f"{event.train_nats_per_character:.3f}"
-        else:
-            loss, train = event.score.nats_per_character, event.familiar_nats_per_character
-            cells |= {"train": f"{train:.3f}", "held-out": f"{loss:.3f}"}
-            cells |= {"bits": f"{bits(loss):.3f}", "gap": f"{round(loss - train, 3) + 0.0:+.3f}"}
+        loss, train = math.inf, event.train_nats_per_character
+        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}", "train": f"{train:.3f}"}
+        if event.score is not None:
+            loss = event.score.nats_per_character
+            cells |= {"held-out": f"{loss:.3f}", "bits": f"{bits(loss):.3f}"}
+            cells["gap"] = f"{round(loss - train, 3) + 0.0:+.3f}"
         if not math.isnan(event.together_nats_per_character):
             cells[self._mixture] = f"{event.together_nats_per_character:.3f}"
         if not self._has_head:
@@ -90,9 +89,13 @@ class CheckupRows:
         pieces = [table.row(cells, {"held-out": best}), self.output.paint(Visible("  *"), best)]
         passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
         if passed:
-            text = visible_line(f"  better than {min(passed, key=lambda name: passed[name])}")
-            if table.width + MARK + len(text) <= self.output.width:
-                pieces.append(self.output.paint(text, YELLOW))
+            best, name = best_of(self.baselines), best_of(passed)
+            better = f"better than {name}"
+            texts = [f"{better}; to beat: {best}", f"to beat: {best}"]
+            texts = [f"{better}, the best baseline", better] if name == best else texts
+            room = self.output.width - table.width - MARK - 2
+            if fits := [text for text in texts if len(text) <= room]:
+                pieces.append(self.output.paint(visible_line(f"  {fits[0]}"), YELLOW))
         yield joined(pieces)
         self._best = loss
 

@@ -14,7 +14,11 @@ from charrnn.cli.console import CYAN, TOGETHER, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
+    from charrnn.model_file.fields import CorpusRecord
+    from charrnn.scoring.difference import Difference
     from charrnn.scoring.score import Mean
+
+FEW_SYMBOLS = 200  # held out: a check-up that is the best on fewer may be so by chance
 
 
 def clock(seconds: float) -> str:
@@ -23,7 +27,9 @@ def clock(seconds: float) -> str:
         return "?"
     whole = round(seconds)
     if whole < 60:
-        return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{whole} s"
+        if seconds < 0.995:  # two digits, to agree with a rate that stands beside it
+            return f"{max(seconds, 0.001):.2g} s"
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{whole} s"
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     if minutes < 60:
         return f"{minutes}:{whole % 60:02} min"
@@ -77,6 +83,15 @@ def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
     if networks > 1:
         where = f"the mean of the {networks} networks, each alone, by step {step or 0:,}"
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
+
+
+def few_held_out(corpus: CorpusRecord) -> str:
+    """Return a warning if the best check-up was chosen on very little text, or ""."""
+    symbols = corpus.held_out_characters + corpus.held_out_examples
+    if not 0 < symbols < FEW_SYMBOLS:
+        return ""
+    chosen = f"chosen on only {symbols} held-out symbols, so on other text the loss may be higher"
+    return f"{chosen}; --folds measures it on the whole corpus"
 
 
 def pieces_in_words(learned: float, scored: float, text: str) -> str:
@@ -190,6 +205,14 @@ def cells(mean: Mean) -> dict[str, str]:
         "bits": figure(mean.bits_per_character),
         "perplexity": shown(mean.perplexity),
     }
+
+
+def difference_cells(difference: Difference | None) -> dict[str, str]:
+    """Return the cells of a difference, empty if it is not known."""
+    if difference is None:
+        return {}
+    d, error = difference
+    return {"difference": f"{d:+.3f}", "std error": figure(error)}
 
 
 def figure(number: float) -> str:

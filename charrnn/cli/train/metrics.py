@@ -185,6 +185,9 @@ def row_of(event: Event) -> dict[str, object] | None:
                 "schema": CHECKUP,
                 "step": event.step,
                 "train_nats_per_character": event.train_nats_per_character,
+                "train_while_hidden_nats_per_character": (
+                    event.train_while_hidden_nats_per_character
+                ),
                 "held_out_nats_per_character": event.score and event.score.nats_per_character,
                 "held_out_bits_per_character": event.score and event.score.bits_per_character,
                 "best": event.is_best,

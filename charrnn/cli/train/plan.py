@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal.tables import (
@@ -27,6 +29,7 @@ from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
+from charrnn.vocabulary import UNKNOWN
 
 LOSS: Final = (
     "loss: the mean surprise per character, in nats; lower is better. 1 nat is 1.44 bits.",
@@ -267,26 +270,29 @@ class PlanDisplay:
 
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
-    ) -> str:
-        """Show the simplest baseline at once and then the best; return the name of the best, or "".
+    ) -> Baseline | None:
+        """Show the simplest baseline at once and then the best; return the best, if any.
 
         With ``both``, show a loss to hope for when the network is mixed with counts.
         """
         losses: dict[str, float] = {}
-        last, simplest = None, ""
+        best = last = None
         for last in baselines:
+            if best is None or last.nats_per_character < best.nats_per_character:
+                best = last
             losses[last.name] = last.nats_per_character
             if len(losses) == 1:
-                simplest = last.name
-                text = f"{simplest} {last.nats_per_character:.3f} nats (random guessing)"
-                self.show([("to beat", text)])
+                unseen = int(np.count_nonzero(corpus.held_out.ids == UNKNOWN))
+                more = f", with {count(unseen, 'unseen character')}" if unseen else ""
+                simplest = f"{last.name} {last.nats_per_character:.3f} nats"
+                self.show([("to beat", f"{simplest} (random guessing{more})")])
         if last is None:
-            return ""
+            return None
         part = part_in_words(last, corpus)
-        best = best_in_words(losses) if best_of(losses) != simplest else ""
-        self.show([("", line) for line in (best, part) if line])
+        text = best_in_words(losses) if best_of(losses) != next(iter(losses)) else ""
+        self.show([("", line) for line in (text, part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
             condition = "if the network alone is as good as the counts"
             self.show([("both", f"likely about {hoped:.2f} nats, {condition}")])
-        return best_of(losses)
+        return best

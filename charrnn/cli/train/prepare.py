@@ -34,7 +34,7 @@ from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
-CHECKUP = 160  # bytes in the history of a model file, at most
+CHECKUP = 210  # bytes in the history of a model file, at most
 MOST_CHECKUPS = LARGEST // CHECKUP
 
 
@@ -46,6 +46,7 @@ class PreparedRun:
     plan: Plan
     warnings: list[Warned]  # about the corpus
     characters_per_second: float = 0.0  # in a short trial
+    best_baseline: Baseline | None = None
 
     @property
     def symbols(self) -> int:
@@ -131,13 +132,14 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
     is_held_out = bool(len(corpus.held_out))
-    meanings = words.terms(best, is_held_out=is_held_out, mixture=mixture_of(run.config))
+    name = "" if best is None else best.name
+    meanings = words.terms(name, is_held_out=is_held_out, mixture=mixture_of(run.config))
     display.show(("terms" * (not place), line) for place, line in enumerate(meanings))
     note_if_refused(console)
     if not options.dry_run:
         room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
         container.check_writable(options.model, room)
-    return ready
+    return replace(ready, best_baseline=best)
 
 
 def begin_run(
