@@ -1,4 +1,4 @@
-"""Lists as people have them: a column of a table, and lines with more than the text.
+"""Columns of tables as lines of text, and lines without what does not belong to the text.
 
 Rows are read by Python's csv. The separator is the one that the first line has most of: tab,
 semicolon or comma. Quotes enclose fields except between tabs, where they are characters. Each row
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from charrnn.errors import CorpusError
 from charrnn.text import script_of
@@ -118,6 +118,7 @@ def _place(column: str, first: Sequence[str], name: str) -> int:
                 return names.index(same(column))
     what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
     raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
+<<<<<<< HEAD:charrnn/corpus/lists.py
 
 
 ENOUGH: Final = 10  # lines that show what all lines have in common
@@ -162,3 +163,5 @@ def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
     if count >= many:
         found.append(Finding("numbered", count, NUMBERS))
     return found
+=======
+>>>>>>> main:charrnn/corpus/columns.py
