@@ -118,3 +118,50 @@ def _place(column: str, first: Sequence[str], name: str) -> int:
                 return names.index(same(column))
     what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
     raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
+<<<<<<< HEAD:charrnn/corpus/lists.py
+
+
+ENOUGH: Final = 10  # lines that show what all lines have in common
+NEARLY_ALL: Final = 0.95
+NAMES: Final = {
+    *("name", "first name", "firstname", "given name", "last name", "surname"),
+    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
+}  # of columns
+ENDINGS: Final = ",;:|/\"'"
+NUMBER: Final = re.compile(r"\s*(?:\d+[.):]?|[-*•–])\s")
+NUMBERS: Final = "0123456789.):-*•– "
+
+
+class Finding(NamedTuple):
+    """A trait of nearly all lines that is hardly a part of the texts."""
+
+    kind: str
+    lines: int  # that have it
+    what: str  # the column to read, or the characters to strip
+
+
+def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
+    """Return the traits of a list. One of ``firsts`` is its first line."""
+    if len(lines) < ENOUGH:
+        return []
+    many = NEARLY_ALL * len(lines)
+    fields = [one.strip(" \"'") for line in firsts for one in re.split("[\t;,]", line)]
+    known = (one for one in fields if one.casefold() in NAMES)
+    named = min(known, key=lambda one: one.casefold() == "id", default="")
+    for separator, word in SEPARATORS.items():
+        inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
+        often, count = inner.most_common(1)[0]
+        if often and count >= many:
+            return [Finding(f"{word} in lines", count, named or "1")]
+    if named:
+        return [Finding("header", 1, named)]
+    found = []
+    last, count = Counter(line.rstrip()[-1:] for line in lines).most_common(1)[0]
+    if last and last in ENDINGS and count >= many:
+        found.append(Finding("same ending", count, last))
+    count = sum(NUMBER.match(line) is not None for line in lines)
+    if count >= many:
+        found.append(Finding("numbered", count, NUMBERS))
+    return found
+=======
+>>>>>>> main:charrnn/corpus/columns.py
