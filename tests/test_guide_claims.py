@@ -1,0 +1,46 @@
+"""The tables of the guide say what the program does, and the commands of its figures exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.benchmarks.__main__ import LONG, SECTIONS
+from tests.pages import GUIDE
+from tests.program import Program
+
+MEASURED = ("better", "benchmarks", "cluster")  # pages with figures
+FILES = {"html, mjs, h": ("html", "mjs", "h"), "safetensors, onnx": ("safetensors", "onnx")}
+
+
+def rows(page: str, first: str) -> list[dict[str, str]]:
+    """Return the rows of the table whose first column has this title."""
+    text = (GUIDE / f"{page}.md").read_text("utf-8")
+    table = text[text.index(f"| {first} |") :].partition("\n\n")[0]
+    head, _, *body = [re.findall(r"(?<=\| ).*?(?= \|)", line) for line in table.splitlines()]
+    return [dict(zip(head, line, strict=True)) for line in body]
+
+
+@pytest.mark.parametrize(
+    "row", rows("export", "trained with"), ids=lambda row: re.findall("`(.*)`", row["trained with"])
+)
+def test_a_model_is_exported_where_the_table_has_yes(row: dict[str, str], program: Program) -> None:
+    pytest.importorskip("onnx")
+    options = re.findall("`(.*)`", row["trained with"])[0].split()
+    program.train("names.txt", *options).says()
+    for title, suffixes in FILES.items():
+        for suffix in suffixes:
+            done = program.run("export", f"x.{suffix}")
+            assert done.status == (row[title] == "no"), (suffix, done.err)
+    assert (program.run("slim", "x.npz").status == 0) == (row["slim"] == "yes")
+
+
+@pytest.mark.parametrize("page", MEASURED)
+def test_every_measurement_that_a_page_names_can_be_started(page: str) -> None:
+    text = (GUIDE / f"{page}.md").read_text("utf-8")
+    named = re.findall(r"python -m tests\.benchmarks(\.learning)?((?: [a-z]+)*)", text)
+    assert named
+    for is_learning, words in named:
+        sections = words.split()
+        assert is_learning or set(sections) <= {*SECTIONS, *LONG}, words
