@@ -44,3 +44,8 @@ def test_every_measurement_that_a_page_names_can_be_started(page: str) -> None:
     for is_learning, words in named:
         sections = words.split()
         assert is_learning or set(sections) <= {*SECTIONS, *LONG}, words
+
+
+def test_losses_are_the_same_on_both_pages() -> None:
+    measured = [list(row.values())[1:] for row in rows("benchmarks", "corpus")]
+    assert [list(row.values())[2:] for row in rows("better", "your text")] == measured
