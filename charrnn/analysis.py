@@ -317,6 +317,7 @@ class DrawnTexts:
 
     texts: int
     characters: int
+    scored: int  # symbols, ENDs included: the first ones of many
     nats_per_character: float  # on drawn text, with the ENDs that were drawn
     held_out: float  # on held-out text
 
@@ -338,7 +339,7 @@ def drawn_texts(
     of_drawn = losses(corpus, drawn_ids, np.concatenate(drawn)[:most])
     best = int(np.argmin(of_held_out))  # the smoothing that suits the held-out text
     characters = sum(len(one.text) for one in samples)
-    return DrawnTexts(count, characters, of_drawn[best], of_held_out[best])
+    return DrawnTexts(count, characters, len(drawn_ids), of_drawn[best], of_held_out[best])
 
 
 def losses(

@@ -19,7 +19,7 @@ from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.scoring.score import Mean, table
 from charrnn.text import visible_line
-from charrnn.training.loop import Checkup, Event
+from charrnn.training.loop import LOSSES, Checkup, Event
 from charrnn.training.members import share_done
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Curve(NamedTuple):
     held_out: list[float]  # empty if nothing was held out
     best: tuple[float, float] | None  # the step of the lowest held-out loss, and the loss
     baseline: tuple[str, float] | None  # the best n-gram model
+    learning_name: str = "training"
 
     @property
     def shown(self) -> list[float]:
@@ -68,15 +69,23 @@ def make_curve(
     nats = corpus.baselines.get("unigram")
     rows = [*history]
     if nats is not None and not corpus.known:  # known: the run started from a model
-        rows.insert(0, {"step": 0, "train": nats, "held_out": nats})
+        rows.insert(0, {"step": 0, "held_out": nats, **dict.fromkeys(LOSSES, nats)})
     held_out = [row["held_out"] for row in rows if "held_out" in row]
     if len(held_out) < len(rows):
         rows, held_out = [*history], []
     best = (float(lowest[0]), lowest[1]) if held_out and lowest is not None else None
     baselines = corpus.baselines
     baseline = (best_of(baselines), min(baselines.values())) if baselines else None
-    steps, learning = [row["step"] for row in rows], [row["train"] for row in rows]
-    return Curve(steps, learning, held_out, best, baseline)
+    name, words = training_loss(history)
+    steps, learning = [row["step"] for row in rows], [row[name] for row in rows]
+    learning_name = f"training{words and ' '}{words}"
+    return Curve(steps, learning, held_out, best, baseline, learning_name)
+
+
+def training_loss(history: Sequence[Mapping[str, float]]) -> tuple[str, str]:
+    """Return the name of the training loss that all rows have, and words for how it differs."""
+    is_clean = all(LOSSES[0] in row for row in history)
+    return (LOSSES[0], "") if is_clean else (LOSSES[1], "with dropout")
 
 
 def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
@@ -132,7 +141,7 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
         of = f"{name}, " if len(curves) > 1 else ""
         if has_learning:
             (line,) = ax.plot(curve.steps, curve.learning, **style | {"ls": ":", "lw": 1.2})
-            legend[f"{of}learning"] = line
+            legend[f"{of}{curve.learning_name}"] = line
         if curve.held_out:
             (line,) = ax.plot(curve.steps, curve.held_out, **style)
             legend[f"{of}held out"] = line
@@ -291,7 +300,7 @@ def svg(curve: Curve) -> str:
     parts = [line(curve.learning, LEARNING)]
     if curve.baseline is not None:
         parts.append(f'<path d="M{LEFT} {y(curve.baseline[1]):.1f}H{right}" {BASELINE}/>')
-    name, values = "loss in training", curve.learning
+    name, values = f"{curve.learning_name} loss", curve.learning
     if curve.held_out:
         parts.append(line(curve.held_out, HELD_OUT))
         name, values = "held-out loss", curve.held_out

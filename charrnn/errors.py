@@ -71,7 +71,7 @@ class ResumeError(CharrnnError):
 
 
 class DivergedError(CharrnnError):
-    """A loss that is not finite, or grows out of bounds."""
+    """A loss that diverges: it is not finite, or far worse than guessing."""
 
 
 class ExportError(CharrnnError):
@@ -87,3 +87,7 @@ class MissingPackageError(CharrnnError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed", f"pip install 'charrnn[{extra}]'")
+        self._given = package, extra
+
+    def __reduce__(self) -> tuple[type[MissingPackageError], tuple[str, str]]:
+        return type(self), self._given

@@ -14,6 +14,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from charrnn.model_file.saving import take_if_supported
+
 APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 LARGEST = 1 << 26  # bytes of an object in a file
 
@@ -61,6 +63,10 @@ class LineFile:
     @staticmethod
     def at(path: Path) -> LineFile:
         return LineFile(os.open(path, APPENDING, 0o666))
+
+    def lock(self) -> bool:
+        """Keep other runs out of the file, and return True, or False if one is in it."""
+        return not self.keeps_lines or take_if_supported(self._file)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the file with their ends. The last one may be torn."""

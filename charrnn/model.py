@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import numpy as np
 
 from charrnn.analysis import Vectors, embed
-from charrnn.corpus.corpus import check_texts
+from charrnn.corpus.checks import TextSet
+from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.model import Counts
 from charrnn.display import model_card, plot
-from charrnn.errors import ModelFileError
+from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.export import export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
@@ -32,12 +33,21 @@ from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.sampling.sampler import (
+    Conditions,
+    SampleConfig,
+    Sampler,
+    likeliest,
+    limit_length,
+    nats_of,
+    redraw,
+)
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.pieces import score_blocks, score_examples
+from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use
 from charrnn.scoring.score import Score
+from charrnn.scoring.texts import codes_like
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import Exporting, ExportOptions, Reading
@@ -49,6 +59,10 @@ if TYPE_CHECKING:
 
 NUMBER = Whole(0, 1 << 40)
 USES = OneOf(("network", "counts", "both"))
+CHOOSING = (
+    *("count", "first", "prime", "use", "novel", "ignore_case", "unique", "shortest", "longest"),
+    *("best", "of"),
+)
 
 
 class Drawing(TypedDict, total=False):
@@ -58,6 +72,7 @@ class Drawing(TypedDict, total=False):
     seed: int | None
     top_k: int | None
     top_p: float | None
+    script: str | None
     max_characters: int
 
 
@@ -89,6 +104,8 @@ class Surprisal:
 
 @dataclass(frozen=True, eq=False)
 class Model:
+    """A trained model, which does not change: several threads may use it at once."""
+
     trained: Trained
     checkpoint: Checkpoint | None = None  # the run, where that is at hand
     file: str | None = None  # the name of the file that it was loaded from, without its folder
@@ -123,8 +140,9 @@ class Model:
         chosen: Use = check("use", use, USES)
         if chosen != "network" and self.trained.counted is None:
             raise ModelFileError(
-                f"use {chosen}: the model has no counts",
+                f"use {chosen} needs counts, and the model has none",
                 "Train a model with [counts], or leave [use] out.",
+                "use",
             )
         return Predictor(networks, self.counts, chosen)
 
@@ -163,18 +181,55 @@ class Model:
         first: int = 0,
         prime: str = "",
         use: str | None = None,
+        novel: Texts | None = None,
+        ignore_case: bool = False,
+        unique: bool = False,
+        shortest: int | None = None,
+        longest: int | None = None,
+        best: bool = False,
+        of: int | None = None,
         **drawing: Unpack[Drawing],
     ) -> list[str]:
         """Return new texts, each with the prime at its beginning.
 
-        ``first`` is the number of the first text in the sequence that the seed determines.
+        ``first`` is the number of the first text in the sequence that the seed determines. Texts
+        are drawn again if they are in ``novel`` (texts or paths), repeat another (``unique``), or
+        are too short or long. ``best`` returns the likeliest of ``of`` texts (10 x count).
         """
         count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
+        shortest, longest, of = (
+            None if n is None else check(name, n, NUMBER)
+            for name, n in (("shortest", shortest), ("longest", longest), ("of", of))
+        )
         prime = check("prime", prime, Text())
-        config = make_config(SampleConfig, drawing, "count", "first", "prime", "use")
+        config = make_config(SampleConfig, drawing, *CHOOSING)
+        config = limit_length(config, prime, shortest, longest)
+        conditions = Conditions(prime, self._known(novel, ignore_case), shortest, longest)
+        many = (10 * count if of is None else of) if best else count
         with single_threaded():
-            sampler = Sampler(self.predictor(use), config, prime)
-            return [prime + drawn.text for drawn in sampler.samples(range(first, first + count))]
+            predictor = self.predictor(use)
+            sampler, seen = Sampler(predictor, config, prime), TextSet() if unique else None
+            rows, samples = range(first, first + many), []
+            if seen is None and conditions == Conditions(prime):
+                samples = list(sampler.samples(rows))
+            else:
+                drawn = redraw(sampler, rows, conditions.whole, conditions.rejects, seen)
+                samples = [sample for sample in drawn if sample is not None]
+            if best:
+                nats = nats_of(prime, predictor) if prime else 0.0
+                samples = likeliest(samples, count, nats, len(prime))
+        if len(samples) < count:
+            hint = "Lower [count], raise [temperature], or allow more texts."
+            raise CharrnnError(f"found only {len(samples):,} of {count:,} samples", hint)
+        return [prime + sample.text for sample in samples]
+
+    def _known(self, novel: Texts | None, ignore_case: bool) -> TextSet | None:
+        """Return the set of texts that samples may not repeat."""
+        if novel is None:
+            return None
+        files, texts = files_in(novel), check_texts(novel, "novel")
+        codes = codes_like(self.corpus, files, {}) if files else stream_of(texts)
+        return TextSet(codes, ignoring_case=ignore_case)
 
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
@@ -198,6 +253,16 @@ class Model:
         with single_threaded():
             scorer = scorer_of(self.predictor(use))
             return list(score_examples(scorer, stream_of(each_of(texts))))
+
+    def iter_scores(self, texts: Iterable[str], *, use: str | None = None) -> Iterator[Score]:
+        """Yield the score of each text as soon as the text comes, in constant memory.
+
+        The scores are those of ``scores``, which reads texts side by side and is faster.
+        """
+        scorer = scorer_of(self.predictor(use))
+        blocks = (block for text in each_of(texts) for block in stream_of([text]))
+        scores = score_examples(scorer, blocks, AS_THEY_COME)
+        return iter(single_threaded()(lambda: next(scores, None)), None)
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
         """Return the loss of each character of a text, and of its END."""

@@ -192,16 +192,20 @@ class Plan:
     steps_per_epoch: int
     steps: int | None  # None if minutes alone end the run
     busy_ranks: int = 1  # processes that have lanes to train on
+    threads: int = 1  # that have work, of those that were asked for
 
 
 def plan(config: Fitted, corpus: Corpus, ranks: int = 1) -> Plan:
     """Return the plan for this corpus on a number of processes."""
     share, busy = share_of_rank(config, corpus, ranks)
-    parameters = config.members * architecture_of(config, corpus.vocabulary.symbols).parameter_count
+    architecture = architecture_of(config, corpus.vocabulary.symbols)
+    parameters = config.members * architecture.parameter_count
+    each = useful_threads(architecture, config.batch, config.threads // config.members)
+    threads = max(1, each) * min(config.threads, config.members)
     memory, epochs = memory_bytes(share, corpus), config.epochs
     each = steps_in(len(corpus.train.ids), config.batch * config.moves_on)
     steps = None if config.minutes and epochs == FOREVER else each * epochs
-    return Plan(config, parameters, memory, each, steps, busy)
+    return Plan(config, parameters, memory, each, steps, busy, threads)
 
 
 def share_of_rank(config: Fitted, corpus: Corpus, ranks: int) -> tuple[Fitted, int]:
@@ -262,7 +266,7 @@ def characters_per_second(config: Fitted, corpus: Corpus, ranks: int = 1) -> flo
     return rate * busy
 
 
-def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:
+def check_memory(needed: int, available: int | None, for_text: int = 0, hint: str = "") -> None:
     """Raise CorpusError if a plan needs more memory than is available."""
     if available is None or needed <= available:
         return
@@ -273,4 +277,4 @@ def check_memory(needed: int, available: int | None, for_text: int = 0) -> None:
             f"{what}; the corpus alone needs {for_text / 2**30:.1f} GiB",
             "Train on a part of it, or on a machine with more memory.",
         )
-    raise CorpusError(what, "Try a smaller [hidden], [batch] or [bptt].")
+    raise CorpusError(what, hint or "Try a smaller [hidden], [batch] or [bptt].")

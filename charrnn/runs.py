@@ -34,7 +34,7 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
-from charrnn.settings.fields import COUNT, check, check_agreement, in_words
+from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import CorpusConfig
 from charrnn.system import single_threaded
@@ -43,7 +43,7 @@ from charrnn.training.members import check_mixture, start_all, train_all
 from charrnn.training.state import check_patience, sizes_of, take_sizes
 
 MAY_RISE = ("epochs", "minutes", "patience")
-CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors")
+CUTTING = ("examples", "holdout", "encoding", "newlines", "normalize", "errors", "column", "strip")
 
 
 class Run(Iterator[Event]):
@@ -102,17 +102,19 @@ def train(
     holdout: float = 0.1,
     seed: int | None = None,
     start_from: Model | None = None,
+    **settings: Any,
 ) -> Run:
     """Return a new run on texts, an example each, or on files.
 
-    With ``start_from`` it starts from the parameters of a model and has its sizes. ``seed`` decides
+    The settings of ``config`` can also be given by name: ``epochs=5, hidden=64``. With
+    ``start_from`` the run starts from the parameters of a model and has its sizes. ``seed`` decides
     which examples are held out; ``config.seed`` decides everything else, and this too by default.
     """
-    config = TrainConfig(seed=seed or 0) if config is None else config
-    if not isinstance(config, TrainConfig):
-        raise SettingError(
-            f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
-        )
+    if config is None:
+        config = make_config(TrainConfig, {"seed": seed or 0, **settings}, "holdout", "start_from")
+    config = check_config(config)
+    if settings:
+        config = make_config(TrainConfig, {**vars(config), **settings})
     model = None if start_from is None else start_from.language_model
     config = config if model is None else take_sizes(config, model)
     known = "" if model is None else model.vocabulary.characters
@@ -122,6 +124,15 @@ def train(
         corpus = corpus_of(texts, cutting)
         run = begin(corpus, cutting, config, model)
     return Run(corpus, run)
+
+
+def check_config(config: TrainConfig) -> TrainConfig:
+    """Return the settings. Raise SettingError if they are of another type."""
+    if not isinstance(config, TrainConfig):
+        raise SettingError(
+            f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
+        )
+    return config
 
 
 def configure(given: Mapping[str, Any], model: LanguageModel | None) -> TrainConfig:
@@ -233,8 +244,8 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
     if now != then and not (had and corpus.digest == had):
         names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
         raise ResumeError(
-            f"{names or 'the given text'} is not the corpus of {path}"
-            f" ({before or 'texts from Python'}): SHA-256 {now[:12]}, and it was {then[:12]}",
+            f"{path} was trained on {before or 'texts from Python'} (SHA-256 {then[:12]}), not on"
+            f" {names or 'the given text'} (SHA-256 {now[:12]})",
             "Give the same text in the same order, or train a new model into another file.",
         )
     if corpus.vocabulary != run.vocabulary:
@@ -251,9 +262,13 @@ def fit(
     holdout: float = 0.1,
     start_from: Model | None = None,
     progress: bool = False,
+    **settings: Any,
 ) -> Model:
-    """Train on texts or files, and return the best model; its ``save`` keeps the run as well."""
-    run = train(texts, config, holdout=holdout, start_from=start_from)
+    """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
+
+    ``fit(texts, epochs=5, hidden=64)`` gives settings by name, ``config`` gives them together.
+    """
+    run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
     for _ in show_progress(run.checkpoint, run) if progress else run:
         pass
     return Model(checkpoint.copy_best(run.checkpoint), run.checkpoint)

@@ -99,3 +99,19 @@ def joins(character: str) -> bool:
 def is_half_a_flag(character: str) -> bool:
     """Return whether the character is a regional indicator; two of them are a flag."""
     return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+SCRIPTS: Final = (
+    *("latin", "greek", "cyrillic", "armenian", "hebrew", "arabic", "syriac", "devanagari"),
+    *("bengali", "gurmukhi", "gujarati", "oriya", "tamil", "telugu", "kannada", "malayalam"),
+    *("sinhala", "thai", "lao", "tibetan", "myanmar", "georgian", "hangul", "ethiopic", "cherokee"),
+    *("khmer", "mongolian", "hiragana", "katakana", "bopomofo", "cjk"),
+)
+
+
+def script_of(character: str) -> str:
+    """Return the script of a character by its Unicode name; "" for those that all scripts share."""
+    words = unicodedata.name(character, "").replace("-", " ").lower().split()
+    found = next((word for word in words[:2] if word in SCRIPTS), "")
+    is_rarer = not found and "letter" in words[1:] and words[0] != "modifier"
+    return words[0] if is_rarer else found

@@ -163,23 +163,32 @@ def finished(
     return result(process.returncode, out or b"", err or b"")
 
 
-def on_a_terminal(line: Sequence[Arg], folder: Path, env: Changes, columns: int) -> tuple[int, str]:
-    """Run a child with all streams on a pseudo-terminal; return its status and output."""
+@contextmanager
+def pseudo_terminal(columns: int) -> Iterator[tuple[int, int]]:
+    """Open a terminal of this width: our end, and that of the program."""
     import pty
     import termios
 
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    with started(line, env, cwd=folder, **streams) as process:
-        os.close(theirs)
-        seen = read_to_the_end(ours)
+    try:
+        yield ours, theirs
+    finally:
         os.close(ours)
-        status = process.wait(PATIENCE)
+
+
+def on_a_terminal(line: Sequence[Arg], folder: Path, env: Changes, columns: int) -> tuple[int, str]:
+    """Run a child with all streams on a pseudo-terminal; return its status and output."""
+    with pseudo_terminal(columns) as (ours, theirs):
+        streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        with started(line, env, cwd=folder, **streams) as process:
+            os.close(theirs)
+            seen = read_screen(ours)
+            status = process.wait(PATIENCE)
     return status, seen
 
 
-def read_to_the_end(terminal: int) -> str:
+def read_screen(terminal: int) -> str:
     """Return the output on a terminal until its other end is closed."""
     seen = b""
     with suppress(OSError):  # how Linux says that it is closed

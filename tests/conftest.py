@@ -19,7 +19,7 @@ from charrnn import plan
 from charrnn.cli.launcher import set_threads
 
 set_threads()  # before anything imports numpy
-settings.register_profile("usual", deadline=None, max_examples=40)
+settings.register_profile("usual", deadline=None, max_examples=20)
 settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
@@ -37,7 +37,7 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 
 
 # What each random test repeats: option -> (usual number, number with --long).
-REPEATS = {"kills": (4, 100), "faults": (100, 3000), "signals": (6, 200)}
+REPEATS = {"kills": (3, 100), "faults": (60, 3000), "signals": (4, 200)}
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
@@ -59,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (usual, thorough) in REPEATS.items():
         text = f"repeat each test of random {name} N times (default: {usual}; {thorough} if --long)"
         group.addoption(f"--{name}", type=int, metavar="N", help=text)
+    text = "run random commands under every fault at once for so long (default: 0.05)"
+    group.addoption("--soak", type=float, default=0.05, metavar="MINUTES", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,7 +7,15 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import (
+    ExitStack,
+    chdir,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+    suppress,
+)
 from pathlib import Path
 from typing import IO, Any
 from unittest import mock
@@ -20,6 +28,7 @@ from tests.child import CHARRNN, NOTHING, Arg, Changes, Child, Result
 
 __all__ = ["CHARRNN", "SMALL", "Child", "Program", "Result", "is_refusal"]
 
+AT_START = ("PYTHON", "LC_", "LANG")  # variables that Python reads when it starts
 SMALL = ("--hidden", "3", "--layers", "1", "--epochs", "1")  # trains in milliseconds
 
 
@@ -69,7 +78,10 @@ class Program:
         """
         folder = cwd or self.folder
         if not by and not how and not (self.child if child is None else child):
-            return in_this_process(args, folder, stdin, env)
+            out, err = stream(b""), stream(b"", "backslashreplace")
+            with standard_input(stdin) as pipe:
+                status = in_this_process(args, folder, pipe, out, err, env)
+            return children.result(status, contents(out), contents(err))
         return children.finished([*(by or self.command), *args], folder, env, stdin, **how)
 
     def train(self, *args: Arg, **how: Any) -> Result:
@@ -90,7 +102,16 @@ class Program:
         self, *args: Arg, columns: int = 80, by: Sequence[str] | None = None, env: Changes = NOTHING
     ) -> tuple[int, str]:
         """Run a command on a pseudo-terminal; return its status and output."""
-        return children.on_a_terminal([*(by or self.command), *args], self.folder, env, columns)
+        if by or self.child or any(name.startswith(AT_START) for name in env):
+            line = [*(by or self.command), *args]
+            return children.on_a_terminal(line, self.folder, env, columns)
+        with children.pseudo_terminal(columns) as (ours, theirs), ExitStack() as stack:
+            screen = stack.enter_context(ThreadPoolExecutor(1)).submit(children.read_screen, ours)
+            stack.callback(os.close, theirs)
+            streams = (os.fdopen(os.dup(theirs), mode, encoding="utf-8") for mode in "rww")
+            stdin, out, err = (stack.enter_context(stream) for stream in streams)
+            status = in_this_process(args, self.folder, stdin, out, err, env)
+        return status, screen.result()
 
     @contextmanager
     def going(
@@ -102,22 +123,44 @@ class Program:
 
 
 def in_this_process(
-    args: Sequence[Arg], folder: Path, stdin: bytes | IO[bytes] | None, env: Changes
-) -> Result:
+    args: Sequence[Arg], folder: Path, stdin: IO[str], out: IO[str], err: IO[str], env: Changes
+) -> int:
     """Run a command in this process, which saves the start-up. A bug raises its exception."""
-    out, err = stream(b""), stream(b"", "backslashreplace")
-    typed = stdin if isinstance(stdin, bytes) else b"" if stdin is None else stdin.read()
     with ExitStack() as stack:
-        stack.enter_context(changed_environment(env))
+        ours = {name: os.environ[name] for name in os.environ if name.startswith("CHARRNN")}
+        changed = children.surroundings(ours | dict(env))
+        stack.enter_context(mock.patch.dict(os.environ, changed, clear=True))
         stack.enter_context(chdir(folder))
-        stack.enter_context(mock.patch.object(sys, "stdin", stream(typed)))
+        stack.enter_context(mock.patch.object(sys, "stdin", stdin))
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         end = stack.enter_context(pytest.raises(SystemExit))
         stack.enter_context(errors.report_errors())
         app.main([os.fsdecode(arg) for arg in args])
     assert isinstance(end.value.code, int)
-    return children.result(end.value.code, contents(out), contents(err))
+    return end.value.code
+
+
+@contextmanager
+def standard_input(given: bytes | IO[bytes] | None) -> Iterator[IO[str]]:
+    """Open a pipe with these bytes, or this file at its position, or the null device."""
+    if given is None:
+        with open(os.devnull, encoding="utf-8") as nothing:
+            yield nothing
+    elif not isinstance(given, bytes):
+        with os.fdopen(os.dup(given.fileno()), encoding="utf-8") as file:
+            yield file
+    else:
+        reader, writer = os.pipe()
+        with ThreadPoolExecutor(1) as pool, os.fdopen(reader, encoding="utf-8") as pipe:
+            pool.submit(fill, writer, given)
+            yield pipe
+
+
+def fill(pipe: int, content: bytes) -> None:
+    """Write bytes into a pipe, whose reader may leave early."""
+    with suppress(BrokenPipeError), os.fdopen(pipe, "wb") as file:
+        file.write(content)
 
 
 def stream(content: bytes, errors: str = "strict") -> io.TextIOWrapper:
@@ -129,16 +172,6 @@ def contents(file: io.TextIOWrapper) -> bytes:
     """Return the bytes written to such a stream."""
     assert isinstance(file.buffer, io.BytesIO)
     return file.buffer.getvalue()
-
-
-@contextmanager
-def changed_environment(env: Changes) -> Iterator[None]:
-    """Change environment variables for a block; None removes one."""
-    with mock.patch.dict(os.environ, {k: v for k, v in env.items() if v is not None}):
-        for name in env:
-            if env[name] is None:
-                os.environ.pop(name, None)
-        yield
 
 
 def is_refusal(ended: Result, what: str | list[str], hint: str, status: int = 1) -> None:

@@ -18,7 +18,7 @@ from tests.program import Program
 
 FIXED = ("--layers", "1", "--batch", "4", "--bptt", "8")
 QUICK = (*FIXED, "--hidden", "3", "--epochs", "1")
-LONG = (*FIXED, "--hidden", "8", "--epochs", "60")  # takes a second
+LONG = (*FIXED, "--hidden", "8", "--epochs", "20")
 ENDLESS = (*FIXED, "--hidden", "3", "--epochs", "1000000")
 TWO = ("--seeds", "0-1", "-o", "sweep")
 processes = pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")

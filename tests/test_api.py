@@ -6,6 +6,8 @@ import os
 import pickle
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 import charrnn
 from charrnn import system
 from charrnn.corpus.corpus import corpus_of
-from charrnn.errors import ResumeError, SettingError
+from charrnn.errors import MissingPackageError, ResumeError, SettingError
 from charrnn.runs import Run
 from tests.child import answer
 from tests.program import Program
@@ -31,10 +33,11 @@ def model() -> charrnn.Model:
 
 def test_an_option_that_is_none_is_told_with_those_there_are(model: charrnn.Model) -> None:
     with pytest.raises(
-        TypeError, match="no 'n' here; there are count, first, prime, use, temperature"
+        TypeError,
+        match=r"no 'n' here \(did you mean count\?\); there are count, first, prime, use, ",
     ):
         model.sample(n=2)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="no 'blanks' here; there are count, blank, gap"):
+    with pytest.raises(TypeError, match=r"no 'blanks' here \(did you mean blank\?\); there are"):
         model.fill("an_a", blanks="_")  # type: ignore[call-arg]
 
 
@@ -105,7 +108,7 @@ def test_a_saved_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert (tmp_path / "broken.npz").read_bytes() == (tmp_path / "straight.npz").read_bytes()
     longer = charrnn.resume(tmp_path / "broken.npz", TEXTS, epochs=again.model.config.epochs + 1)
     assert isinstance(next(longer), charrnn.Step)
-    with pytest.raises(charrnn.CharrnnError, match="the given text is not the corpus"):
+    with pytest.raises(charrnn.CharrnnError, match="not on the given text"):
         charrnn.resume(tmp_path / "broken.npz", TEXTS[1:])
 
 
@@ -210,6 +213,20 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
     gradient.flat[...] = 0
     assert not any(array.any() for array in gradient.values())
     assert gradient != model.parameters
+
+
+def test_errors_can_be_copied_and_pickled() -> None:
+    for error in (
+        MissingPackageError("Dask", "cluster"),
+        SettingError("lr cannot be -1", "Give [lr] above 0.", "lr"),
+    ):
+        for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+            assert type(again) is type(error)
+            assert (str(again), again.hint, again.setting) == (
+                str(error),
+                error.hint,
+                error.setting,
+            )
 
 
 def test_a_pickle_holds_each_number_once(model: charrnn.Model) -> None:
@@ -360,3 +377,82 @@ def test_what_is_no_text_is_refused_as_one(model: charrnn.Model, wrong: object) 
         model.score(wrong)  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="texts"):
         charrnn.train(wrong)  # type: ignore[arg-type]
+
+
+def test_settings_can_be_given_by_name(model: charrnn.Model) -> None:
+    fitted = charrnn.fit(TEXTS, hidden=16, layers=1, epochs=3)
+    assert fitted.sample(5, seed=1) == model.sample(5, seed=1)
+    assert charrnn.fit(TEXTS, CONFIG, epochs=1).config.epochs == 1
+    assert charrnn.train(TEXTS, hidden=3, seed=5).checkpoint.config.seed == 5
+    with pytest.raises(TypeError, match=r"no 'units' here.*there are .*hidden"):
+        charrnn.fit(TEXTS, units=3)
+    with pytest.raises(SettingError, match="hidden cannot be 0"):
+        charrnn.fit(TEXTS, hidden=0)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("temp", "temperature"), ("max_chars", "max_char")])
+def test_a_name_of_the_command_line_is_understood(
+    model: charrnn.Model, typed: str, meant: str
+) -> None:
+    with pytest.raises(TypeError, match=f"did you mean {meant}"):
+        model.sample(**{typed: 2})  # type: ignore[arg-type]
+
+
+def test_samples_are_chosen_as_the_command_chooses_them(program: Program) -> None:
+    program.train("names.txt", "--epochs", "3")
+    model = charrnn.load(program / "model.npz")
+    known = (program / "names.txt").read_text().split()
+    for line, how in (
+        (["--novel", "names.txt"], {"novel": known}),
+        (
+            ["--novel", "names.txt", "--ignore-case"],
+            {"novel": Path("names.txt"), "ignore_case": True},
+        ),
+        (["--unique", "-t", "0.5"], {"unique": True, "temperature": 0.5}),
+        (["--shortest", "3", "--longest", "5"], {"shortest": 3, "longest": 5}),
+        (["--best"], {"best": True}),
+        (["--best", "--of", "40", "-p", "a"], {"best": True, "of": 40, "prime": "a"}),
+    ):
+        typed = program.run("sample", "-n", "9", "--seed", "1", *line)
+        assert typed.status == 0, typed.err
+        with chdir(program.folder):
+            drawn = model.sample(9, seed=1, **how)
+        assert [text.replace("\n", "") for text in drawn] == typed.lines, line
+    with pytest.raises(charrnn.CharrnnError, match="found only 0 of 2 samples"):
+        model.sample(2, seed=1, shortest=9, longest=9, prime="a", top_k=1)
+    with pytest.raises(SettingError, match="a text cannot be int"):
+        model.sample(novel=[1])  # type: ignore[arg-type]
+
+
+def test_scores_come_with_their_texts(model: charrnn.Model) -> None:
+    given: list[str] = []
+
+    def texts() -> Iterator[str]:
+        for text in ["anna", "", "x" * 300_000, "bob"]:
+            given.append(text)
+            yield text
+
+    scores = model.iter_scores(texts())
+    assert given == []
+    assert next(scores) == model.score(["anna"])
+    assert given == ["anna"]
+    assert [next(scores)] == model.scores([""])
+    assert list(scores) == model.scores(["x" * 300_000, "bob"])
+    with pytest.raises(SettingError, match="a text cannot be int"):
+        list(model.iter_scores([1]))  # type: ignore[list-item]
+
+
+def test_a_score_shows_its_mean(model: charrnn.Model) -> None:
+    score = model.score(["anna", "bob"])
+    mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"
+    assert repr(score) == f"<charrnn.Score: {mean} for 7 characters and 2 ends>"
+
+
+def test_threads_share_a_model(model: charrnn.Model) -> None:
+    def work(number: int) -> tuple[object, ...]:
+        texts = TEXTS[number % 8 :][:3]
+        return model.sample(2, seed=number), model.score(texts), model.fill("an_a", seed=1).fillings
+
+    alone = [work(number) for number in range(40)]
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(work, range(40))) == alone

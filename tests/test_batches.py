@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples
@@ -44,7 +44,6 @@ def test_every_symbol_is_a_target_exactly_once(
     assert len(list(epoch)) == epoch.windows
 
 
-@settings(max_examples=20)
 @given(corpora, st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
 def test_an_epoch_can_be_entered_at_any_window(
     lengths: list[int], lanes: int, steps: int, seed: int

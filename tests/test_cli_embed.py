@@ -53,25 +53,29 @@ def test_nothing_is_replaced_without_force(trained: Program) -> None:
     assert np.load("other.npy").shape == (64, 3)
 
 
-@pytest.mark.parametrize("name", ["model.npz", "names.txt"])
-def test_what_it_reads_is_never_replaced(trained: Program, name: str) -> None:
-    trained.refuses(
-        *("embed", "-o", name, "--force"),
-        what=f"--output would overwrite {name}",
-        hint="Name another file.",
-        status=2,
-    )
+def test_what_it_reads_is_never_replaced(trained: Program) -> None:
+    (trained / "model.npz").rename(trained / "model.npy")
+    trained.write("text.npy", "anna\n")
+    for name in ("model.npy", "text.npy"):
+        trained.refuses(
+            *("embed", "text.npy", "-m", "model.npy", "-o", name, "--force"),
+            what=f"--output would overwrite {name}",
+            hint="Name another file.",
+            status=2,
+        )
 
 
-def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> None:
-    (trained / "below").mkdir()
-    trained.write("below/text", "anna\n")
-    trained.refuses(
-        *("embed", "text", "-m", "../model.npz", "-o", "../names.txt", "--force"),
-        what="--output would overwrite ../names.txt",
+def test_nor_is_what_was_learned_from_in_another_folder(program: Program) -> None:
+    program.write("names.npy", (program / "names.txt").read_bytes())
+    program.train("names.npy").says()
+    (program / "below").mkdir()
+    program.write("below/text", "anna\n")
+    program.refuses(
+        *("embed", "text", "-m", "../model.npz", "-o", "../names.npy", "--force"),
+        what="--output would overwrite ../names.npy",
         hint="Name another file.",
         status=2,
-        cwd=trained / "below",
+        cwd=program / "below",
     )
 
 
@@ -82,7 +86,8 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
         (["-", "-o", "x.npy"], "the text has no examples", "Name a text"),
         (["--encoding", "latin-1"], "--encoding needs TEXT", "as in training"),
         (["-o", "x.npy", "--json"], "--output and --json exclude each other", "Leave one"),
-        (["-o", "-"], "--output: '-' is not the name of a file", "--help"),
+        (["-o", "-"], "--output: '-' is not a file name that ends in .npy", "--help"),
+        (["-o", "e.txt"], "-o or --output: 'e.txt' is not a file name that ends in", "--help"),
         (["--force"], "--force needs --output FILE.npy", "Add --output FILE.npy."),
         (["no.txt"], "no.txt does not exist", "Check the name"),
         (["-o", "no/x.npy"], "no/x.npy cannot be written: there is no folder", "--output"),
@@ -90,17 +95,17 @@ def test_nor_is_what_was_learned_from_in_another_folder(trained: Program) -> Non
     ],
 )
 def test_what_cannot_be_is_refused(trained: Program, args: list[str], what: str, hint: str) -> None:
-    status = 2 if what.startswith("--") else 1
+    status = 2 if what.startswith("-") else 1
     trained.refuses("embed", *args, what=what, hint=hint, status=status, stdin=b"")
 
 
 def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
     names = (well_trained / "names.txt").read_bytes()
     named = well_trained.run("embed", "names.txt").out
-    assert well_trained.run("embed", child=True, stdin=names).out == named
+    assert well_trained.run("embed", stdin=names).out == named
     held_out = well_trained.run("embed").out
-    assert well_trained.run("embed", "--held-out", child=True, stdin=names).out == held_out
-    empty = well_trained.run("embed", child=True, stdin=b"")
+    assert well_trained.run("embed", "--held-out", stdin=names).out == held_out
+    empty = well_trained.run("embed", stdin=b"")
     assert empty.out == held_out
     empty.says("standard input is empty: reading the held-out text of the training")
     what, hint = "--held-out and names.txt exclude each other", "Leave one of them out."

@@ -128,7 +128,8 @@ def test_what_is_above_is_told_by_the_status(well_trained: Program) -> None:
     bits = str((costs["qqqqqqqq"] + max(costs["anna"], costs["bob"])) / 2)
     ran = well_trained.run("eval", "text.txt", "--above", bits, "--json")
     assert (ran.status, ran.json["above"], ran.json["examples"]) == (3, 1, 3)
-    assert "1 example above" in ran.err
+    nats = float(bits) * math.log(2)
+    assert f"1 example above {float(bits):g} bits ({nats:.4g} nats) per character" in ran.err
     for options in ((), ("--sort", "input")):
         line = ("eval", "text.txt", "--per-example", "--above", bits, "--json", *options)
         ran = well_trained.run(*line)
@@ -141,6 +142,62 @@ def test_what_is_above_is_told_by_the_status(well_trained: Program) -> None:
     assert (ran.status, ran.err) == (3, "")
 
 
+@pytest.mark.parametrize(
+    ("above", "unit", "scale"),
+    [("3", "bits", 1), ("3bits", "bits", 1), ("2nats", "nats", math.log(2))],
+)
+def test_rows_have_the_unit_of_the_threshold(
+    well_trained: Program, above: str, unit: str, scale: float
+) -> None:
+    every = rows(well_trained, write("anna\nqqqq\nbob\nqqqq\n"), "--per-example")
+    kept = [
+        row for row in every if scale * row["bits_per_character"] > float(above.rstrip("bitsna"))
+    ]
+    assert 0 < len(kept) < len(every)
+    for sort in ("surprise", "input"):
+        line = ("eval", "text.txt", "--per-example", "--above", above, "--sort", sort)
+        ran = well_trained.run(*line)
+        assert ran.status == 3
+        for shown in ran.out.splitlines():
+            total, mean, characters, times, text = shown.split()
+            (row,) = (row for row in every if row["text"] == text)
+            assert int(times) == (row["times"] if sort == "surprise" else 1)
+            each = scale * row["bits_per_character"]
+            assert float(mean) == pytest.approx(each, abs=6e-4)
+            assert int(characters) == len(text)
+            assert float(total) == pytest.approx((len(text) + 1) * each, abs=6e-3)
+        repeated = "1 repeated example without a row: see times, or show each with --sort input"
+        assert (repeated in ran.err) == (sort == "surprise")
+        _, seen = well_trained.terminal(*line)
+        head = next(line for line in seen.splitlines() if "chars" in line)
+        assert ESCAPE.sub("", head).split() == [unit, f"{unit}/char", "chars", "times", "text"]
+
+
+@pytest.mark.parametrize(("above", "scale"), [("4", 1 / math.log(2)), ("3nats", 1.0)])
+def test_only_characters_above_the_threshold_have_a_row(
+    well_trained: Program, above: str, scale: float
+) -> None:
+    every = rows(well_trained, write("annaqbob\n"), "--per-char")
+    threshold = float(above.removesuffix("nats"))
+    kept = [row for row in every if scale * row["nats"] > threshold]
+    assert 0 < len(kept) < len(every)
+    line = ("eval", "text.txt", "--per-char", "--above", above)
+    assert well_trained.run(*line, "--json").rows == kept
+    plain = [row.split("\t") for row in well_trained.run(*line).out.splitlines()]
+    assert [cells[0] for cells in plain] == [row["character"] or "END" for row in kept]
+    nats = [scale * row["nats"] for row in kept]
+    assert [float(cells[1]) for cells in plain] == pytest.approx(nats, abs=6e-4)
+    seen = ESCAPE.sub("", well_trained.terminal(*line, "-q")[1]).split()
+    assert len(seen) == 3 * (len(kept) + 1)  # a head, and no coloured text
+
+
+@pytest.mark.parametrize("above", ["4volts", "-1", "-1nats", "nats", "inf"])
+def test_a_threshold_in_another_unit_is_refused(well_trained: Program, above: str) -> None:
+    ran = well_trained.run("eval", "text.txt", "--above", above)
+    assert ran.status == 2
+    assert "6bits or 4nats" in ran.err
+
+
 def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: Program) -> None:
     lines = ["bob", "", "q", "", "  ", "anna"]
     found = rows(well_trained, write("\n".join(lines) + "\n"), "--per-example", "--sort", "input")
@@ -149,7 +206,7 @@ def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: P
     plain = well_trained.run(
         "eval", "text.txt", "--per-example", "--sort", "input"
     ).out.splitlines()
-    assert [line[31:] for line in plain] == lines
+    assert [line[38:] for line in plain] == lines
     assert [float(line.split()[0]) for line in plain] == [
         pytest.approx(row["nats"], abs=0.006) for row in found
     ]
@@ -194,7 +251,7 @@ def test_examples_of_several_lines_keep_to_a_row(well_trained: Program) -> None:
     ran = well_trained.run(
         "eval", "text.txt", "--examples", "paragraphs", "--per-example", "--sort", "input"
     )
-    assert [line[31:] for line in ran.out.splitlines()] == ["anna\\nbob", "clara"]
+    assert [line[38:] for line in ran.out.splitlines()] == ["anna\\nbob", "clara"]
 
 
 # A row, or a colour, for each character

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import charrnn
-from charrnn.errors import ModelExistsError, SettingError
+from charrnn.errors import ModelExistsError, SaveError, SettingError
 from charrnn.export import KINDS, kind_of
 from tests.extras import without
 from tests.faults.limits import limited, unprivileged
@@ -39,18 +39,29 @@ def test_what_draws_by_more_than_one_network_is_refused(program: Program) -> Non
     program.refuses(
         *line,
         "counts.npz",
-        what="counts, which cannot be exported",
-        hint="slim copy without counts",
+        what="the model has n-gram counts, which an exported file cannot hold",
+        hint="Export its network alone with --without-counts; it draws other texts.",
     )
     program.run("slim", "alone.npz", "-m", "counts.npz", "--without-counts").says()
-    program.run(*line, "alone.npz").says()
+    for kind in ("mjs", "h", "safetensors"):
+        alone, left_out = f"alone.{kind}", f"a/alone.{kind}"
+        (program / "a").mkdir(exist_ok=True)
+        program.run("export", alone, "-m", "alone.npz").says()
+        program.run("export", left_out, "-m", "counts.npz", "--without-counts").says()
+        ours, other = ((program / name).read_text("latin-1") for name in (alone, left_out))
+        assert ours == other.replace("the network alone in charrnn", "charrnn")
+    charrnn.load("counts.npz").export("same.mjs", without_counts=True)
+    assert (program / "same.mjs").read_bytes() == (program / "alone.mjs").read_bytes()
+    program.run(*line, "counts.npz", "--without-counts").says()
+    assert '"use":"network"' in (program / "names.html").read_text()
+    program.run("export", "b.mjs", "-m", "alone.npz", "--without-counts").says("has no counts")
     program.train("names.txt", "--members", "2", "-m", "two.npz").says()
     program.refuses(
         *line,
         "two.npz",
         "--force",
-        what="several networks cannot be exported",
-        hint="Train one with --members 1",
+        what="the model has 2 networks, and an exported file holds one",
+        hint="Export a model of --members 1",
     )
 
 
@@ -118,7 +129,7 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
             "FILE would overwrite names.txt",
             "Name another file.",
         ),
-        (1, ["nowhere/names.html"], "there is no folder", "Name another"),
+        (1, ["nowhere/names.html"], "there is no folder", "or name another file."),
     ],
 )
 def test_refusals(trained: Program, status: int, line: list[str], what: str, hint: str) -> None:
@@ -136,12 +147,15 @@ CALLED = {
 
 @pytest.mark.parametrize("suffix", CALLED)
 def test_what_a_kind_cannot_hold_is_said_of_that_kind(program: Program, suffix: str) -> None:
-    program.train("names.txt", "--clock").says()
-    program.refuses(
-        *("export", f"names.{suffix}"),
-        what=f"{CALLED[suffix]} cannot hold a network that reads more than characters: clock",
-        hint="Train one without that.",
-    )
+    for options, takes in {
+        ("--clock",): "Train without it.",
+        ("--cell", "output"): "It takes --cell tanh, gru or lstm.",
+        ("--ends", "length"): "It takes --ends symbol or halt.",
+    }.items():
+        program.train("names.txt", *options, "--force").says()
+        what = f"{' '.join(options)} does not fit into {CALLED[suffix]}"
+        program.refuses("export", f"names.{suffix}", what=what, hint=takes)
+    assert "--ends length                no" in program.run("export", "--help").out
 
 
 def test_nothing_is_replaced_but_by_force(trained: Program) -> None:
@@ -250,7 +264,10 @@ def test_a_large_page_is_told_how_to_become_smaller(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("charrnn.cli.export.LARGE", 1000)
-    assert "--bits 8 makes it smaller" in trained.run("export", "names.html").err
+    for name in ("names.html", "names.mjs"):
+        said = trained.run("export", name).err
+        assert "the file is large" in said
+        assert "--bits 8 makes it smaller" in said
     assert "smaller" not in trained.run("export", "8.html", "--bits", "8").err
 
 
@@ -310,6 +327,9 @@ def test_python_exports_by_suffix_and_replaces_nothing_unasked(trained: Program)
         model.export("names.html")
     model.export("names.html", force=True, title="Names", bits=16)
     assert Path("names.html").read_text() == Path("same.html").read_text()
+    with pytest.raises(SaveError) as error:
+        model.export("nowhere/a.html")
+    assert error.value.hint == "Make the folder first, or name a file elsewhere with path."
     for name, options in [("names.txt", {}), ("a.html", {"bits": 7}), ("a.mjs", {"title": "a"})]:
         with pytest.raises(SettingError):
             model.export(name, **options)  # type: ignore[arg-type]

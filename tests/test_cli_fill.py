@@ -8,7 +8,7 @@ import pytest
 
 import charrnn
 from tests.program import Program
-from tests.speaking import saved, speller
+from tests.speaking import END, independent, saved, speller
 
 
 def test_json_has_the_keys_that_scripts_rely_on(well_trained: Program) -> None:
@@ -27,11 +27,25 @@ def test_the_likeliest_filling_is_the_first_line(program: Program) -> None:
     assert ran.lines == ["1       word"]
 
 
+def test_it_says_how_much_was_not_tried_and_where_nothing_is_missing(program: Program) -> None:
+    odds = {END: 0.1, "a": 0.85, "b": 0.02, "c": 0.02, "d": 0.01}
+    saved(independent(odds), program / "model.npz")
+    left_out = charrnn.load("model.npz").fill("______").left_out
+    assert left_out is not None
+    assert 1e-6 < left_out < 1e-3
+    note = f"not tried: fillings with at most {100 * left_out:.2g}% of the probability\n"
+    assert program.run("fill", "______").err == note
+    for text in ("a_", "_______"):  # of the second, less than a millionth
+        assert program.run("fill", text).err == ""
+    nothing = program.run("fill", "abc")
+    assert (nothing.out, nothing.err) == ("1       abc\n", "there is no _ or * to fill in: abc\n")
+
+
 def test_a_text_a_line_from_standard_input(well_trained: Program) -> None:
     ran = well_trained.run("fill", "-", "--json", "-n", "2", stdin="an_a\r\n\nЖ_".encode())
     assert [row["text"] for row in ran.rows] == ["an_a", "", "Ж_"]
     assert ran.rows[1]["fillings"] == [{"text": "", "probability": 1.0}]
-    assert ran.err == "never seen in training, and read as unknown: Ж (U+0416)\n"
+    assert ran.err == "not in the vocabulary, read as unknown: Ж (U+0416)\n"
 
 
 def test_standard_input_is_read_as_in_training_or_as_it_is_told(program: Program) -> None:
@@ -91,7 +105,7 @@ def test_a_terminal_is_not_steered(well_trained: Program) -> None:
     ("args", "what", "hint", "status"),
     [
         (["a", "--blank", "xy"], "--blank: 'xy' is not one character", "--help", 2),
-        (["a", "--gap", "_"], "--gap cannot be _, which is the blank", "another", 2),
+        (["a", "--gap", "_"], "--gap and blank cannot both be _", "another", 2),
         (["a", "--max-gap", "-1"], "--max-gap: '-1' is not a whole number", "--help", 2),
         (["-", "-"], "standard input can be read only once", "Name one - at most.", 2),
         (["-"], "standard input has no text", "Write one text a line.", 1),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
+import charrnn
 from charrnn import __version__
-from charrnn.cli import app
+from charrnn.cli import app, console
 from tests.child import CHARRNN, HOME
 from tests.program import Program
 from tests.shout import EXAMPLES
@@ -133,3 +136,19 @@ def test_each_command_has_its_line_its_help_and_examples_that_can_be_typed(name:
     for line in lines:
         words = line.partition("|")[0].partition(">")[0].split()
         app.load(words[1]).make_context(words[1], words[2:])
+
+
+def test_help_names_each_exit_status_and_variable(program: Program) -> None:
+    shown = program.run("--help").out
+    statuses = {n for name, n in vars(console).items() if name.isupper() and type(n) is int}
+    assert statuses - {console.NARROW, console.WIDE} == {1, 2, 3, 130, 141}
+    for status in (0, 1, 2, 3, 130, 141):
+        assert re.search(rf"^  {status} +[A-Zc]", shown, re.MULTILINE)
+    sources = [path.read_text() for path in Path(charrnn.__file__).parent.rglob("*.py")]
+    quoted = r'"(CHARRNN_[A-Z]+|NO_COLOR|COLUMNS)"'
+    names = {name for text in sources for name in re.findall(quoted, text)}
+    assert names == {"CHARRNN_MODEL", "CHARRNN_DEBUG", "NO_COLOR", "COLUMNS"}
+    for name in names:
+        assert f"\n  {name}" in shown
+    assert 'a "schema", such as charrnn.eval/1' in shown
+    assert "Exit status" not in program.run("train", "--help").out

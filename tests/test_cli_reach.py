@@ -120,11 +120,11 @@ def test_what_cannot_be_is_refused(
 def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
     names = (well_trained / "names.txt").read_bytes()
     named = well_trained.run("reach", "names.txt", "--json").json
-    assert well_trained.run("reach", "--json", child=True, stdin=names).json == named
+    assert well_trained.run("reach", "--json", stdin=names).json == named
     held_out = well_trained.run("reach", "--json").json
-    ran = well_trained.run("reach", "--json", "--held-out", child=True, stdin=names)
+    ran = well_trained.run("reach", "--json", "--held-out", stdin=names)
     assert ran.json == held_out
     two = ("reach", "-m", "model.npz", "-m", "model.npz")
     what = "standard input can be read only once"
     hint = "Name a file as the text, or add --held-out."
-    well_trained.refuses(*two, child=True, stdin=names, what=what, hint=hint, status=2)
+    well_trained.refuses(*two, stdin=names, what=what, hint=hint, status=2)

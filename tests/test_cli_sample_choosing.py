@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.sample import run
-from charrnn.cli.sample.run import is_at_hand
+from charrnn.cli.sample.copies import are_at_hand
 from charrnn.runs import load
 from tests.program import Program
 from tests.speaking import END, independent, saved, speller
@@ -134,7 +133,7 @@ def test_a_blank_line_stands_between_temperatures_where_samples_have_newlines(
 def test_what_is_no_temperature_is_refused(coin: Program, typed: str) -> None:
     ran = coin.run(*LINE, f"--temp={typed}")
     assert (ran.status, ran.out) == (2, "")
-    assert "a number from 0 to 1e+06, or several separated by commas" in ran.err
+    assert "a number from 0 to 1,000,000, or several separated by commas" in ran.err
 
 
 # What stands in a corpus
@@ -163,17 +162,19 @@ def test_copies_of_the_corpus_are_counted(copier: Program) -> None:
     ran = copier.run(*line, "-n", "20")
     same = ran.out.splitlines().count("a")
     assert 0 < same < 20
-    assert ran.err == f"exact copies of training texts: {same} of 20 samples\n"
+    runs = "copied from known texts: at most 1 character in a row, 'a'; the median run has 1\n"
+    assert ran.err == f"exact copies of training texts: {same} of 20 samples\n{runs}"
     assert copier.run(*line, "-n", "20", "--json").err == ran.err
     assert copier.run(*line, "-n", "20", "-q").err == ""
-    assert copier.run(*line, "-n", "20", "--novel", "names.txt", "--max-chars", "9").err == ""
+    assert copier.run(*line, "-n", "20", "--novel", "names.txt", "--max-chars", "9").err == runs
 
 
 def test_a_single_copy_is_told(copier: Program) -> None:
     line = ("sample", "-m", "copier.npz")
     told = [copier.run(*line, "--seed", str(seed)) for seed in range(9)]
     copy = "the sample is an exact copy of a training text\n"
-    assert {(ran.out == "a\n", ran.err) for ran in told} == {(True, copy), (False, "")}
+    said = [(ran.out == "a\n", ran.err.partition("copied from")[0]) for ran in told]
+    assert set(said) == {(True, copy), (False, "")}
 
 
 def test_a_corpus_is_found_from_another_folder(well_trained: Program) -> None:
@@ -195,18 +196,16 @@ def test_a_corpus_that_cannot_be_read_is_no_error(copier: Program, content: byte
     assert "error" not in ran.err
 
 
-def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(
-    copier: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(copier: Program) -> None:
     model = load("copier.npz")
-    assert is_at_hand(model)
-    with monkeypatch.context() as limited:
-        limited.setattr(run, "SMALL_CORPUS", 17)
-        assert not is_at_hand(model)
+    assert are_at_hand(model, 18)
+    assert not are_at_hand(model, 17)
+    assert not are_at_hand(model, 20, ["names.txt"])
     Path("names.txt").unlink()
+    assert not are_at_hand(model, 18)
     if hasattr(os, "mkfifo"):
         os.mkfifo("names.txt")
-        assert not is_at_hand(model)
+        assert not are_at_hand(model, 18)
 
 
 @pytest.mark.parametrize(

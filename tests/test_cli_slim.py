@@ -66,6 +66,11 @@ def test_where_there_are_no_counts_to_leave_out_it_says_so(well_trained: Program
     ran.says("model.npz has no counts to leave out")
 
 
+def test_a_model_that_is_slim_already_is_noted(well_trained: Program) -> None:
+    assert "already" not in well_trained.run("slim", "one.npz").err
+    well_trained.run("slim", "two.npz", "-m", "one.npz").says("one.npz is already slim")
+
+
 def test_nothing_is_replaced_but_by_force(well_trained: Program) -> None:
     Path("novel.txt").write_text("It was a dark and stormy night.")
     hint = "Name another file, or add --force to replace it."
@@ -91,7 +96,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
 @pytest.mark.parametrize(
     ("status", "line", "what", "hint"),
     [
-        (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "Name another file."),
+        (1, "nowhere/slim.npz", "nowhere/slim.npz cannot be written: ", "or name another file."),
         (1, "folder --force", "folder cannot be written: ", "Name another file."),
         (2, "-", "FILE: '-' is not the name of a file", "--help"),
         (2, "model.npz --force", "FILE would overwrite model.npz", "Name another file."),

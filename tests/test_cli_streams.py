@@ -78,7 +78,7 @@ def test_a_pipe_gets_exact_bytes_whatever_the_locale(
     shout: Program, locale: dict[str, str]
 ) -> None:
     word = "Zoë\x1b[31m[/b]:smile:\r\u202eさ"
-    done = shout.run("shout", word.encode(), env=locale, child=True)
+    done = shout.run("shout", word.encode(), env=locale)
     assert done.out_bytes == word.encode() + b"\n"
     assert "\x1b" not in done.err
     assert "Traceback" not in done.err
@@ -87,7 +87,7 @@ def test_a_pipe_gets_exact_bytes_whatever_the_locale(
 def test_a_byte_that_is_not_utf_8_is_replaced_in_a_result_and_shown_in_a_message(
     shout: Program,
 ) -> None:
-    done = shout.run("shout", b"a\xff", child=True)
+    done = shout.run("shout", b"a\xff")
     assert done.out_bytes == "a\ufffd\n".encode()
     assert done.err.startswith("going to shout a\\udcff\n")
 
@@ -113,7 +113,7 @@ def test_errors_are_red_on_a_terminal_that_has_colours(shout: Program) -> None:
 
 @posix
 def test_a_log_gets_plain_lines_and_a_terminal_a_bar(shout: Program) -> None:
-    log = shout.run("shout", "hey", "--act", "bar", child=True).err
+    log = shout.run("shout", "hey", "--act", "bar").err
     assert log == SEEN_FIRST + "half way\n"
     seen = shout.terminal("shout", "hey", "--act", "bar")[1]
     assert "100%" in seen
@@ -122,14 +122,14 @@ def test_a_log_gets_plain_lines_and_a_terminal_a_bar(shout: Program) -> None:
 
 
 def test_quiet_leaves_only_errors(shout: Program) -> None:
-    assert shout.run("shout", "hey", "-q", "--act", "bar", child=True).err == ""
-    done = shout.run("shout", "hey", "--quiet", "--fault", "setting", child=True)
+    assert shout.run("shout", "hey", "-q", "--act", "bar").err == ""
+    done = shout.run("shout", "hey", "--quiet", "--fault", "setting")
     assert done.err == "charrnn: error: lr is 0\nTake one above 0.\n"
 
 
 def test_json_has_a_schema_stays_on_its_line_and_knows_no_nan(shout: Program) -> None:
     word = 'two\nlines "\x1b[31m\x7f\u2028\u202e さ'
-    done = shout.run("shout", word.encode(), b"\xff", "--json", child=True)
+    done = shout.run("shout", word.encode(), b"\xff", "--json")
     first, second = done.out.splitlines()
     assert json.loads(first) == {
         "schema": "charrnn.shout/1",

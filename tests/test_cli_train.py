@@ -108,11 +108,11 @@ def test_a_corpus_may_be_packed_come_through_a_pipe_or_come_along(
 ) -> None:
     text = (program / "names.txt").read_bytes()
     (program / "names.gz").write_bytes(gzip.compress(text))
-    packed = program.run("train", "names.gz", "--dry-run", "--json", child=True)
-    piped = program.run("train", "-", "--dry-run", "--json", stdin=text, child=True)
+    packed = program.run("train", "names.gz", "--dry-run", "--json")
+    piped = program.run("train", "-", "--dry-run", "--json", stdin=text)
     corpora = [ran.json["corpus"] | {"sources": []} for ran in (packed, piped)]
     assert corpora[0] == corpora[1]
-    ran = program.run("train", "dinosaurs", "--dry-run", "--json", child=True)
+    ran = program.run("train", "dinosaurs", "--dry-run", "--json")
     assert ran.json["corpus"]["examples"] > 1000
 
 

@@ -66,7 +66,7 @@ def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
     assert program.run("eval", "-m", "new.npz").status == 0
     program.run("train", "--resume", "--epochs", "4", "-m", "new.npz", "-q").says("")
     assert charrnn.load("new.npz").trained.longest.run["epoch"] == 4
-    assert "training began with a model of" in program.run("info", "-m", "new.npz").out
+    assert "fine-tuned from a model with" in program.run("info", "-m", "new.npz").out
 
 
 def test_what_contradicts_the_model_is_refused_with_both_values(program: Program) -> None:
@@ -119,3 +119,15 @@ def test_from_python_it_is_a_model_that_is_handed_over(program: Program) -> None
     new.save("new.npz")
     assert "ë" in charrnn.load("new.npz").vocabulary.characters
     assert isinstance(charrnn.resume("new.npz", texts, epochs=2).model.parameters, Parameters)
+
+
+@pytest.mark.parametrize("more", [(), ("--teacher-forcing",)])
+def test_52_new_characters_fit_a_cell_that_reads_its_outputs(
+    program: Program, more: tuple[str, ...]
+) -> None:
+    program.train("names.txt", "-m", "output.npz", "--cell", "output", *more).says()
+    ours = ("others.txt", "--from", "output.npz")
+    assert "new characters" in program.run("train", *ours, "--dry-run").out
+    program.run("train", *ours, *LEARNING, "-m", "new.npz", "-q").says("")
+    assert program.run("sample", "-m", "new.npz", "-n", "3").status == 0
+    program.run("sweep", *ours, "--epochs", "1", "--seeds", "1", "-o", "sweep", "-q").says("")

@@ -88,7 +88,8 @@ def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
         "examples_are",
     ]
     best = summary["best"]
-    assert list(best) == ["step", "nats_per_character", "bits_per_character", "perplexity"]
+    figures = ("step", "nats_per_character", "bits_per_character", "perplexity")
+    assert list(best) == [*figures, "baseline", "difference", "standard_error"]
     assert best["perplexity"] == pytest.approx(2 ** best["bits_per_character"])
     assert checkpoint.load("model.npz").states[0].step == summary["steps"]
 
@@ -173,7 +174,7 @@ def test_one_is_no_plural_and_an_epoch_that_is_not_over_is_not_none(program: Pro
 
 def test_what_came_through_a_pipe_is_not_offered_for_evaluation(program: Program) -> None:
     names = Path("names.txt").read_bytes()
-    ran = program.run("train", "-", *BRIEF, stdin=names, child=True)
+    ran = program.run("train", "-", *BRIEF, stdin=names)
     assert ran.status == 0
     assert "charrnn sample -n 10" in ran.err
     assert "charrnn eval" not in ran.err
@@ -208,7 +209,9 @@ def test_samples_are_shown_at_check_ups(program: Program, count: int) -> None:
 
 def test_a_log_file_has_a_row_for_every_check_up_and_stars_the_best(program: Program) -> None:
     ran = program.run("train", "names.txt", *SIZE, "--epochs", "12", "--check-every", "3")
-    rows = re.findall(r"^ +([\d,]+) +\d+\.\d\d +\d.*?(\*)?(?:  better.*)?$", ran.err, re.MULTILINE)
+    rows = re.findall(
+        r"^ +([\d,]+) +\d+\.\d\d +\d.*?(\*)?(?:  (?:better|to beat).*)?$", ran.err, re.MULTILINE
+    )
     history = charrnn.load().trained.history
     assert [int(step) for step, _ in rows] == [row["step"] for row in history]
     best = math.inf
@@ -243,7 +246,7 @@ def test_more_check_ups_than_a_model_can_hold_are_refused_with_a_number_that_is_
     endless = ("train", "names.txt", *SIZE, "--dry-run", "--epochs", "1000000", "--check-every")
     ran = program.run(*endless, "1")
     assert ran.status == 2
-    assert "check-ups are too many; a model file holds 419,430" in ran.err
+    assert "check-ups are too many; a model file holds 319,566" in ran.err
     found = re.search(r"^Try --check-every (\d+) or more\.$", ran.err, re.M)
     assert found
     assert program.run(*endless, found[1]).status == 0
@@ -265,3 +268,32 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     assert "(ends included) and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
     assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out
+
+
+def test_options_that_a_short_run_does_not_come_to_use_are_noted(program: Program) -> None:
+    line = ("train", "names.txt", "--epochs", "1", "--dry-run")
+    shown = program.run(*line, "--warmup", "1000", "--check-every", "90000", "--lr", "0.01").out
+    flat = " ".join(shown.split())
+    assert "note --warmup 1000 is longer than the run: the learning rate ends below --lr" in flat
+    assert "note --check-every 90000 is longer than the run: the loss is measured only at" in flat
+    assert "note" not in program.run(*line, "--warmup", "1", "--check-every", "2").out
+
+
+def test_a_baseline_is_named_once(program: Program) -> None:
+    program.write("two.txt", "anna\nbob\n")
+    shown = program.run("train", "two.txt", "--dry-run").out
+    assert shown.count("uniform") == 1
+    assert "markov" not in shown
+
+
+def test_the_terms_are_those_of_the_screen(program: Program) -> None:
+    line = ("train", "names.txt", "--dry-run")
+    for options, shown in {
+        (): "*: the best",
+        ("--counts",): "both: the loss of network and counts mixed",
+        ("--members", "2"): "together: the loss of the mean of the networks",
+    }.items():
+        assert shown in program.run(*line, *options).out
+    nothing = program.run(*line, "--holdout", "0", "--members", "2").out
+    for word in ("gap", "*:", "markov", "together"):
+        assert word not in nothing

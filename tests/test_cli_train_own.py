@@ -110,7 +110,7 @@ def test_every_command_knows_a_network_that_feeds_back_outputs(
             "add --cell output",
         ),
         ("--teacher-forcing --cell gru", "gru units feed back their state", "add --cell output"),
-        ("--cell output --layers 2", "--layers 2 excludes the cell output", "Use 1 layer"),
+        ("--cell output --layers 2", "--layers 2 is too many for the cell output", "Use 1 layer"),
         ("--cell output --teacher-forcing --own-inputs 0.5", "--own-inputs 0.5 contra", "Leave"),
         ("--cell output --teacher-forcing --free-running 2", "--free-running 2 contra", "Leave"),
         ("--cell output --teacher-forcing --stride 2", "--stride 2 contradicts", "Leave"),

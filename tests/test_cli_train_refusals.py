@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from charrnn import system
 from charrnn.cli import app
 from charrnn.cli.train import plan as plan_display
 from charrnn.corpus.corpus import from_texts
@@ -115,9 +116,54 @@ def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
 
 def test_every_option_is_tried_somewhere() -> None:
     here = Path(__file__).parent
-    tests = [*here.glob("test_cli_train*.py"), here / "runs.py"]
+    tests = [
+        *here.glob("test_cli_train*.py"),
+        here / "test_lists.py",
+        here / "test_folds.py",
+        here / "runs.py",
+    ]
     text = "".join(file.read_text(encoding="utf-8") for file in tests)
     for parameter in app.load("train").params:
         names = [*parameter.opts, *parameter.secondary_opts]
         long = [name for name in names if name.startswith("--")]
         assert not long or any(f'"{name}"' in text for name in names), names
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+@pytest.mark.parametrize(
+    ("option", "path", "what", "hint"),
+    [
+        ("--metrics", "no/x", "no/x cannot be written: No such file", "Make the folder first, or"),
+        ("--metrics", ".", "cannot be written: Is a directory", "Name another file with --metrics"),
+        ("--metrics", "names.txt/x", "cannot be written: Not a directory", "Name another file"),
+        ("-m", "no/x.npz", "no/x.npz cannot be saved: ", "Make the folder first, or"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_known_from_a_dry_run(
+    program: Program, option: str, path: str, what: str, hint: str, more: tuple[str, ...]
+) -> None:
+    program.refuses("train", "names.txt", option, path, *more, what=what, hint=hint)
+
+
+def test_a_run_that_is_too_large_gets_a_hint_that_it_can_follow(
+    trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "available", lambda: 1 << 20)
+    for line, hint in (
+        (("names.txt", "-m", "x.npz"), "Try a smaller --hidden, --batch or --bptt."),
+        (
+            ("names.txt", "-m", "x.npz", "--from", "model.npz"),
+            "Try a smaller --batch or --bptt.",
+        ),
+        (("--resume",), "Resume it on a machine with more memory."),
+    ):
+        ended = trained.run("train", *line)
+        assert "this run needs about" in ended.err.splitlines()[-2]
+        assert hint in ended.err.splitlines()[-1]
+
+
+def test_the_plan_counts_the_threads_that_have_work(program: Program) -> None:
+    small = ("--hidden", "3", "--layers", "1", "--threads", "999", "--dry-run")
+    assert "a second with 1 thread\n" in program.run("train", "names.txt", *small).out
+    members = program.run("train", "names.txt", *small, "--members", "3").out
+    assert "a second with 3 threads\n" in members

@@ -196,8 +196,8 @@ def test_a_corpus_that_has_moved_is_found_where_it_is_named(program: Program) ->
 
 def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
     text = (program / "names.txt").read_bytes()
-    assert program.run("train", "-", *SIZE, "--epochs", "2", stdin=text, child=True).status == 0
-    ran = program.run("train", "--resume", "--epochs", "3", stdin=text, child=True)
+    assert program.run("train", "-", *SIZE, "--epochs", "2", stdin=text).status == 0
+    ran = program.run("train", "--resume", "--epochs", "3", stdin=text)
     assert ran.status == 0
     assert "charrnn train - --resume --epochs 6 < CORPUS" in ran.err
 

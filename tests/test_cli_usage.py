@@ -22,10 +22,10 @@ HINT = "Try 'charrnn shout --help'.\n"
         ("shout hey --tmp 1", "no such option: --tmp", f"Did you mean --temp? {HINT}"),
         ("shout hey -z", "no such option: -z", HINT),
         ("shout --seed 1", "WORD is missing", HINT),
-        ("shout hey --temp", "option '--temp' requires an argument", HINT),
+        ("shout hey --temp", "--temp needs a value", HINT),
         ("shout hey --json=1", "option '--json' does not take a value", HINT),
         ("shout hey --examples line", None, HINT),
-        ("shout hey -m", "option '-m' requires an argument", HINT),
+        ("shout hey -m", "-m needs a value", HINT),
     ],
 )
 def test_wrong_usage_is_one_line_and_a_hint(
@@ -109,13 +109,13 @@ def test_a_model_in_the_place_of_a_text_is_told_what_to_type(trained: Program) -
             "a number from 0.01 to 100",
             ["-1", "0", "nan", "inf", "-inf", "1e-300", "1e300", "", "hot", "0x1", "9" * 400],
         ),
-        ("--share", "a number above 0 up to 1", ["0", "1.5", "-0.0", "nan"]),
+        ("--share", "a number of more than 0 and at most 1", ["0", "1.5", "-0.0", "nan"]),
         (
             "--seed",
-            "a whole number from 0 to 18446744073709551615",
+            "a whole number from 0 to 18,446,744,073,709,551,615",
             ["-1", "18446744073709551616", "1.5", "", "9" * 5000],
         ),
-        ("--threads", "a whole number from 1 to 1024", ["0", "1025", "nan"]),
+        ("--threads", "a whole number from 1 to 1,024", ["0", "1025", "nan"]),
     ],
 )
 def test_a_value_out_of_range_is_told_with_the_range(
@@ -127,7 +127,8 @@ def test_a_value_out_of_range_is_told_with_the_range(
     for value in refused:
         ran = shout.run("shout", "hey", option, value)
         shown = repr(value) if len(value) < 40 else f"'{value[:45]}...'"
-        error = f"charrnn: error: {option}: {shown} is not {allowed}\n{HINT}"
+        names = "-t or --temp" if option == "--temp" else option
+        error = f"charrnn: error: {names}: {shown} is not {allowed}\n{HINT}"
         assert (ran.status, ran.out, ran.err) == (2, "", error)
 
 

@@ -68,6 +68,45 @@ def test_notes_and_errors_steer_nothing(capsys: Capture) -> None:
     assert capsys.readouterr().err == "one\\x1b[2J\\ntwo\ncharrnn: error: \\x1b[2J\n\\r\n"
 
 
+HINT = (
+    "Resume it: charrnn train --resume -m a/long/name/of/a/file.npz. Or replace it with --force,"
+    " or name another file with -m. It has 12 layers."
+)
+
+
+@pytest.mark.parametrize("columns", [30, 48, 80])
+def test_messages_break_between_words_and_commands_stay_whole(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stderr", stream := Terminal())
+    console = Console()
+    console.note(HINT)
+    console.warn(HINT)
+    console.error(HINT, HINT)
+    lines = stream.getvalue().splitlines()
+    assert " ".join(lines) == f"{HINT} charrnn: warning: {HINT} charrnn: error: {HINT} {HINT}"
+    command = "charrnn train --resume -m a/long/name/of/a/file.npz"
+    assert sum(command in line for line in lines) == 4
+    assert sum("12 layers" in line for line in lines) == 4
+    assert all(len(line) <= columns or line.startswith(command) for line in lines)
+    monkeypatch.setattr("sys.stderr", file := io.StringIO())
+    console.error(HINT, HINT)
+    assert file.getvalue() == f"charrnn: error: {HINT}\n{HINT}\n"
+
+
+def test_a_pipe_to_a_narrow_terminal_gets_lines_that_fit(trained_once: Program) -> None:
+    shown = {}
+    for columns in (48, 80, 200):
+        by = ["sh", "-c", '"$@" | cat', "sh", *trained_once.command]
+        shown[columns] = trained_once.terminal("info", by=by, columns=columns)[1].splitlines()
+    facts = [line for line in shown[48] if line.isascii()]
+    assert max(map(len, facts)) < 48
+    assert shown[80] == shown[200] != shown[48]
+    assert trained_once.run("info", child=True).out.splitlines() == shown[80]
+
+
 def test_json_has_no_number_that_is_none(capsys: Capture) -> None:
     Console().json("test", {"loss": math.inf, "curve": [math.nan, 1.5]})
     whole = json.loads(capsys.readouterr().out)
@@ -83,9 +122,9 @@ def test_joined_pieces_stay_visible() -> None:
     [(30, "name a b c"), (25, "name a c"), (20, "name a c"), (19, "name a"), (1, "name a")],
 )
 def test_a_narrow_window_drops_the_columns_of_least_weight(room: int, kept: str) -> None:
-    table = Table(COLUMNS, room, Output(io.StringIO))
-    assert table.head().split() == kept.split()
+    table = Table(COLUMNS, room, Output(Terminal))
     assert [one.name for one in table.columns] == kept.split()
+    assert len(Table(COLUMNS, room, Output(io.StringIO)).columns) == 4  # a file gets all
 
 
 def test_the_cells_of_a_table_stand_below_their_names() -> None:

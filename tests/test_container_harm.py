@@ -120,7 +120,7 @@ def test_settings_that_promise_too_much_are_refused_before_there_is_an_array(
     path: Path, shape: tuple[int, ...]
 ) -> None:
     promised: dict[str, Spec] = specs(SMALL) | {"last/W1": (shape, np.float32)}
-    words = "W1.npy should be|ask for too much"
+    words = "W1.npy should be|need too much room"
     refused_at_no_cost(path, lambda: container.load(path, lambda _: promised), words)
 
 

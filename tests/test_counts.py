@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.counts import model
@@ -169,7 +169,6 @@ def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> No
 
 
 @given(texts, texts, st.data())
-@settings(max_examples=60)
 def test_a_later_symbol_changes_nothing_that_was_said_before(
     learned: Ids, text: Ids, data: st.DataObject
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 import charrnn
 from charrnn.analysis import drawn_texts
 from charrnn.corpus.corpus import from_texts
-from charrnn.counts.baselines import surprisals
+from charrnn.counts.baselines import Budget, surprisals
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import load
@@ -129,3 +129,15 @@ def test_what_cannot_be_set_beside_each_other_is_refused(
     ran = trained.run("eval", *line.split())
     assert ran.status == 2
     assert what in ran.err
+
+
+def test_a_part_of_many_drawn_texts_is_scored_and_that_is_said(
+    well_trained: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "first" not in well_trained.run("eval", "--drawn", "9").out
+    monkeypatch.setattr("charrnn.analysis.BUDGET", Budget(held_out=40))
+    ran = well_trained.run("eval", "--drawn", "50")
+    assert "scored on the first 40 characters of them, ends included" in ran.out
+    assert well_trained.run("eval", "--drawn", "50", "--json").json["drawn"]["scored"] == 40
+    limit = f"At most {Budget().held_out:,} characters are scored."
+    assert limit in " ".join(well_trained.run("eval", "--help").out.split())

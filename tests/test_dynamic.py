@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.counts.model import Counts, GrowingCounts
@@ -76,7 +76,6 @@ def test_at_first_every_number_moves_by_the_rate() -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-3)
 
 
-@settings(max_examples=20)
 @given(st.lists(st.integers(0, len(REFRAIN)), max_size=6), st.booleans())
 def test_windows_do_not_depend_on_how_the_text_arrives(cuts: list[int], carry: bool) -> None:
     abc = model(carry=carry)
@@ -101,7 +100,7 @@ def test_nothing_of_it_stays() -> None:
 
 
 def test_a_rate_far_too_large_is_told() -> None:
-    with pytest.raises(DivergedError, match="out of bounds") as told:
+    with pytest.raises(DivergedError, match="diverged") as told:
         DynamicScorer(model(), 1e6).read(REFRAIN)
     assert "0.0002" in told.value.hint
 

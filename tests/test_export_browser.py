@@ -131,6 +131,21 @@ def test_the_same_samples_are_refused_that_stand_in_the_corpus(
     assert "novel=0" in page.ask("location.hash")
 
 
+def test_no_text_of_earlier_settings_stays_where_all_attempts_are_in_vain(
+    well_trained: Program, browser: Browser
+) -> None:
+    line = ("sample", "-t", "0", "--json", "--prime", "Ma")
+    (known,) = (row["text"] for row in well_trained.run(*line).rows)
+    well_trained.write("known.txt", known + "\n")
+    well_trained.run("export", "names.html", "--novel", "known.txt").says()
+    page = opened(browser, well_trained / "names.html", "#t=0&s=1&n=15&p=Ma&novel=0")
+    assert texts_of(page) == [known] * 15
+    page.ask("document.getElementById('novel').click()")
+    page.until("document.querySelector('#samples .text').textContent === 'given up'")
+    page.until(WRITTEN)
+    assert texts_of(page) == ["given up"] * 10
+
+
 def test_a_text_that_is_typed_is_coloured_and_costs_what_eval_says(
     well_trained: Program, browser: Browser
 ) -> None:
@@ -227,3 +242,17 @@ def test_a_telephone_shows_it_without_scrolling_sideways(
     )
     assert small == []
     assert is_quiet(page)
+
+
+def test_no_window_scrolls_sideways(well_trained: Program, browser: Browser) -> None:
+    """Each place of the vocabulary has its widest name beside its widest number."""
+    well_trained.run("export", "names.html").says()
+    for width in (320, 470, 480, 490, 500, 521, 545, 570, 640, 736):
+        page = browser.open(well_trained / "names.html", width)
+        page.until(WRITTEN)
+        page.ask(
+            "document.querySelectorAll('#next button').forEach((button) => {"
+            " button.firstChild.textContent = 'newline';"
+            " button.lastChild.textContent = '<0.1 %'; })"
+        )
+        assert page.ask("document.documentElement.scrollWidth") == width

@@ -45,7 +45,7 @@ IN_JAVASCRIPT = {"top_k": "topK", "top_p": "topP", "max_characters": "maxCharact
 
 
 def draws_the_same(
-    model: InJavaScript, sampler: Sampler, settings: dict[str, Any], prime: str, count: int = 50
+    model: InJavaScript, sampler: Sampler, settings: dict[str, Any], prime: str, count: int = 20
 ) -> None:
     named = {IN_JAVASCRIPT.get(name, name): value for name, value in settings.items()}
     named["seed"] = str(settings["seed"])  # no number of JavaScript's is as large
@@ -64,7 +64,7 @@ def test_it_draws_what_charrnn_draws(cell: str, layers: int, hidden: int) -> Non
     head = HEADS[first % len(HEADS)]
     model = lively(cell, head, layers, hidden)
     page = InJavaScript(holding(model))
-    drawings, count = (len(DRAWINGS), 50) if hidden < 64 else (3, 10)
+    drawings, count = (len(DRAWINGS), 20) if hidden < 64 else (3, 5)
     for at in range(drawings):
         settings, prime = DRAWINGS[(first + 3 * at) % len(DRAWINGS)]
         settings = {"max_characters": 40 if hidden < 64 else 15} | settings
@@ -118,9 +118,9 @@ def test_a_cell_or_a_head_that_it_does_not_know_is_refused_by_name(
 ) -> None:
     monkeypatch.setitem(cells.CELLS, "spiral", cells.CELLS["tanh"])
     monkeypatch.setitem(heads.HEADS, "bell", heads.HEADS["symbol"])
-    with pytest.raises(ExportError, match="a page cannot hold the cell spiral"):
+    with pytest.raises(ExportError, match="cell spiral does not fit into a page"):
         check_known(Architecture(5, 4, 1, "spiral"), "a page", CELLS, HEADS)
-    with pytest.raises(ExportError, match="a page cannot end texts by bell"):
+    with pytest.raises(ExportError, match="ends bell does not fit into a page"):
         check_known(Architecture(5, 4, 1, "tanh", "bell"), "a page", CELLS, HEADS)
 
 
@@ -130,7 +130,7 @@ def test_a_network_with_other_arrays_is_refused_by_their_name() -> None:
         def shapes(self) -> dict[str, tuple[int, ...]]:
             return {**super().shapes, "T1": (1, self.hidden)}
 
-    with pytest.raises(ExportError, match="a network with T1"):
+    with pytest.raises(ExportError, match="T1 does not fit into a page"):
         check_known(WithMore(5, 4, 1), "a page", CELLS, HEADS)
 
 
@@ -163,6 +163,17 @@ def test_a_module_draws_the_same() -> None:
     (expected,) = Sampler(model, SampleConfig(seed=7)).samples([2])
     assert (found["text"], found["ended"]) == (expected.text, expected.ended)
     assert found["nats"] == pytest.approx(sum(expected.nats), abs=1e-9)
+
+
+@pytest.mark.parametrize(("most", "length"), [(0, 1), (2.5, 3), (7, 7)])
+def test_a_text_ends_at_any_limit(most: float, length: int) -> None:
+    trained = holding(lively(hidden=8))
+    trained.model.parameters["c"][0] -= 3  # END is less likely
+    ((_, nats, ended),) = (
+        (one.text, one.nats, one.ended)
+        for one in InJavaScript(trained).samples(1, seed=1, maxCharacters=most)
+    )
+    assert (len(nats), ended) == (length, "limit")
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")

@@ -208,7 +208,7 @@ def test_a_slim_model_has_nothing_to_draw(well_trained: Program) -> None:
 
 def test_no_window_is_looked_for(well_trained: Program) -> None:
     window = {"DISPLAY": None, "WAYLAND_DISPLAY": None, "MPLBACKEND": "TkAgg"}
-    assert well_trained.run("info", "--plot", "a.png", child=True, env=window).status == 0
+    assert well_trained.run("info", "--plot", "a.png", env=window).status == 0
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_other_characters_can_stand_for_what_is_missing() -> None:
     model = LanguageModel(p, vocabulary)
     found = filled(model, "_?*", blank="?", gap="#")
     assert sorted(found) == ["_**", "__*", "_a*", "_b*"]
-    with pytest.raises(SettingError, match="gap cannot be \\?, which is the blank"):
+    with pytest.raises(SettingError, match="gap and blank cannot both be \\?"):
         FillConfig(blank="?", gap="?")
 
 

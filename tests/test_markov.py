@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -123,13 +123,11 @@ def a_text_with_habits(seed: int, lines: int, length: int) -> list[Example]:
 
 
 @given(examples_of(A, B, C), examples_of(UNKNOWN, A, B, C))
-@settings(max_examples=60, deadline=None)
 def test_every_order_agrees_with_dictionaries(train: list[Example], text: list[Example]) -> None:
     assert_agrees(train, text, SYMBOLS)
 
 
 @given(examples_of(A, B, C, most=20), examples_of(UNKNOWN, A, B, C))
-@settings(max_examples=30, deadline=None)
 def test_it_makes_no_difference_in_how_many_shares_a_text_is_counted(
     train: list[Example], text: list[Example]
 ) -> None:
@@ -165,7 +163,6 @@ def test_of_a_torn_text_it_knows_what_a_table_of_all_n_grams_knows() -> None:
 
 
 @given(examples_of(A, B, C), st.lists(st.sampled_from([UNKNOWN, A, B, C]), max_size=8).map(tuple))
-@settings(max_examples=60, deadline=None)
 def test_the_probabilities_of_what_comes_next_sum_to_one(
     train: list[Example], context: Example
 ) -> None:

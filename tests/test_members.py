@@ -10,6 +10,7 @@ import pytest
 
 import charrnn
 from charrnn.corpus.corpus import Corpus, from_texts
+from charrnn.counts.model import Counts
 from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
 from charrnn.model_file import checkpoint as saver
@@ -19,9 +20,11 @@ from charrnn.scoring.mixed import MixedScorer
 from charrnn.scoring.predictor import Predictor
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import CorpusConfig
-from charrnn.training.loop import Checkup, Done, Event, Stopwatch, lowest_so_far
+from charrnn.training import loop
+from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch, lowest_so_far
 from charrnn.training.members import find_common_ending, share_done, start_all, train_all
 from charrnn.training.state import TrainState
+from charrnn.vocabulary import Ids
 from tests.program import Program
 
 # How many windows an epoch has depends on the order of its examples, and so on the seed.
@@ -177,6 +180,26 @@ def test_check_ups_take_their_part_of_the_minutes(
     each = 1 if members == 1 else 2  # and one for what they make together, by all of them
     laps = members * (states[0].step + checkups) + (each - 1) * checkups
     assert laps * 0.6 / 60 == pytest.approx(1.2, rel=0.05)
+
+
+def test_the_counts_are_made_before_training_and_take_none_of_its_minutes(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    class Noted(Counts):
+        def __init__(self, sequence: Ids, symbols: int) -> None:
+            made.append(len(sequence))
+            super().__init__(sequence, symbols)
+
+    monkeypatch.setattr(loop, "Counts", Noted)
+    config = settings(corpus, members=1, counts=True, minutes=1.0)
+    states, counted = start_all(corpus, config), corpus.train.ids
+    events = train_all(states, corpus, config, counted)
+    assert isinstance(next(events), Step)
+    assert made == [len(counted)]
+    assert any(isinstance(event, Checkup) for event in itertools.islice(events, 10))
+    assert made == [len(counted)]
 
 
 def test_what_ended_them_is_what_ended_the_last(corpus: Corpus, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def events(first: int, last: int, every: int = 3) -> Iterable[Event]:
     for step in range(first, last + 1):
         yield Step(step, 8, 2.0, 0.5, 0.01)
         if step % every == 0:
-            yield Checkup(step, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True)
+            yield Checkup(step, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True, 3.0)
 
 
 def write(path: Path, run: Checkpoint, more: Iterable[Event]) -> None:
@@ -96,7 +96,7 @@ def test_each_event_has_its_line(path: Path) -> None:
 
 
 def test_where_nothing_is_held_out_there_is_nothing_to_say_of_it(path: Path) -> None:
-    write(path, run_at(0), [Checkup(1, None, 2.5, True)])
+    write(path, run_at(0), [Checkup(1, None, 2.5, True, 3.0)])
     assert lines(path)[-1]["held_out_nats_per_character"] is None
 
 
@@ -124,7 +124,7 @@ def test_a_resumed_run_writes_what_an_undisturbed_one_does(
     broken.write_bytes(whole[: max(killed, len(least))])
     rest = list(events(saved + 1, 10))
     if not examined and saved % 3 == 0:
-        rest.insert(0, Checkup(saved, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True))
+        rest.insert(0, Checkup(saved, Score(characters=4, units=round(8.0 / UNIT)), 2.5, True, 3.0))
     write(broken, needed, rest)
     assert broken.read_bytes() == whole
 

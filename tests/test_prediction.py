@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.counts.model import Counts
@@ -74,7 +74,6 @@ def softmax(logits: Array64) -> Array64:
     st.sampled_from(["symbol", "halt"]),
     st.sampled_from([0, 500]),
 )
-@settings(max_examples=60)
 def test_what_it_says_is_half_of_each_by_hand(
     ids: list[int], networks: int, head: str, roots: int
 ) -> None:
@@ -96,15 +95,15 @@ def test_what_it_says_is_half_of_each_by_hand(
 @pytest.mark.parametrize("head", ["symbol", "halt"])
 @pytest.mark.parametrize("use", USES)
 def test_over_all_texts_of_a_tiny_alphabet_the_chances_sum_to_one(use: Use, head: str) -> None:
-    # Every text of up to 4 symbols that ends, and every beginning of 5 that has not ended yet.
+    # Every text of up to 3 symbols that ends, and every beginning of 4 that has not ended yet.
     # UNKNOWN stands for all characters that were never seen: a nat for it, and one for its name.
     mix = predictor(2, head, use)
     scorer = MixedScorer(mix)
     total = 0.0
     unseen = math.log(1_112_064 - len(LETTERS))
-    for size in range(6):
+    for size in range(5):
         for middle in itertools.product(range(1, K), repeat=size):
-            ids = np.array([*middle, *([] if size == 5 else [END])], np.uint8)
+            ids = np.array([*middle, *([] if size == 4 else [END])], np.uint8)
             scorer.begin()
             nats = float(scorer.read(ids)[0].sum()) - unseen * middle.count(UNKNOWN)
             total += math.exp(-nats)
@@ -190,6 +189,33 @@ def test_counts_are_included_once() -> None:
     both = combine([counted, counted])
     assert both.counts is counted.counts
     assert len(both.networks) == 2
+
+
+def test_of_several_counts_those_of_the_longest_text_are_used() -> None:
+    """A short text may have more distinct pairs than a long one that repeats itself."""
+    short, long = text(1, 60), np.tile(np.array([2, 3, END], np.uint8), 100)
+    models = [Predictor((network(1),), Counts(each, K)) for each in (short, long)]
+    pairs = [one.counts.trie.starts[3] for one in models if one.counts is not None]
+    assert pairs[0] > pairs[1]
+    for order in (models, models[::-1]):
+        assert combine(order).counts is models[1].counts
+
+
+def test_each_model_keeps_its_own_novelty_in_the_mean() -> None:
+    ids = np.append(text(7, 60), [UNKNOWN, 2, UNKNOWN]).astype(np.uint8)
+    networks = [
+        network(seed, vocabulary=replace(vocabulary_of(LETTERS), novelty=novelty))
+        for seed, novelty in enumerate((1e-4, 0.3, 0.7))
+    ]
+    alone = [np.exp(-NetworkScorer(one).read(ids)[0]) for one in networks]
+    expected = -np.log(np.mean(alone, 0))
+    for order in itertools.permutations([Predictor((one,)) for one in networks]):
+        mixed = combine(order)
+        np.testing.assert_allclose(MixedScorer(mixed).read(ids)[0], expected, atol=1e-6)
+    drawn = next(iter(Sampler(mixed, SampleConfig(seed=1, max_characters=20)).samples([0])))
+    known = np.append(mixed.vocabulary.encode(drawn.text), END).astype(np.uint8)
+    scored = MixedScorer(mixed).read(known)[0].tolist()
+    assert drawn.nats == scored[: len(drawn.nats)]
 
 
 def test_models_of_other_vocabularies_are_not_mixed() -> None:

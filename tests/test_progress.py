@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from charrnn import system
-from charrnn.cli.console import NARROW, Console, Output
+from charrnn.cli.console import NARROW, TOGETHER, Console, Output, wrap
 from charrnn.cli.terminal import progress, tables
 from charrnn.cli.terminal.progress import CheckupRows, Pace, preview
 from charrnn.corpus.corpus import from_texts
@@ -37,7 +37,7 @@ BASELINES = {"uniform": 4.0, "markov-2": 2.5, "markov-3": 2.0}
 def checkup(step: int, nats: float) -> Checkup:
     """A check-up at which the held-out text had that loss, and training one of 2."""
     score = Score(characters=1, units=round(nats / UNIT))
-    return Checkup(step, score, 2.5, True, familiar_nats_per_character=2.0)
+    return Checkup(step, score, 2.0, True, 2.5)
 
 
 class Window(io.StringIO):
@@ -59,6 +59,8 @@ def test_a_row_has_the_figures_of_its_check_up() -> None:
     head, row = CheckupRows(True, {}, FILE).lines(checkup(1200, math.log(8)), 1.5)
     assert head.split() == ["step", "epoch", "train", "held-out", "bits", "gap"]
     assert row.split() == ["1,200", "1.50", "2.000", "2.079", "3.000", "+0.079", "*"]
+    *_, row = CheckupRows(True, {}, FILE).lines(checkup(1200, 1.9996), 1.5)  # gap: -0.0004
+    assert row.split()[-2:] == ["+0.000", "*"]
 
 
 def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
@@ -68,11 +70,21 @@ def test_a_star_is_the_best_of_the_rows_and_says_what_it_passed() -> None:
         line = [*rows.lines(checkup(step, nats), 1)][-1]
         ends.append("".join(line.partition("*")[1:]))
     assert ends == [
-        "*  better than uniform",
+        "*  to beat: markov-3",
         "",
-        *(f"*  better than markov-{n}" for n in (2, 3)),
+        "*  to beat: markov-3",
+        "*  better than markov-3",
         "",
     ]
+
+
+def test_a_wide_window_has_room_for_the_baseline_passed_and_the_one_to_beat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = CheckupRows(True, BASELINES, Output(lambda: Window(120, monkeypatch)))
+    said = [[*rows.lines(checkup(step, nats), 1)][-1] for step, nats in enumerate((2.4, 1.9))]
+    assert said[0].endswith("*  better than markov-2; to beat: markov-3")
+    assert said[1].endswith("*  better than markov-3, the best baseline")
 
 
 def test_a_run_that_goes_on_knows_what_it_had_passed() -> None:
@@ -118,11 +130,11 @@ def test_the_gap_is_between_two_losses_that_are_measured_alike() -> None:
             *_, row = CheckupRows(True, {}, FILE).lines(event, 1)
             shown, held_out, _, gap = (float(word) for word in row.replace("*", "").split()[2:])
             assert gap == pytest.approx(held_out - shown, abs=2e-3)
-            assert event.familiar_nats_per_character < event.train_nats_per_character
+            assert event.train_nats_per_character < event.train_while_hidden_nats_per_character
 
 
 def test_without_anything_held_out_there_is_less_to_say() -> None:
-    head, row = CheckupRows(False, {}, FILE).lines(Checkup(7, None, 2.0, True), 1)
+    head, row = CheckupRows(False, {}, FILE).lines(Checkup(7, None, 2.0, True, 2.5), 1)
     assert (head.split(), row.split()) == (["step", "epoch", "train"], ["7", "1.00", "2.000"])
 
 
@@ -199,7 +211,15 @@ def test_nobody_can_tell_before_anything_was_done(clock: list[float]) -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        *((0, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1:00 min")),
+        *(
+            (0, "0.001 s"),
+            (0.0564, "0.056 s"),
+            (0.5, "0.5 s"),
+            (9.94, "9.9 s"),
+            (9.96, "10 s"),
+            (59.4, "59 s"),
+            (59.6, "1:00 min"),
+        ),
         *((185, "3:05 min"), (3600, "1:00 h"), (7380, "2:03 h"), (864000, "10 days")),
         *((math.inf, "?"), (math.nan, "?")),
     ],
@@ -224,6 +244,8 @@ def test_counts_have_their_plural() -> None:
     assert tables.count(2000, "example", are="paragraphs") == "2,000 paragraphs"
     assert tables.bytes_in_words(1) == "0.1 KiB"
     assert tables.bytes_in_words((1 << 20) + 1) == "1.0 MiB"
+    assert tables.bytes_in_words(1_558_255) == "1.5 MiB"
+    assert tables.bytes_in_words(25_740) == "25 KiB"
     assert tables.bytes_in_words(3 << 30) == "3.0 GiB"
 
 
@@ -238,14 +260,14 @@ def test_memory_is_more_than_we_have_and_less_than_there_could_be() -> None:
 def test_wide_characters_are_wrapped_where_the_window_ends() -> None:
     text = "\u4e00\u4e8c \u4e09 a " * 20 + "\u56db" * 30
     for columns in (8, 9, 21, 50):
-        lines = tables.wrap(text, columns)
+        lines = wrap(text, columns)
         assert max(map(cell_len, lines)) <= columns
         assert "".join(lines).replace(" ", "") == text.replace(" ", "")
         assert len(lines) < 2.5 * cell_len(text) / columns
 
 
 def test_entries_are_wrapped_below_each_other() -> None:
-    told = [("name", "word " * 30), ("", f"an --option{tables.TOGETHER}7")]
+    told = [("name", "word " * 30), ("", f"an --option{TOGETHER}7")]
     lines = list(tables.entries(told, FILE))
     assert lines[0].startswith("name       word")
     assert all(line.startswith(" " * tables.INDENT) for line in lines[1:])

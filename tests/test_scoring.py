@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples, from_texts
@@ -76,7 +76,6 @@ def sums(nats: Floats, of: Examples) -> Floats:
 texts = st.lists(st.text("abcd", max_size=40), min_size=1, max_size=60)  # d is unknown
 
 
-@settings(deadline=None, max_examples=40)
 @given(texts, st.integers(1, 3), st.integers(1, 2), st.booleans(), st.integers(0, 99))
 def test_an_example_costs_what_it_costs_alone(
     texts: list[str], threads: int, layers: int, carry: bool, seed: int
@@ -94,7 +93,6 @@ def test_an_example_costs_what_it_costs_alone(
         np.testing.assert_allclose(sums(nats, together), alone, rtol=1e-6)
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 9000), max_size=6), st.booleans(), st.integers(0, 99))
 def test_a_text_may_be_read_in_pieces_cut_anywhere(cuts: list[int], carry: bool, seed: int) -> None:
     p = network(Architecture(5, 16, 1), seed)
@@ -262,7 +260,6 @@ def test_scores_add_up() -> None:
     assert together.without_end.count == 7
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.text("abcd\n", max_size=30), max_size=20), st.integers(1, 60))
 def test_rows_hold_every_example_once_in_order(blocks: list[str], symbols: int) -> None:
     lines = "".join(blocks).split("\n")

@@ -152,7 +152,7 @@ def test_a_share_to_hold_out_is_less_than_all() -> None:
     assert CorpusConfig(holdout=0).holdout == 0
     with pytest.raises(SettingError) as error:
         CorpusConfig(holdout=1)
-    assert error.value.hint == "It may be a number from 0 below 1."
+    assert error.value.hint == "It may be a number of at least 0 and less than 1."
 
 
 def test_a_path_is_not_empty() -> None:

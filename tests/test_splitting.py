@@ -68,9 +68,13 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(splitting, "PIECE", 20)
 
 
+DIFFERENCE = ("difference", "standard_error")
+
+
 def without_time(found: dict[str, Any]) -> dict[str, Any]:
-    """All but how long it took."""
-    return {name: value for name, value in found.items() if "second" not in name}
+    """All but how long it took, and differences, which need the whole text."""
+    kept = {k: v for k, v in found.items() if "second" not in k and k not in DIFFERENCE}
+    return {k: without_time(v) if isinstance(v, dict) else v for k, v in kept.items()}
 
 
 def parts(program: Program, *line: str, of: int) -> list[str]:
@@ -130,6 +134,16 @@ def test_what_is_above_is_added_up_too(trained: Program) -> None:
     added = trained.run("eval", "--add", "parts.jsonl", "--json")
     assert (added.status, whole.status) == (3, 3)
     assert (added.json["above"], added.err) == (whole.json["above"], whole.err)
+    assert added.json["above_count"] == whole.json["above_count"] == whole.json["above"] > 0
+
+
+def test_a_part_that_is_empty_names_the_part_that_is_not(trained: Program) -> None:
+    ran = trained.run("eval", "names.txt", "--part", "1/3")
+    few = "the text has only 1 piece of about 250,000 characters; 3/3 scores it"
+    ran.says(f"part 1/3 is empty: {few}")
+    assert "per character" not in ran.out
+    last = trained.run("eval", "names.txt", "--part", "3/3")
+    assert (last.err, "per character" in last.out) == ("", True)
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -154,7 +168,11 @@ def test_parts_that_do_not_belong_together_are_not_added_up(trained: Program) ->
     lacking = json.dumps({key: value for key, value in whole.items() if key != "fast"})
     huge = json.dumps(whole | {"part": whole["part"] | {"of": 1 << 40}})
     schema = json.dumps({"schema": "charrnn.eval/1"})
-    for wrong in ("{}", "[]", "7", other[:100], schema, lacking, huge):
+    broken = json.dumps(whole | {"part": whole["part"] | {"of": 3.5}})
+    nameless = json.dumps(whole | {"text": 5})
+    above = json.dumps(whole | {"part": whole["part"] | {"above": []}, "above": None})
+    damaged = schema, lacking, huge, broken, nameless, above, 100_000 * "["
+    for wrong in ("{}", "[]", "7", other[:100], *damaged):
         trained.write("2.json", wrong)
         hint = "Write it with charrnn eval --part I/N --json."
         what = "2.json is not the result of a part"

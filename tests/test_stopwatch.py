@@ -14,6 +14,7 @@ from charrnn.training.loop import Stopwatch
         (3600, 7200, 3600),  # two threads at work
         (30, 2, 30),  # a busy machine that gives us little
         (0, 0, 0),
+        (-3600, 0.2, 0),  # a clock that jumps back
     ],
 )
 def test_a_lap_is_what_was_worked(

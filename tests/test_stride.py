@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import charrnn
@@ -53,7 +53,6 @@ def test_every_symbol_counts_exactly_once(
         )
 
 
-@settings(max_examples=20)
 @given(corpora, st.integers(1, 4), st.integers(1, 9), st.data())
 def test_an_epoch_can_be_entered_at_any_window(
     lengths: list[int], lanes: int, steps: int, data: st.DataObject

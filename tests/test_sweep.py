@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import string
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -116,8 +118,20 @@ def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
     with path.open("wb") as file:
         for one in sent:
             json_lines.write(file.fileno(), one)
+            file.write(b"a greeting\n\n[1]\n")  # from another module
+            file.flush()
     with path.open("rb") as file:
         assert list(processes.read(file.fileno())) == sent
+
+
+def test_a_worker_elsewhere_names_a_damaged_file_as_the_user_does(tmp_path: Path) -> None:
+    corpus = tmp_path / "names.txt"
+    corpus.write_text("anna\nbob\nclara\n" * 9)
+    packed = processes.Packed(Material(files=(str(corpus),)), {str(corpus): corpus.read_bytes()})
+    task = Task(Trial("seed=0", {}, 0), {"hidden": 3}, "sweep/seed=0.npz")
+    result, _ = processes.make((task, b"no model"), packed)
+    assert result.error is not None
+    assert result.error.startswith("sweep/seed=0.npz is not a charrnn model")
 
 
 def test_settings_are_ranked_by_their_mean_and_told_with_their_spread() -> None:
@@ -166,10 +180,48 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
     there = Folder(tmp_path)
     there.add(made("a", 0, 1.0, hidden=3))
     rows = tmp_path / "sweep.jsonl"
-    for line in (b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'):
+    whole = rows.read_bytes()
+    forged = [
+        whole.replace(before, after)
+        for before, after in (
+            (b'"seed": 0', b'"seed": 1e999'),
+            (b'"seconds": 1.5', b'"seconds": 1' + b"0" * 400),
+            (b'"seconds": 1.5', b'"seconds": NaN'),
+            (b'"step": 10', b'"step": "x"'),
+            (b'"error": null', b'"error": 5'),
+            (b'"error": null', b'"error": null, "parts": {"both": 5}'),
+            (b'"error": null', b'"error": null, "parts": {"both": {"nats_per_character": "1"}}'),
+        )
+    ]
+    assert whole not in forged
+    others = b"{}\n", b"[1]\n", b"nonsense\n", b"\xff\n", b'{"schema": "other"}\n'
+    for line in (*others, *forged):
         rows.write_bytes(line + rows.read_bytes().split(b"\n", 1)[-1])
         with pytest.raises(ResumeError, match="line 1 is not a row"):
             Folder(tmp_path).read_rows()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"seed": math.inf},
+        {"model": 5},
+        {"error": []},
+        {"stopped": None},
+        {"best": {"step": "x", "nats_per_character": 1.0}},
+        {"parts": {"both": 1}},
+        {"parts": {"both": {"nats_per_character": "x"}}},
+        {"parts": [1]},
+    ],
+    ids=str,
+)
+def test_53_a_row_with_a_value_of_another_type_is_told(
+    tmp_path: Path, damage: dict[str, Any]
+) -> None:
+    row = json.dumps(made("a", 0, 1.0, hidden=3).as_json() | damage)
+    (tmp_path / "sweep.jsonl").write_text(f"{row}\n")
+    with pytest.raises(ResumeError, match="line 1 is not a row"):
+        Folder(tmp_path).read_rows()
 
 
 def test_a_run_that_failed_by_chance_is_made_again_and_one_that_diverged_is_not(
@@ -313,10 +365,19 @@ def test_a_sweep_from_python_refuses_what_it_cannot_do_before_it_begins(tmp_path
         charrnn.sweep("anna", {"hidden": [3]}, folder=tmp_path)
     with pytest.raises(SettingError, match="hidden is tried, and also has"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, config=TrainConfig(hidden=5))
-    with pytest.raises(SettingError, match="layers 2 excludes"):
+    with pytest.raises(SettingError, match="layers 2 is too many"):
         charrnn.sweep(WORDS, {"layers": [1, 2], "cell": ["tanh", "output"]}, folder=tmp_path)
     with pytest.raises(SettingError, match="nothing is held out"):
         charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, holdout=0.0)
+    odd: Any = {"epochs": 1}
+    with pytest.raises(SettingError, match="config cannot be dict"):
+        charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, config=odd)
+    for odd in (-1, 0, 1.5, "2", True):
+        with pytest.raises(SettingError, match="processes cannot be"):
+            charrnn.sweep(WORDS, {"hidden": [3]}, folder=tmp_path, processes=odd)
+    for odd in ([("hidden", [3])], "hidden", None):
+        with pytest.raises(SettingError, match="the values to try cannot be"):
+            charrnn.sweep(WORDS, odd, folder=tmp_path)
     assert (tmp_path / "hidden=3,seed=0.npz").read_text() == "mine"
 
 

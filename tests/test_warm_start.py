@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
+from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import SettingError
+from charrnn.network.unfolded import Unfolded
+from charrnn.runs import fit, train
 from charrnn.settings.training import TrainConfig
+from charrnn.training.batches import Epoch
 from charrnn.training.state import inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler
@@ -42,3 +49,37 @@ def test_sizes_are_those_of_the_model_unless_contradicted() -> None:
         take_sizes(TrainConfig(hidden=99), model)
     with pytest.raises(SettingError, match=r"cell gru contradicts .* which has tanh"):
         take_sizes(TrainConfig(cell="gru"), model)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"cell": "gru"},
+        {"cell": "output"},
+        {"cell": "output", "teacher_forcing": True},
+        {"ends": "halt"},
+        {"ends": "length"},
+    ],
+    ids=str,
+)
+def test_new_characters_are_predicted_as_often_as_they_occur(setting: dict[str, Any]) -> None:
+    """The old model expects much after some letters and little after others."""
+    sizes: dict[str, Any] = {"hidden": 6, "layers": 1, "batch": 4, "bptt": 8, "lr": 0.05}
+    config = TrainConfig(epochs=30, **sizes, **setting)
+    old = fit(["ab" * 5, "aab" * 3, "abc"] * 8, config, holdout=0.0)
+    texts = ["axbyab", "abzab", "aab", "xxabb", "c"] * 12
+    start = train(texts, replace(config, epochs=1), holdout=0.0, start_from=old).checkpoint
+    state, vocabulary = start.states[0], start.vocabulary
+    corpus = corpus_of(texts, start.corpus.config)
+    p, reader = state.parameters, Unfolded(state.parameters.architecture, 8, 4)
+    expected = np.exp(corpus.log_frequencies)
+    for new in vocabulary.encode("xyz"):
+        chances = []
+        for window in Epoch(corpus.train, 4, 8, 7, 3, counting=bool(p.architecture.inputs)):
+            chance = np.exp(-reader.nats(p, replace(window, y=np.full_like(window.y, new))))
+            if setting.get("ends") == "length":
+                chance[window.y == 0] = 0
+            chances.append(chance.mean())
+        assert np.mean(chances) == pytest.approx(expected[new], rel=0.1)
+        if p.architecture.cell.feedback is not None:
+            assert not p["W1"][:, new].any()

@@ -23,7 +23,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from charrnn.cli import launcher
-from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault, show_version
+from charrnn.cli.console import (
+    BOLD,
+    CYAN,
+    DIM,
+    INTERRUPTED,
+    NARROW,
+    USAGE,
+    WIDE,
+    Console,
+    Fault,
+    show_version,
+)
 from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
 
@@ -82,6 +93,25 @@ Learn the spelling of a list of names, or of any text, and generate more like it
 
 A recurrent network learns which character comes next. It then generates new texts, and scores how
 likely a given text is. Each line or paragraph of the corpus is one example.
+"""
+STATUSES = {
+    "0": "Success.",
+    "1": "Failure, such as a missing file.",
+    "2": "Wrong usage.",
+    "3": "charrnn eval --above has found something.",
+    "130": "Ctrl-C.",
+    "141": "The reader of standard output has left.",
+    "128 + N": "Signal N, such as 143 for SIGTERM.",
+}
+VARIABLES = {
+    "CHARRNN_MODEL": "The model file, in place of model.npz.",
+    "CHARRNN_DEBUG=1": "Show the traceback of every error.",
+    "NO_COLOR=1": "Use no colours.",
+    "COLUMNS=N": "The width of the terminal.",
+}
+JSON = """
+Each object of --json has a "schema", such as charrnn.eval/1. New keys may come; a key that changes
+its meaning changes the number.
 """
 EXAMPLES = """
 # learn the names of dinosaurs, then generate ten new ones
@@ -163,7 +193,8 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 
 def _page(about: str, examples: str) -> dict[str, Any]:
-    width = max(20, min(shutil.get_terminal_size().columns, 100))
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(NARROW, min(size.columns, WIDE))
     settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
     return {"help": about, "epilog": examples, "context_settings": settings}
 
@@ -260,6 +291,7 @@ OPTIONS_ELSEWHERE = {  # options of other programs: the command, and our option
     "length": ("sample", "--max-chars"),
     "prompt": ("sample", "--prime"),
 }
+EXTRA = r"unexpected extra arguments?(?:\(s\))? \((.*)\)"
 USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 
 
@@ -280,20 +312,24 @@ def _what(error: Any) -> str:
         return f"no such option: {error.option_name}"
     if parameter is not None:
         is_missing = hasattr(error, "param_type")
-        name = max(parameter.opts, key=len)  # --temp rather than -t
+        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
         if parameter.param_type_name == "argument":
             name = parameter.metavar or parameter.name.upper()
         return f"{name} is missing" if is_missing else f"{name}: {error.message}"
     message = str(error.format_message()).rstrip(".")
+    if extra := re.search(EXTRA, message):
+        return f"unexpected argument: {extra[1]}"
+    if re.search(r"requires an? (argument|value)", message):
+        return f"{error.option_name} needs a value"
     return message[:1].lower() + message[1:]
 
 
 def _hint(error: Any) -> str:
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
     meant = ""
-    extra = r"unexpected extra arguments?(?:\(s\))? \((\S+\.npz)\b"
-    if model := re.search(extra, str(error.message)):
-        meant = f"A model is named with -m: {command} -m {model[1]}. "
+    extra = re.search(EXTRA, str(error.message))
+    if extra and (model := extra[1].split()[0]).endswith(".npz"):
+        meant = f"A model is named with -m: {command} -m {model}. "
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
         names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
@@ -344,9 +380,14 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
         panels.setdefault(panel, []).append((left, _about(param)))
     if "Options" in panels:  # last
         panels["Options"] = panels.pop("Options")
+    if isinstance(command, Commands):
+        panels |= {"Exit status": [*STATUSES.items()], "Environment": [*VARIABLES.items()]}
     for panel, rows in panels.items():
         with formatter.section(_styled(panel, BOLD)):
             formatter.write_dl(rows, col_max=min(30, formatter.width // 2))
+    if isinstance(command, Commands):
+        with formatter.section(_styled("JSON", BOLD)):
+            formatter.write_text(JSON.strip())
     if command.epilog:
         with formatter.section(_styled("Examples", BOLD)):
             for line in command.epilog.strip().splitlines():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -33,6 +34,9 @@ INTERRUPTED = 130  # Ctrl-C
 READER_LEFT = 141  # the reader of stdout has left: 128 + SIGPIPE, as with cat and grep
 
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
+TOGETHER = "\u00a0"  # a space at which lines do not break
+_KEPT = re.compile(r"(?<=\d) (?=[a-z])")  # between a number and its unit
+COMMAND = re.compile(r"charrnn [a-z]+ [^.;,:']*?-.*?(?=[.;,:'](?: |$)|$)")  # with an option
 NARROW, WIDE = 20, 100  # the least and the most columns of a text
 
 
@@ -72,15 +76,13 @@ class Output:
 
     @property
     def window(self) -> int:
-        """Return the columns of the terminal; 80 for a file."""
-        size = 0
+        """Return the columns of the terminal; 80 for a file. A pipe may lead to a narrow one."""
         if self.is_terminal:
-            with suppress(ValueError):
-                size = int(os.environ.get("COLUMNS", ""))
-            if size <= 0:
-                with suppress(ValueError, OSError):
-                    size = os.get_terminal_size(self.stream.fileno()).columns  # 0: it is not known
-        return min(size, 1000) if size > 0 else 80  # more than 1000 would be a mistake
+            return _columns_of(self.stream)
+        with suppress(ValueError, OSError):
+            if stat.S_ISFIFO(os.fstat(self.stream.fileno()).st_mode) and sys.stderr.isatty():
+                return min(80, _columns_of(sys.stderr))
+        return 80
 
     @property
     def width(self) -> int:
@@ -100,6 +102,16 @@ class Output:
         """Return the text with a ? for each character that the encoding of the stream lacks."""
         encoding = getattr(self.stream, "encoding", None) or "utf-8"
         return Visible(text.encode(encoding, "replace").decode(encoding))
+
+
+def _columns_of(terminal: TextIO) -> int:
+    size = 0
+    with suppress(ValueError):
+        size = int(os.environ.get("COLUMNS", ""))
+    if size <= 0:
+        with suppress(ValueError, OSError):
+            size = os.get_terminal_size(terminal.fileno()).columns  # 0: it is not known
+    return min(size, 1000) if size > 0 else 80  # more than 1000 would be a mistake
 
 
 class Console:
@@ -123,7 +135,7 @@ class Console:
         self.out.write_lines([visible_json(line)])
 
     def note(self, text: str) -> None:
-        self.say(visible_line(text))
+        self.say(*self._lines(text))
 
     def warn(self, text: str) -> None:
         if not self.quiet:
@@ -131,13 +143,23 @@ class Console:
 
     def alarm(self, text: str) -> None:
         """Write a warning to stderr, with --quiet too."""
-        _write_above_bar(self.err.paint(visible_line(f"charrnn: warning: {text}"), YELLOW))
+        for line in self._lines(f"charrnn: warning: {text}"):
+            _write_above_bar(self.err.paint(line, YELLOW))
 
     def error(self, what: str, hint: str = "") -> None:
         """Write an error and a hint to stderr, with --quiet too."""
-        _write_above_bar(self.err.paint(visible_line(f"charrnn: error: {what}"), RED))
-        if hint:
-            _write_above_bar(visible_line(hint))
+        for line in self._lines(f"charrnn: error: {what}"):
+            _write_above_bar(self.err.paint(line, RED))
+        for line in self._lines(hint) if hint else ():
+            _write_above_bar(line)
+
+    def _lines(self, text: str) -> list[Visible]:
+        """Return a message in lines that fit a terminal. A command stays whole, to be copied."""
+        width = self.err.window
+        if not self.err.is_terminal or text.startswith(" ") or 2 * len(text) <= width:
+            return [visible_line(text)]
+        whole = COMMAND.sub(lambda command: command[0].replace(" ", TOGETHER), text)
+        return wrap(whole, width, chop=False)
 
     def say(self, *lines: Visible) -> None:
         """Write lines to stderr, above a progress bar."""
@@ -164,6 +186,26 @@ class Console:
         blocks = " =" if self.err.is_plain else " ▏▎▍▌▋▊▉█"
         ncols = self.err.window - 1
         return tqdm(file=self.err.stream, leave=False, ascii=blocks, ncols=ncols, **how)
+
+
+def wrap(text: str, columns: int, *, chop: bool = True) -> list[Visible]:
+    """Break the text between words into lines of at most ``columns``; a Chinese character takes
+    two columns. Without ``chop``, a longer word has a line of its own.
+    """
+    from rich.cells import cell_len, chop_cells
+
+    room, lines = max(8, columns), [""]
+    for word in _KEPT.sub(TOGETHER, visible_line(text)).split(" "):
+        pieces = chop_cells(word, room) if chop and cell_len(word) > room else [word]
+        for piece in pieces:
+            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if cell_len(longer) <= room and piece is pieces[0]:
+                lines[-1] = longer
+            elif lines[-1]:
+                lines.append(piece)
+            else:
+                lines[-1] = piece
+    return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
 
 
 def show_version() -> None:

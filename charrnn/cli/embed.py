@@ -48,7 +48,7 @@ class Options(TextOptions):
 
     model: Path = options.model()
     output: Path | None = setting(
-        NewFile("FILE.npy"),
+        NewFile("FILE.npy", "a file name that ends in .npy", (".npy",)),
         "Write an array for numpy.load into this file, and nothing to stdout.",
         panel=OUTPUT,
         names=("-o", "--output"),

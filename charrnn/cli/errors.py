@@ -18,8 +18,11 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
-OTHER_OPTIONS = {name: f"--{name}" for name in ("valid", "use", "dynamic", "part")}
-OTHER_OPTIONS |= {"model": "-m", "start_from": "--from"}
+OTHER_OPTIONS = {
+    name: f"--{name}"
+    for name in ("valid", "use", "dynamic", "part", "folds", "shortest", "longest")
+}
+OTHER_OPTIONS |= {"model": "-m", "path": "-m", "start_from": "--from"}
 
 
 def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:

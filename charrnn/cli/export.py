@@ -19,13 +19,23 @@ HELP = """
 Export a model to HTML, JavaScript, C, PyTorch or ONNX.
 
 A web page (.html) is one file that works in any browser without a network connection. It draws
-new texts, colours any text by surprisal and shows the likeliest next characters. With 32 bits its
-texts equal those of charrnn sample with the same --seed. It contains neither the training texts
-nor the name of the corpus. A module (.mjs) is the same without the page. A header (.h) is C99
-that allocates no memory and draws the same texts.
+new texts, colours any text by surprisal and shows the likeliest next characters. It contains
+neither the training texts nor the name of the corpus. A module (.mjs) is the same without the page.
+A header (.h) is C99 that allocates no memory. With 32 bits these three draw the texts of charrnn
+sample with the same --seed.
 
 A .safetensors file loads into the RNN, GRU or LSTM of PyTorch. An .onnx file runs in any ONNX
 runtime. Both give the same probabilities, but not the same texts.
+
+\b
+  trained with                 all formats
+  --cell tanh, gru, lstm       yes
+  --cell output                no
+  --ends symbol, halt          yes
+  --ends length                no
+  --clock                      no
+  --members 2 or more          no
+  --counts                     the network alone, with --without-counts
 """
 EXAMPLES = """
 # one web page, for a friend without charrnn
@@ -108,19 +118,21 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load
-    from charrnn.scoring.texts import codes_in
+    from charrnn.scoring.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
     file.check(options.model, *options.novel, corpus=model.corpus.files)
     console.note_if_waiting(options.novel)
-    codes = codes_in(options.novel, model.corpus.config.examples, model.reading)
+    codes = codes_like(model.corpus, options.novel, {})
     novel = tuple(text for block in whole_examples(codes) for text in texts_in(block))
     about = replace(options.export_options, novel=novel)
+    if about.without_counts and model.trained.counted is None:
+        console.note(f"{options.model} has no counts to leave out")
     content = export(model.trained, options.kind, about)
     size = len(content)
     if size > LARGE and options.kind in ("html", "js") and about.bits > 8:
-        console.note(f"the page is large ({size:,} bytes): --bits 8 makes it smaller")
+        console.note(f"the file is large ({size:,} bytes): --bits 8 makes it smaller")
     file.write(size, [content])
     report = Report(
         [

@@ -10,15 +10,14 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace as with_changes
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
 from charrnn.corpus.files import path_of
-from charrnn.errors import CharrnnError, SaveError, SettingError
-from charrnn.model_file.saving import check_writable, replace
+from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
+from charrnn.model_file.saving import check_writable, locked, remedy, replace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,34 +79,44 @@ class OutputFile:
         self, path: Path, option: str, *, force: bool, is_ours: Recognise | None = None
     ) -> None:
         self.path, self._option, self._force, self._is_ours = path, option, force, is_ours
-        self._another = "Name another file"
+        self._another = "name another file"
         if option.startswith("-"):
             self._another += f" with {option}"
 
     def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
         """Raise an error, before the work, if the file may not or cannot be written."""
         check_not_an_input(self.path, self._option, *inputs, corpus=corpus)
-        if not self._force and self._is_ours is not None:
-            check_may_be_replaced(self.path, self._is_ours, self._option)
-        elif not self._force and os.path.lexists(self.path):
-            hint = f"{self._another}, or add --force to replace it."
-            raise SaveError(f"{self.path} already exists", hint)
-        with self._save_errors():
+        self._check_free(self.path)
+        with self.saved():
             check_writable(self.path, 0)
 
     def write(self, size: int, pieces: Iterable[bytes | memoryview]) -> None:
         """Write about ``size`` bytes under another name, then rename the complete file."""
-        with self._save_errors():
-            replace(self.path, size, pieces)
+        target = Path(os.path.realpath(self.path))
+        with self.saved(), locked(target):
+            for path in (self.path, target):  # which may have appeared during the work
+                self._check_free(path)
+            replace(target, size, pieces)
+
+    def _check_free(self, path: Path) -> None:
+        if not self._force and self._is_ours is not None:
+            check_may_be_replaced(path, self._is_ours, self._option)
+        elif not self._force and os.path.lexists(path):
+            hint = f"{self._another.capitalize()}, or add --force to replace it."
+            raise SaveError(f"{path} already exists", hint)
 
     @contextmanager
-    def _save_errors(self) -> Iterator[None]:
+    def saved(self) -> Iterator[None]:
+        """Write the file in this block. The hint of an error names its option."""
         try:
             yield
+        except ModelBusyError as error:
+            hint = f"Wait until that run has ended, or {self._another}."
+            raise ModelBusyError(error.what, hint) from error
         except SaveError as error:
-            reason = getattr(error.__cause__, "strerror", None) or error.what
-            what = f"{self.path} cannot be written: {reason}"
-            raise SaveError(what, f"{self._another}.") from error
+            reason = getattr(error.__cause__, "strerror", None)
+            what = f"{self.path} cannot be written: {reason}" if reason else error.what
+            raise SaveError(what, remedy(error.__cause__, self._another)) from error
 
 
 class FigureFile(OutputFile):
@@ -146,8 +155,8 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     record = model.corpus
     if not options.sources:
         return texts.held_out_codes(texts.rebuild_corpus(record, model.vocabulary), record)
-    kind: Any = options.examples or record.config.examples
-    return texts.codes_in(options.sources, kind, with_changes(model.reading, **options.reading))
+    examples: Any = options.examples
+    return texts.codes_like(record, options.sources, options.reading, examples)
 
 
 def note_if_several(path: Path, model: Model, console: Console) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ HELP = """
 Fill in missing characters of a text.
 
 In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
-the likeliest fillings with their probabilities: the probability of the whole text, relative to all
-texts that match the pattern. Only characters of the vocabulary are filled in.
+the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
+to all texts that match the pattern. Only characters of the vocabulary are filled in.
 
 The result is exact if the search is small enough: every likely beginning is tried, and less than a
 thousandth of the probability is left out. Otherwise the probabilities are estimated by sequential
@@ -40,6 +40,9 @@ charrnn fill "snake_c%se" --blank %
 # many at once, for another program
 charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 """
+
+
+LEAST = 1e-6  # of the probability: less is not worth a note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +68,11 @@ class Options(CommandOptions):
         """Raise SettingError if the options contradict each other."""
         FillConfig(**self.filling)
         Reading(**self.reading)
-        of_bytes = [name for name in ("encoding", "errors") if name in self.reading]
-        if of_bytes and "-" not in self.texts:
+        of_files = [name for name in self.reading if name not in ("newlines", "normalize")]
+        if of_files and "-" not in self.texts:
             raise SettingError(
-                f"--{of_bytes[0]} is for standard input, and no TEXT is -",
-                "A TEXT that is typed has the encoding of the terminal.",
+                f"--{of_files[0]} is for standard input, and no TEXT is -",
+                "A TEXT that is typed is filled in as it is.",
             )
         if self.texts.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
@@ -85,11 +88,13 @@ def run(options: Options, threads: int, console: Console) -> None:
     model = load(options.model)
     console.note_if_waiting(options.texts)
     filler = Filler(model.predictor(), config, threads)
-    reading = replace(model.reading, **options.reading)
+    reading = model.corpus.reading_of("-", options.reading)
     number = 0
     for number, text in enumerate(texts_of(options.texts, reading), 1):
         given = "".join(sorted(set(text) - {config.blank, config.gap}, key=text.index))
         note_prime(given, model.vocabulary, console)
+        if "-" not in options.texts and not {config.blank, config.gap} & set(text):
+            console.note(f"there is no {config.blank} or {config.gap} to fill in: {text}")
         filled = filler.fill(text)
         if options.as_json:
             console.json("fill", as_json(filled))
@@ -103,17 +108,16 @@ def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
     """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
     from charrnn.cli.sample.run import as_read
     from charrnn.corpus.files import blocks
+    from charrnn.corpus.lists import whole_lines
 
     for text in typed:
         if text != "-":
             yield as_read(text, reading)
             continue
-        rest = ""
-        for block in blocks("-", reading):
-            *whole, rest = (rest + block).split("\n")
+        for block in whole_lines(blocks("-", reading)):
+            *whole, rest = block.split("\n")
             yield from (line.removesuffix("\r") for line in whole)
-        if rest:
-            yield rest
+            yield from [rest] if rest else []
 
 
 def as_json(filled: Filled) -> dict[str, object]:
@@ -144,5 +148,8 @@ def show(filled: Filled, number: int, config: FillConfig, console: Console) -> N
             output.write_lines([joined([figure, text])])
         else:
             output.write(Raw(figure + filling.text.replace("\n", "\\n") + "\n"))
+    if (filled.left_out or 0) >= LEAST:
+        share = f"{100 * (filled.left_out or 0):.2g}%"
+        console.note(f"not tried: fillings with at most {share} of the probability")
     if filled.method == "particles":
         console.note(f"too many fillings to try all: estimated with {config.particles:,} texts")

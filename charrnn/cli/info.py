@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from charrnn.cli import options
-from charrnn.cli.console import Console
+from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import FigureFile, names_of
 from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
@@ -140,8 +140,12 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
     """Yield the corpus and the held-out part in words."""
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
+    how = {"column": corpus.column, "strip": corpus.strip}
+    ways = [f"{option_for(name)} {value}" for name, value in how.items() if value]
+    if ways:
+        yield Fact(text=f"read with {' '.join(ways)}")
     if corpus.known:
-        yield Fact(text=f"training began with a model of {len(corpus.known):,} characters")
+        yield Fact(text=f"fine-tuned from a model with {len(corpus.known):,} characters")
     examples = count(corpus.examples, "example", are=are)
     yield Fact(text=f"{examples}, {corpus.characters:,} characters")
     files = f": {', '.join(corpus.valid)}" if corpus.valid else ""
@@ -173,7 +177,7 @@ def settings_in_words(model: Model) -> str:
         is_off = value is None or (not value and value == settings_of(Fitted)[name].default)
         is_endless = name == "epochs" and value >= FOREVER
         if name not in ("hidden", "layers", "workers") and not is_off and not is_endless:
-            options.append(option if value is True else f"{option}{tables.TOGETHER}{value}")
+            options.append(option if value is True else f"{option}{TOGETHER}{value}")
     return " ".join(options)
 
 
@@ -196,6 +200,9 @@ def best_facts(model: Model) -> Iterator[Fact]:
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
+    yield Fact(text=tables.few_held_out(model.corpus))
+    if model.trained.counted is not None or model.config.members > 1:
+        yield Fact(text="without the mixture that sample uses; charrnn eval scores the mixture")
     text = ""
     if baselines:
         name = best_of(baselines)

@@ -166,6 +166,14 @@ def plot(about: str) -> Any:
     return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
 
 
+def folds(panel: str) -> Any:
+    about = (
+        "Also train N networks, each without another N-th of the corpus. Show their loss on the"
+        " parts held out: a surer figure for a short list. These networks are not saved."
+    )
+    return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
+
+
 def as_json() -> Any:
     return flag("Write JSON.", names=("--json",))
 
@@ -238,10 +246,12 @@ SHARED_WORK = (
     excludes("scheduler", "threads"),
 )
 _AS_IN_TRAINING = "Held-out text is read as in training."
+_ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (
     excludes("held_out", "sources"),
     needs("examples", "sources", hint=_AS_IN_TRAINING),
     needs("reading", "sources", hint=_AS_IN_TRAINING),
+    excludes("column", "examples=paragraphs", "examples=files", hint=_ROWS),
 )
 
 

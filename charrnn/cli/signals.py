@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # Windows lacks SIGHUP, others SIGBREAK
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))
 FINALIZERS = {"weakref.py", "_weakrefset.py"}
-# Functions of model_file/saving.py that create a file which only their caller removes.
-CREATORS = {"locked", "_temporary"}
+# Functions that create a file or a connection which only their caller ends.
+CREATORS = {("saving.py", "locked"), ("saving.py", "_temporary"), ("opening.py", "_connected")}
 HANGUP = getattr(signal, "SIGHUP", None)
 _early: list[int] = []
 _is_ready = False
@@ -139,7 +139,7 @@ def _would_be_lost(frame: FrameType | None) -> bool:
         name = os.path.basename(path)
         if path.startswith("<frozen importlib._bootstrap") or function == "__del__":
             return True
-        if name in FINALIZERS or (name == "saving.py" and function in CREATORS):
+        if name in FINALIZERS or (name, function) in CREATORS:
             return True
         frame = frame.f_back
     return False

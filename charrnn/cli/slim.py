@@ -57,8 +57,11 @@ def run(options: Options, _threads: int, console: Console) -> None:
     file = OutputFile(options.out, "FILE", force=options.force)
     file.check(options.model, corpus=model.corpus.files)
     before = options.model.stat().st_size
+    if model.trained.slim and not options.without_counts:
+        console.note(f"{options.model} is already slim")
     slim = model.slim(without_counts=options.without_counts)
-    slim.save(options.out)
+    with file.saved():
+        slim.save(options.out)
     if slim.trained.counted is not None:
         console.note(f"{options.out} contains the training text; --without-counts leaves it out")
     if options.without_counts and model.trained.counted is None:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,11 +19,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import ClusterError, MissingPackageError, SettingError
 from charrnn.json_lines import read
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 ONE_THREAD: Final = {  # for each BLAS library
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
@@ -36,9 +40,9 @@ SHUTDOWN: Final = 5.0  # seconds
 # Run with -c and the parent's sys.path, so that the child imports the same files.
 CHILD: Final = """
 import json, sys
-sys.path[:] = json.loads(sys.argv[2])
+sys.path[:] = json.loads(sys.argv[3])
 from charrnn.cluster.opening import serve
-serve(int(sys.argv[1]))
+serve(int(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -47,41 +51,49 @@ def local_cluster(workers: int) -> Iterator[str]:
     """Yield the address of a scheduler with single-threaded workers on this machine. Workers that
     die are restarted; all end with the context.
     """
-    line = [sys.executable, "-c", CHILD, str(workers), json.dumps(sys.path)]
-    process = subprocess.Popen(
-        line,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | ONE_THREAD,
-        start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().decode().strip()
-        if not address:
-            hint = "There may be too little memory: try fewer."
-            raise ClusterError(f"{workers} workers did not start", hint)
-        yield address
-    finally:
-        with process:
-            assert process.stdin is not None
-            with suppress(OSError):
-                process.stdin.close()
-            try:
-                process.wait(SHUTDOWN)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
+        line = [sys.executable, "-c", CHILD, str(workers), folder, json.dumps(sys.path)]
+        process = subprocess.Popen(
+            line,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | ONE_THREAD,
+            start_new_session=True,  # only the parent gets Ctrl-C, and ends the child
+        )
+        try:
+            assert process.stdout is not None
+            lines = (line.decode(errors="replace").strip() for line in process.stdout)
+            address = next((line for line in lines if line.startswith("tcp://")), None)
+            if address is None:
+                hint = "There may be too little memory: try fewer."
+                raise ClusterError(f"{workers} workers did not start", hint)
+            yield address
+        finally:
+            with process:
+                assert process.stdin is not None
+                with suppress(OSError):
+                    process.stdin.close()
+                try:
+                    process.wait(SHUTDOWN)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
-def serve(workers: int) -> None:
-    """Run a cluster of single-threaded workers until standard input ends."""
+def serve(workers: int, folder: str) -> None:
+    """Run a cluster of single-threaded workers until standard input ends, then remove its folder:
+    the parent may be dead.
+    """
     import dask
     from distributed import LocalCluster
 
+    def end() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)  # without waiting for the timer
+
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory(prefix="charrnn-", ignore_cleanup_errors=True) as folder:
-        dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER})
+    dask.config.set({"distributed.scheduler.worker-ttl": LOST_AFTER, "temporary-directory": folder})
+    try:
         with LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -94,11 +106,12 @@ def serve(workers: int) -> None:
             env=ONE_THREAD,
             silence_logs=50,
         ) as cluster:
-            sys.stdout.write(f"{cluster.scheduler_address}\n")
+            sys.stdout.write(f"\n{cluster.scheduler_address}\n")
             sys.stdout.flush()
             sys.stdin.buffer.read()
-            threading.Timer(SHUTDOWN, os._exit, [1]).start()
-    os._exit(0)  # without waiting for the timer
+            threading.Timer(SHUTDOWN, end).start()
+    finally:  # also if the parent is gone before it reads the address
+        end()
 
 
 TIMEOUT: Final = 3.0  # seconds for a scheduler to answer
@@ -212,7 +225,7 @@ def open_cluster(
     if (workers is None) == (scheduler is None):
         raise TypeError("give either workers or scheduler")
     try:
-        import distributed
+        import distributed  # noqa: F401  # may be missing
     except ImportError:
         raise MissingPackageError("Dask", "cluster") from None
     with (
@@ -221,20 +234,29 @@ def open_cluster(
     ):
         if scheduler is not None:
             check(address)
-        try:
-            client = distributed.Client(address, timeout="5s", set_as_default=False)
-        except Exception as error:  # Dask raises many kinds
-            raise SettingError(
-                f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-                "Check that it runs and has the same version of Dask.",
-            ) from error
-        try:
+        with _connected(address) as client:
             cluster = Cluster(client, address, say)
             cluster.begin()
             yield cluster
-        finally:
-            with suppress(Exception):  # the results are in; a failed goodbye does no harm
-                client.close(timeout=1)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    """Connect to a scheduler. No signal is heeded in here: half a client ends in a traceback."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout="5s", set_as_default=False)
+    except Exception as error:  # Dask raises many kinds
+        raise SettingError(
+            f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
+            "Check that it runs and has the same version of Dask.",
+        ) from error
+    try:
+        yield client
+    finally:
+        with suppress(Exception):  # the results are in; a failed goodbye does no harm
+            client.close(timeout=1)
 
 
 @contextmanager

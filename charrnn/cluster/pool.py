@@ -198,6 +198,9 @@ class Cluster:
                 f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other",
                 "It may need more memory than a worker has.",
             ) from None
+        except (ImportError, AttributeError) as error:  # the worker has joined late
+            what = f"a worker cannot import this charrnn: {error}"
+            raise ClusterError(what, worker.SAME_INSTALL) from None
         if isinstance(result, worker.Failed):
             raise pickle.loads(result.packed)
         return result

@@ -11,27 +11,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
+from charrnn.corpus.lists import findings
 from charrnn.corpus.segmentation import texts_in, whole_examples
+from charrnn.text import script_of
 from charrnn.vocabulary import END, Codes, codes_of
 
 LOOKED_FOR: Final = 1 << 16  # held-out examples: a warning must not delay the start
 LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
 BLOCK: Final = 1 << 10  # examples compared at a time
+MIXED: Final = 0.02  # of all examples have more than the usual script
+LINES: Final = 1 << 10  # whose traits are looked at
 
 
 @dataclass(frozen=True)
 class Warned:
     """A warning, and the two numbers behind it."""
 
-    kind: Literal["much held out", "few examples", "repeated"]
-    count: int  # characters held out; examples learned from; held-out examples that are known
-    of: int  # all characters; all examples; held-out examples that were looked for
+    kind: str  # much held out, few examples, repeated, scripts; or the kind of a Finding
+    count: int  # characters held out; examples learned from; held-out examples that are known ...
+    of: int  # all characters; all examples; held-out examples that were looked for ...
+    what: str = ""  # of a Finding; the most frequent script
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
@@ -46,7 +51,36 @@ def warnings(corpus: Corpus) -> list[Warned]:
     known, looked_for = repeated(train, held_out)
     if known:
         found.append(Warned("repeated", known, looked_for))
+    found += other_scripts(corpus)
+    if corpus.examples_are == "lines":
+        lines, firsts = (
+            [corpus.vocabulary.decode(part.nth(i)) for i in range(min(len(part), most))]
+            for part, most in ((train, LINES), (held_out, 1))
+        )
+        for kind, count, what in findings([*lines[:1], *firsts], lines):
+            found.append(Warned(kind, count, len(lines), what))
     return found
+
+
+def other_scripts(corpus: Corpus) -> list[Warned]:
+    """Return a warning if many examples have characters beside the most frequent script."""
+    starts = corpus.train.starts
+    size = int(np.searchsorted(starts, starts.dtype.type(LOOKED_THROUGH), "right")) - 1
+    starts = starts[: size + 1]
+    if not size:
+        return []
+    found = [*map(script_of, corpus.vocabulary.characters)]
+    scripts = ["", "", *("cjk" if one in ("hiragana", "katakana") else one for one in found)]
+    names, script = np.unique(scripts, return_inverse=True)  # "" comes first
+    ids = corpus.train.ids[: int(starts[-1])]
+    often = np.bincount(script, np.bincount(ids, minlength=len(scripts)))
+    most = int(often[1:].argmax()) + 1 if len(often) > 1 else 0
+    is_other = (script != 0) & (script != most)
+    count = int(np.count_nonzero(np.logical_or.reduceat(is_other[ids], starts[:-1])))
+    if count < MIXED * size:
+        return []
+    kinds = int(np.count_nonzero(often[1:]))
+    return [Warned(f"{kinds} scripts", count, size, str(names[most]))]
 
 
 def repeated(train: Examples, held_out: Examples) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Names to text: open files, pipes and standard input, decompress, decode and normalise.
 
-    bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> str --NFC, NFKC--> str
+    bytes --decode--> str --CRLF, CR to LF--> --drop bad lines, BOM--> --column, strip--> --NFC-->
 
 Each stage holds back the characters that the next block could still change. A model file keeps the
 places of its corpus relative to its own folder, so both can move together.
@@ -27,10 +27,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from charrnn.corpus.lists import Records, column_of, lines_of_script, strip_lines, whole_lines
 from charrnn.errors import CorpusError
 from charrnn.settings.using import Reading
 
-NAMES = ("dinosaurs", "given-names", "reber", "verses")  # corpora that come with the program
+OF_SCRIPT = {"given-names-latin": ("given-names", "latin")}  # the lines of a corpus in a script
+NAMES = ("dinosaurs", "given-names", *OF_SCRIPT, "reber", "verses")  # come with the program
 FOLDERS = [home / "data" for home in Path(__file__).parents[1:3]]  # installed; in a checkout
 
 BLOCK: Final = 1 << 17  # bytes: arrays made from one block fit into the cache
@@ -47,11 +49,17 @@ COPY_AGAIN: Final = "Copy or download it again."
 def path_of(source: str) -> str:
     """Return the path of a corpus that comes with the program; any other name stays as it is."""
     if source in NAMES and not os.path.lexists(source):  # a file of that name comes first
+        whole, _ = OF_SCRIPT.get(source, (source, ""))
         for folder in FOLDERS:
-            file = folder / f"{source}.txt"
+            file = folder / f"{whole}.txt"
             if file.is_file():
                 return str(file)
     return source
+
+
+def is_of_script(source: str) -> bool:
+    """Return whether the source is a part of a corpus that comes with the program."""
+    return source in OF_SCRIPT and path_of(source) != source
 
 
 def name_of(source: str) -> str:
@@ -67,6 +75,10 @@ def is_stream(name: str) -> bool:
 def byte_blocks(source: str) -> Iterator[bytes]:
     """Yield the bytes of a file, or of standard input for "-", decompressed, block by block."""
     name = name_of(source)
+    if is_of_script(source):
+        whole = b"".join(byte_blocks(path_of(source))).decode()
+        yield "".join(lines_of_script([whole], OF_SCRIPT[source][1])).encode()
+        return
     with _open(source) as stream:
         try:
             packing = _packing(source, stream.peek(10))
@@ -262,13 +274,20 @@ HANDLERS: Final = {"strict": "strict", "replace": "replace", "skip": "charrnn.ma
 HEAD: Final = 4096  # bytes kept from the beginning of a file, for the message
 
 
-def blocks(source: str, reading: Reading) -> Iterator[str]:
-    """Yield the text of a file, or of standard input for "-", in blocks that are never empty."""
+def blocks(source: str, reading: Reading, records: Records | None = None) -> Iterator[str]:
+    """Yield the text of a file, or of standard input for "-", in blocks that are never empty.
+
+    ``records`` gets the rows of a table of which a column is read.
+    """
     texts = _decode(source, reading)
     if reading.errors == "skip":
         texts = _drop_wrong_lines(texts, reading.wants_bytes_without_nul)
     texts = filter(None, texts)
     texts = chain((text.removeprefix(BOM) for text in islice(texts, 1)), texts)
+    if reading.column is not None:
+        texts = column_of(texts, reading.column, name_of(source), records)
+    if reading.strip:
+        texts = strip_lines(texts, reading.strip)
     if reading.normalize != "none":
         texts = normalize(texts, reading.normalize)
     return filter(None, texts)
@@ -313,15 +332,7 @@ def _drop_wrong_lines(texts: Iterator[str], without_nul: bool) -> Iterator[str]:
             return text
         return "\n".join(line for line in text.split("\n") if not is_wrong(line))
 
-    held: list[str] = []
-    for text in texts:
-        cut = text.rfind("\n") + 1
-        if cut:
-            lines = "".join([*held, text[:cut]])
-            held = []
-            yield right_lines(lines)
-        held.append(text[cut:])
-    yield right_lines("".join(held))
+    return map(right_lines, whole_lines(texts))
 
 
 # Characters that never combine with the one before them, in any form. All scripts with spaces have
@@ -404,7 +415,7 @@ def _undecodable(
     if not offers:
         return CorpusError(what, f"Name the encoding of the text with [encoding]. {SKIP}")
     reads = "; or ".join(f"[encoding] {offer}, which gives '{text}'" for offer, text in offers)
-    return CorpusError(what, f"Try {reads}.")
+    return CorpusError(what, f"Try {reads}. {SKIP}" if name == name_of("-") else f"Try {reads}.")
 
 
 def _offers(line: bytes, tried: str) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ backwards, so windows that end alike are neighbours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from typing import Any, Literal, NamedTuple
 
@@ -331,6 +331,7 @@ class Baseline:
     smoothing: Smoothing
     train_symbols: int  # counted: all, or those of evenly spaced pieces
     held_out_symbols: int  # scored, likewise
+    nats: Floats | None = field(default=None, compare=False, repr=False)  # of each scored symbol
 
 
 class Surprisals(NamedTuple):
@@ -346,20 +347,21 @@ def baselines(
 ) -> Iterator[Baseline]:
     """Yield uniform, unigram and each order in turn, with the smoothing that does better here."""
     learned, text = _budgeted(train, held_out, symbols, budget)
-    sizes = [
+    counted, size = (
         sum(int(np.count_nonzero(is_counted(part, symbols))) for part in parts)
         for parts in (learned, [text])
-    ]
-    if not sizes[1]:
+    )
+    if not size:
         return
-    yield Baseline("uniform", log(symbols), "none", *sizes)
+    yield Baseline("uniform", log(symbols), "none", counted, size, np.full(size, log(symbols)))
     for each in _orders(learned, text, symbols, HIGHEST):
         name = "unigram" if each.order == 1 else f"markov-{each.order - 1}"
-        choices: list[tuple[float, Smoothing]] = [
-            (float(each.kneser_ney.mean()), "kneser-ney"),
-            (float(each.witten_bell.mean()), "witten-bell"),
-        ]
-        yield Baseline(name, *min(choices), *sizes)
+        choices: dict[Smoothing, Floats] = {
+            "kneser-ney": each.kneser_ney,
+            "witten-bell": each.witten_bell,
+        }
+        nats, smoothing = min((float(nats.mean()), rule) for rule, nats in choices.items())
+        yield Baseline(name, nats, smoothing, counted, size, choices[smoothing])
     give_back()
 
 

@@ -208,6 +208,7 @@ class Counts:
         highest = highest or max(FEWEST, min(HIGHEST, in_a_word(symbols)))
         self.trie = trie = trie_of(sequence, symbols, highest)
         self.symbols = symbols
+        self.size = int(trie.occurrences[:symbols].sum())  # symbols of the text
         self.contexts = highest - 1  # symbols of the longest
         levels = [level(trie, n, c, kneser_ney(c)) for n, c in enumerate(counts_of(trie), 1)]
         self.share: Floats = np.concatenate([np.zeros(1), *(kept for kept, _ in levels)])

@@ -7,6 +7,7 @@ to the next END or break; it may begin with END. In sorted windows, n-grams of a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,23 +27,29 @@ def break_of(symbols: int) -> int:
 
 
 def parts_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> list[Ids]:
-    """Return the text itself, or about ``most`` symbols of it in pieces with breaks between them.
-    Pieces are views of the ids, and whole examples if they contain any.
-    """
-    if ids.size <= most:
-        return [ids]
+    """Return the pieces of a text with breaks between them, as views of the ids."""
     parts: list[Ids] = []
-    for i in range(pieces):
-        part = ids[i * ids.size // pieces :][: most // pieces]
-        ends = np.flatnonzero(part == END)
-        if ends.size > 1:
-            part = part[ends[0] + 1 : ends[-1] + 1]
-        if not part.size:
-            continue
+    for start, stop in pieces_of(ids, most, pieces):
         if parts and parts[-1][-1] != END:
             parts.append(np.array([break_of(symbols)], np.min_scalar_type(break_of(symbols))))
-        parts.append(part)
+        parts.append(ids[start:stop])
     return parts
+
+
+def pieces_of(ids: Ids, most: int, pieces: int = PIECES) -> Iterator[tuple[int, int]]:
+    """Yield where the text itself starts and stops, or evenly spaced pieces of it with about
+    ``most`` symbols. Pieces are whole examples if they contain any.
+    """
+    if ids.size <= most:
+        yield 0, ids.size
+        return
+    for i in range(pieces):
+        start = i * ids.size // pieces
+        part = ids[start:][: most // pieces]
+        ends = np.flatnonzero(part == END)
+        first, stop = (ends[0] + 1, ends[-1] + 1) if ends.size > 1 else (0, part.size)
+        if stop > first:
+            yield start + int(first), start + int(stop)
 
 
 def sequence_of(ids: Ids, symbols: int, most: int, pieces: int = PIECES) -> Ids:

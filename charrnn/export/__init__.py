@@ -60,19 +60,21 @@ def export_to(
     from charrnn.model_file import saving
 
     content = export(trained, kind_of(path), replace(options, name=PurePath(path).stem))
-    if os.path.lexists(path) and not force:
-        what = f"{os.fspath(path)} is there already"
-        raise ModelExistsError(what, "Name another file, or say force=True.")
-    saving.replace(path, len(content), [content])
+    with saving.locked(path):
+        if os.path.lexists(path) and not force:
+            what = f"{os.fspath(path)} is there already"
+            raise ModelExistsError(what, "Name another file, or say force=True.")
+        saving.replace(path, len(content), [content])
 
 
 def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
     """Return the content of the file. Raise ExportError if it would draw other texts."""
     options.check_for(kind, KINDS[kind].takes)
     if len(trained.networks) > 1:
-        what = "a model of several networks cannot be exported"
-        raise ExportError(what, "Train one with [members] 1.")
-    if trained.counted is not None:
-        what = "the model has n-gram counts, which cannot be exported"
-        raise ExportError(what, "Export a slim copy without counts.")
+        what = f"the model has {len(trained.networks)} networks, and an exported file holds one"
+        raise ExportError(what, "Export a model of [members] 1.")
+    if trained.counted is not None and not options.without_counts:
+        what = "the model has n-gram counts, which an exported file cannot hold"
+        hint = "Export its network alone with [without_counts]; it draws other texts."
+        raise ExportError(what, hint)
     return cast("Export", import_module(KINDS[kind].module).export)(trained, options)

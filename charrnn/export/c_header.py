@@ -54,13 +54,20 @@ HEADS: Final = {
     sum = 0;
 """,
 }
+EXAMPLE: Final = (
+    ("@p@_state s;", ""),
+    ("int32_t code;", ""),
+    ("@p@_begin(&s, 1, 0);", "the seed and the number of the text"),
+    ("while ((code = @p@_next(&s, 0.8)) >= 0)", "the temperature; -1 is the end"),
+    ("    put(code);", "a Unicode code point"),
+)
 KEYWORDS: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int
 long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while
 """
-EXACT: Final = "It draws the texts of charrnn, byte for byte, where FLT_EVAL_METHOD is 0."
-COARSE: Final = "Its weights have %d bits: now and then a text differs from charrnn's."
+EXACT: Final = "It draws the texts of %s, byte for byte, where FLT_EVAL_METHOD is 0."
+COARSE: Final = "Its weights have %d bits: now and then a text differs from that of %s."
 
 
 def export(trained: Trained, options: ExportOptions) -> bytes:
@@ -73,8 +80,12 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     first_row = f"{prefix}_U1[s->symbol * columns + i]"  # the i-th number of U x
     if bits < 32:
         first_row = f"{prefix}_U1_scale[s->symbol] * {first_row}"
+    same = "charrnn" if trained.counted is None else "the network alone in charrnn"
     size = f"{architecture.layers} {layers} of {architecture.hidden} {cell} units"
+    column = 3 + max(len(line.replace("@p@", prefix)) for line, _ in EXAMPLE)
+    example = (f"{line.replace('@p@', prefix):{column}}{about}" for line, about in EXAMPLE)
     values = {
+        "EXAMPLE": "\n".join(f"       {line}" for line in example),
         "CELL": "\n".join(" " * 12 + line for line in CELLS[cell].split("\n")),
         "HEAD": HEADS[head],
         "SIGMOID": SIGMOID if cell != "tanh" else "",
@@ -86,7 +97,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
         "SETTLED": f"{2.0**SETTLED_BITS!r}",
         "OFTEN": f"{OFTEN}",
         "NETWORK": f"{size}, {architecture.symbols} symbols, weights of {bits} bits.",
-        "PROMISE": EXACT if bits == 32 else COARSE % bits,
+        "PROMISE": EXACT % same if bits == 32 else COARSE % (bits, same),
         "SUMS": "they are exact" if bits == 32 else "they are faster than one",
         "T": weights.type,
         "K": f"{architecture.symbols}",

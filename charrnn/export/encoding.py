@@ -49,19 +49,16 @@ def check_known(
 ) -> None:
     """Raise ExportError if such a file would compute something else than this network."""
     cell, head = architecture.cell_name, architecture.head_name
-    if cell not in cells:
-        raise ExportError(f"{kind} cannot hold the cell {cell}", f"It can hold {in_words(cells)}.")
-    if head not in heads:
-        what = f"{kind} cannot end texts by {head}"
-        raise ExportError(what, f"It can end them by {in_words(heads)}.")
+    for name, own, others in (("cell", cell, cells), ("ends", head, heads)):
+        if own not in others:
+            hint = f"It takes [{name}] {in_words(others)}."
+            raise ExportError(f"{name} {own} does not fit into {kind}", hint, name)
     known = Architecture(architecture.symbols, architecture.hidden, architecture.layers, cell, head)
     if architecture.shapes != known.shapes:
         inputs = [name for name in architecture.inputs if name not in known.inputs]
         others = [name for name in architecture.shapes if name not in known.shapes]
-        what = f"with {', '.join(others) or 'arrays of other shapes'}"
-        if inputs:
-            what = f"that reads more than characters: {', '.join(inputs)}"
-        raise ExportError(f"{kind} cannot hold a network {what}", "Train one without that.")
+        name = (*inputs, *others, "the network")[0]
+        raise ExportError(f"{name} does not fit into {kind}", "Train without it.", name)
 
 
 def in_words(names: Collection[str]) -> str:

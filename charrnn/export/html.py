@@ -41,6 +41,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
     facts = facts_of(trained, options) | {
         "model": options.model,
+        "use": None if trained.counted is None else "network",
         "maxCharacters": SampleConfig().max_characters,
         "bounds": heat_map.BOUNDS,
         "steering": f"[{steering}]",
@@ -108,7 +109,7 @@ def about(trained: Trained) -> str:
     network = f"{config.hidden} {cell} units"
     rows = {
         "Network": network if config.layers == 1 else f"{config.layers} layers of {network}",
-        "Characters it knows": f"{trained.model.vocabulary.symbols - 2:,}",
+        "Characters": f"{trained.model.vocabulary.symbols - 2:,}",
         "Trained on": f"{corpus.examples:,} {kind}, {corpus.characters:,} characters",
     }
     best = trained.learned[0].best

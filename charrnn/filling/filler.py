@@ -8,7 +8,8 @@ dropped beginnings bounds the fillings that were left out; if it is too much, mo
 Particles (sequential Monte Carlo) are texts that grow. Each draws a length and characters from the
 model; at a literal, it is weighted by the probability of the literal. When few particles have most
 of the weight, all are resampled. The product of the mean weights is an unbiased estimate of the sum
-of P over all fillings.
+of P over all fillings. The total is that, or the sum over the known fillings if that is larger. So
+on average the total is too large, and the probabilities are too small.
 """
 
 from __future__ import annotations

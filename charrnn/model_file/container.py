@@ -165,7 +165,7 @@ class Reader:
         try:
             layout = npz.lay_out(len(text), specs)
         except OverflowError as error:
-            raise damaged(self.path, f"its settings ask for too much: {error}") from error
+            raise damaged(self.path, f"its settings need too much room: {error}") from error
         openings, ending = self.surroundings(layout)
         seal = sha256(openings[0] + text)
         arrays: dict[str, NDArray[Any]] = {}
@@ -295,7 +295,7 @@ class Reader:
             return f"{next(iter(members))} is missing"
         if self.size != layout.size:
             return f"it should have {layout.size:,} bytes but has {self.size:,}"
-        return "the bytes around its numbers have changed since the save"
+        return "the checksum of its numbers does not match"
 
 
 def _array(preface: bytes) -> str:

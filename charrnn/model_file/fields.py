@@ -17,8 +17,10 @@ from typing import Any, TypeVar
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.container import JSON, Document, NewerFormatError, printable
+from charrnn.settings.fields import settings_of
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import CorpusConfig, Reading
+from charrnn.training.loop import LOSSES
 from charrnn.vocabulary import Vocabulary
 
 Record = TypeVar("Record")
@@ -31,8 +33,9 @@ MOST_COUNTED = 1 << 26  # symbols
 LEARNED = {"run", "best", "history"}  # the fields of each network
 TOP = {"vocabulary", "settings", "corpus", "others", "counted", "slim"}
 ROUNDING = 1e-3  # nats: the loss of a certain symbol may be rounded to a little below 0
-ROW: dict[str, type] = {"step": int, "characters": int, "train": float, "held_out": float}
-OPTIONAL = {"held_out"}  # fields of a row
+ROW: dict[str, type] = {"step": int, "characters": int, "held_out": float}
+ROW |= dict.fromkeys(LOSSES, float)
+OPTIONAL = {"held_out", LOSSES[0]}  # fields of a row
 KINDS = ("lines", "paragraphs", "files", "texts", "mixed")
 BASELINE = re.compile(r"[a-z]{1,20}(-[0-9]{1,2})?")
 FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -61,10 +64,22 @@ class CorpusRecord:
     digest: str = ""  # of the examples; format 1 has none
     places: tuple[str, ...] = ()  # the paths of sources and valid
     known: str = ""  # the characters of the model that the run started from, if any
+    column: str | None = None
+    strip: str | None = None
 
     @property
     def reading(self) -> Reading:
-        return Reading(self.encoding, self.newlines, self.normalize, self.errors)  # type: ignore[arg-type]
+        """Return how the corpus is read."""
+        return Reading(**{name: getattr(self, name) for name in settings_of(Reading)})
+
+    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading:
+        """Return how to read a text: as the corpus, with what is typed.
+
+        Column and strip are those of the files of the corpus, and not of other texts.
+        """
+        is_known = place_of(source) in self.places if place_of(source) else source in self.names
+        others = {} if is_known and source != "-" else {"column": None, "strip": None}
+        return replace(self.reading, **{**others, **typed})
 
     @property
     def config(self) -> CorpusConfig:
@@ -118,6 +133,9 @@ def facts_of(contents: Contents) -> dict[str, JSON]:
     """Return the facts as the text of a file states them: those of the first network on top."""
     facts = asdict(contents)
     first, *others = facts.pop("learned")
+    for name in ("column", "strip"):  # a file without them is as it always was
+        if facts["corpus"][name] is None:
+            del facts["corpus"][name]
     return {"settings": facts.pop("config"), "others": others, **facts, **first}
 
 
@@ -204,7 +222,10 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
         raise ValueError("the history is no list")
     for row in rows:
         _check_known(row, ROW)
-        if set(row) != set(rows[0]) or set(row) | OPTIONAL != set(ROW):
+        if LOSSES[1] not in row:  # an older file, whose only training loss had the other name
+            row[LOSSES[1]] = row.pop(LOSSES[0])
+        has_held_out = [("held_out" in each) for each in (row, rows[0])]
+        if has_held_out[0] != has_held_out[1] or set(row) | OPTIONAL != set(ROW):
             raise ValueError("a row of the history lacks a field")
         for name, value in row.items():
             _number(name, value, ROW[name])

@@ -25,15 +25,14 @@ Path = str | os.PathLike[str]
 _FAR = 1 << 30  # the offset of the locked byte, which others cannot read on Windows
 _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in between
 _temporaries: set[str] = set()  # temporary files of this process
+_held: dict[str, tuple[str, os.stat_result]] = {}  # locked paths: their targets and folders
 
-_HINTS = {
-    errno.ENOSPC: "Free some room, or name a file elsewhere with [model].",
-    errno.EDQUOT: "Free some room, or name a file elsewhere with [model].",
-    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or make the network smaller.",
-    errno.ENOENT: "Make the folder first, or name a file elsewhere with [model].",
-    errno.ELOOP: "Fix the link, which leads to itself, or name a file elsewhere with [model].",
+_REMEDIES = {
+    errno.ENOSPC: "Free some room",
+    errno.EDQUOT: "Free some room",
+    errno.ENOENT: "Make the folder first",
+    errno.ELOOP: "Fix the link, which leads to itself",
 }
-_HINT = "Name a file with [model] in a folder that can be written to."
 _OF_PLACES = (  # errors that do not depend on the size of the file
     *(errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR),
     errno.EINVAL,
@@ -43,20 +42,24 @@ _OF_PLACES = (  # errors that do not depend on the size of the file
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep every other process and thread out of `locked` for the same file."""
-    folder, name = os.path.split(os.path.realpath(path))
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
     beside = os.path.join(folder, f".{name}.lock")
     try:
         file = _hold(beside)
     except BlockingIOError as busy:
         raise ModelBusyError(
             f"{os.fspath(path)} is being written by another run{busy.strerror}",
-            "Wait until that run has ended, or name another file with [model].",
+            "Wait until that run has ended, or name another file with [path].",
         ) from busy
     except OSError as error:
-        raise SaveError(f"{os.fspath(path)} cannot be locked: {error.strerror}", _HINT) from error
+        what = f"{os.fspath(path)} cannot be locked: {error.strerror}"
+        raise SaveError(what, remedy(error)) from error
     try:
+        _held[os.fspath(path)] = target, os.stat(folder)
         yield
     finally:
+        _held.pop(os.fspath(path), None)
         # Remove the file while it is locked: a run that has opened it meanwhile finds it gone and
         # tries again. Windows removes no open file.
         if sys.platform == "win32":
@@ -90,7 +93,8 @@ def take(file: int) -> bool:
     return True
 
 
-def _take_if_supported(file: int) -> bool:
+def take_if_supported(file: int) -> bool:
+    """Return what ``take`` does, or True if the filesystem has no locks."""
     try:
         return take(file)
     except OSError:  # some network filesystems have no locks
@@ -108,7 +112,7 @@ def _hold(beside: str) -> int:
                 raise
             file = os.open(beside, flags | os.O_RDONLY)  # left by a run of another user
         try:
-            if not _take_if_supported(file):
+            if not take_if_supported(file):
                 number = os.read(file, 20)
                 holder = f" (process {int(number)})" if number.isdigit() else ""
                 raise BlockingIOError(errno.EWOULDBLOCK, holder)
@@ -203,7 +207,16 @@ def _remove_if_dead(temporary: str) -> None:
 
 
 def _target(path: Path) -> str:
-    """Return the file to replace: the target if the path is a link."""
+    """Return the file to replace: the target if the path is a link.
+
+    While the path is locked, a link that is made or changed leads to no other file.
+    """
+    held, folder = _held.get(os.fspath(path), ("", None))
+    with suppress(OSError):  # the folder may have been moved since
+        if folder is not None and os.path.samestat(folder, os.stat(os.path.dirname(held))):
+            path = held
+            if os.path.islink(held):
+                return held
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -233,7 +246,7 @@ def _temporary(target: str) -> Iterator[tuple[FileIO, str]]:
         try:
             file = FileIO(os.open(temporary, flags, mode), "wb")
             # Another run may have swept the file away before it was locked.
-            if _take_if_supported(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0:
+            if take_if_supported(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0:
                 with suppress(FileNotFoundError):
                     old = os.stat(target).st_mode
                     if os.stat(temporary).st_mode != old:  # some filesystems have no modes
@@ -280,5 +293,14 @@ def _save_errors(path: Path, size: int) -> Iterator[None]:
         needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
         raise SaveError(
             f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
-            _HINTS.get(error.errno or 0, _HINT),
+            remedy(error),
         ) from error
+
+
+def remedy(error: object, another: str = "name a file elsewhere with [path]") -> str:
+    """Return what to do after a failed save. ``another`` asks for another file or folder."""
+    number = getattr(error, "errno", None) or 0
+    if number == errno.EFBIG:
+        return "Raise the limit on file sizes (ulimit -f)."
+    first = _REMEDIES.get(number)
+    return f"{first}, or {another}." if first else f"{another[0].upper()}{another[1:]}."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 WORTHWHILE = 500_000  # multiply-adds of a thread at each step, below which threads cost time
+
+PATIENCE = 5.0  # seconds that a thread waits for the others to start, whatever interrupts them
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,8 +50,8 @@ class Threads:
     def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run the work in a thread. After a fork, start new threads: the old ones are gone."""
         if self._process != os.getpid():
-            self._process = os.getpid()
             self._pool = _start(max(1, self.most))
+            self._process = os.getpid()
             Threads.were_refused |= self._pool is None
         if self._pool is not None:
             return self._pool.submit(work, *args, **kwargs)
@@ -73,13 +75,25 @@ def _start(count: int) -> ThreadPoolExecutor | None:
     gate = threading.Event()
     try:
         for _ in range(count):
-            pool.submit(gate.wait)  # none is idle, so each call needs a new thread
-    except (RuntimeError, MemoryError):
-        gate.set()
-        pool.shutdown()
+            pool.submit(gate.wait, PATIENCE)  # none is idle, so each call needs a new thread
+    except BaseException as error:  # also Ctrl-C: Python waits for all threads when it ends
+        pool.shutdown(wait=False)
+        if not isinstance(error, RuntimeError | MemoryError):
+            raise
         return None
-    gate.set()
+    finally:
+        gate.set()
     return pool
+
+
+def results(jobs: Sequence[Future[T]]) -> list[T]:
+    """Return the results of all jobs. After Ctrl-C, begin no further job."""
+    try:
+        return [job.result() for job in jobs]
+    except KeyboardInterrupt:
+        for job in jobs:
+            job.cancel()
+        raise
 
 
 class Parallel:

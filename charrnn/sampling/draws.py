@@ -1,8 +1,9 @@
 """Drawing symbols from logits, with random numbers that are looked up.
 
-Only the top_k most likely symbols stay, and of these the fewest that have top_p of the total.
-UNKNOWN is never drawn: its probability goes to the others in proportion. Each seed, sample, attempt
-and step has its own random number: one step of SplitMix64 (Steele, Lea and Flood, 2014) from a key.
+Symbols may be excluded. Of the others only the top_k most likely stay, and of these the fewest that
+have top_p of the total. UNKNOWN is never drawn: its probability goes to the others in proportion.
+Each seed, sample, attempt and step has its own random number: one step of SplitMix64 (Steele, Lea
+and Flood, 2014) from a key.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Choice:
         temperature: float = 1.0,
         top_k: int | None = None,
         top_p: float | None = None,
+        excluded: NDArray[np.bool_] | None = None,
     ) -> None:
         self.temperature = temperature and max(temperature, COLDEST)
         self.top_k = None if top_k is None or top_k >= symbols - 1 else top_k
@@ -37,6 +39,7 @@ class Choice:
         self._y_hat: Array64 = np.empty((lanes, symbols))  # up to a factor for each lane
         self._sums: Array64 = np.empty((lanes, symbols))  # of the weights up to each symbol
         self._has_filters = self.top_k is not None or self.top_p is not None
+        self._excluded = excluded  # (K,)  symbols that are not drawn
         self._every = np.arange(lanes)
         self._o = self._log_sums = self._y_hat  # of the current step
 
@@ -49,8 +52,12 @@ class Choice:
         self._log_sums = np.logaddexp(np.log(normalise(y_hat)), unknown)
         np.add.accumulate(y_hat, 1, None, sums)
         self._o = o
-        if self.temperature != 1 or self._has_filters:
-            weights = y_hat if self.temperature == 1 else self._apply_temperature(o, y_hat)
+        if self.temperature != 1 or self._has_filters or self._excluded is not None:
+            if self._excluded is not None:
+                o = np.where(self._excluded, -np.inf, o)
+                o -= o.max(1, keepdims=True)
+            is_ready = self.temperature == 1 and self._excluded is None
+            weights = y_hat if is_ready else self._apply_temperature(o, y_hat)
             weights = self._filter(weights) if self._has_filters else weights
             np.add.accumulate(weights, 1, None, sums)
 

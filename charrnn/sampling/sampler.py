@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import nsmallest
 from itertools import chain
 from typing import Final, Literal, NamedTuple
 
@@ -25,11 +26,14 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
+from charrnn.sampling.copied import Runs
 from charrnn.sampling.draws import Choice
-from charrnn.sampling.lengths import LengthChoice
+from charrnn.sampling.lengths import LengthChoice, nats_of_beginning
+from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.predictor import Predictor, State, as_predictor
 from charrnn.settings.using import SampleConfig as SampleConfig
-from charrnn.vocabulary import END, Ids
+from charrnn.text import script_of
+from charrnn.vocabulary import END, Ids, Vocabulary
 
 Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
 Ending = Literal["end", "limit"]
@@ -62,6 +66,7 @@ class Sample:
     text: str
     nats: list[float]  # the surprisal of each character, and of END if it was drawn
     ended: Ending
+    copied: Runs | None = None  # where they are asked for
 
 
 class Sampler:
@@ -79,8 +84,8 @@ class Sampler:
         symbols = vocabulary.symbols
         if config.top_k is not None and config.top_k > symbols:
             raise SettingError(
-                f"top_k cannot be {config.top_k}",
-                f"It may be 1 to {symbols}, the number of symbols of the model.",
+                f"top_k {config.top_k} is more than the {symbols} symbols of the model",
+                f"It may be 1 to {symbols}.",
                 "top_k",
             )
         self._symbols = symbols
@@ -91,7 +96,9 @@ class Sampler:
         self.group = max(FEWEST, min(lanes, CELLS // config.max_characters))
         predictor = as_predictor(model)
         self._stepper = predictor.stepper(lanes, threads)
-        self._choice = Choice(symbols, lanes, config.temperature, config.top_k, config.top_p)
+        excluded = None if config.script is None else not_in_script(vocabulary, config.script)
+        drawing = config.temperature, config.top_k, config.top_p
+        self._choice = Choice(symbols, lanes, *drawing, excluded)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the first step reads the last
@@ -205,6 +212,15 @@ class Sampler:
         if self._lengths is not None:
             return self._lengths.begin(draws.uniform(keys, BEFORE, 1)[0])
         return [h.copy() for h in self._state], np.zeros(len(keys), np.intp), None, np.zeros(0)
+
+
+def not_in_script(vocabulary: Vocabulary, script: str) -> NDArray[np.bool_]:
+    """Return which symbols are characters of other scripts, (K,)."""
+    scripts = ["", "", *map(script_of, vocabulary.characters)]
+    if script not in scripts:
+        hint = f"Leave [script] out, or use one of {', '.join(sorted({*scripts} - {''}))}."
+        raise SettingError(f"script {script}: the model knows none of its characters", hint)
+    return np.array([one not in ("", script) for one in scripts])
 
 
 def counts_for(to_come: Integers | None) -> InputCounts:
@@ -342,3 +358,42 @@ def _attempts_of(
         if not rejected:
             break
     return tried
+
+
+def limit_length(
+    config: SampleConfig, prime: str, shortest: int | None, longest: int | None
+) -> SampleConfig:
+    """Return the configuration with no more characters than ``longest`` needs.
+
+    Raise SettingError if no sample can be long or short enough.
+    """
+    most = len(prime) + config.max_characters
+    if (shortest or 0) > most:
+        what = f"shortest {shortest} is more than the {most} characters of a sample"
+        raise SettingError(what, "Raise [max_characters].", "shortest")
+    if longest is None:
+        return config
+    left = longest - len(prime)
+    if left < 0:
+        raise SettingError(f"the prime has more than {longest} characters", "Raise [longest].")
+    return replace(config, max_characters=min(config.max_characters, left + 1))
+
+
+def nats_of(prime: str, predictor: Predictor) -> float:
+    """Return the surprisal of the prime."""
+    networks = predictor.used_networks
+    if len(networks) == 1 and networks[0].architecture.head.lengths is not None:
+        return nats_of_beginning(networks[0], prime)
+    scorer = scorer_of(predictor)
+    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
+
+
+def likeliest(
+    samples: Iterable[Sample], count: int, nats: float = 0.0, characters: int = 0
+) -> list[Sample]:
+    """Return the samples with the fewest nats per character, after a prime with these figures."""
+
+    def mean(sample: Sample) -> float:
+        return (nats + sum(sample.nats)) / (characters + len(sample.nats))
+
+    return nsmallest(count, samples, mean)

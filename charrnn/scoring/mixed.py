@@ -99,7 +99,7 @@ class DynamicScorer:
         if not (nats < LARGEST).all():  # also if one is NaN
             smaller = f"{min(self.rate / 10, 2e-4):.1g}"
             raise DivergedError(
-                "the loss grew out of bounds while learning from the text",
+                "the loss diverged while learning from the text",
                 f"Try a smaller rate, such as [dynamic] {smaller}",
             )
         add_novelty(self.model, ids, nats, ranks)
@@ -216,7 +216,7 @@ class MixedScorer:
 
     def _logits(self, logits: list[Floats], ids: Ids) -> Iterator[tuple[Use, Floats]]:
         """Yield the logits of each part at these symbols, in arrays that may be changed."""
-        o = mean_logits(logits)
+        o = mean_logits(logits, self.predictor.weights)
         if self._computes_network:
             yield "network", o.copy()
         if self._counts is not None:

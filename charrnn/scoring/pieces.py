@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.corpus.lists import Records
 from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
@@ -70,7 +71,7 @@ class ScoredBlock:
     def of_part(self, name: str) -> ScoredBlock:
         return ScoredBlock(self.codes, self.ids, self.parts[name], None)
 
-    def __getitem__(self, rows: slice) -> ScoredBlock:
+    def __getitem__(self, rows: slice | NDArray[np.bool_]) -> ScoredBlock:
         parts = {name: nats[rows] for name, nats in self.parts.items()}
         ranks = None if self.ranks is None else self.ranks[rows]
         return ScoredBlock(self.codes[rows], self.ids[rows], self.nats[rows], ranks, parts)
@@ -119,10 +120,12 @@ def _joined(blocks: Iterable[Codes], symbols: int) -> Iterator[Codes]:
         yield np.concatenate(held)
 
 
-def score_examples(scorer: Scorer, blocks: Iterable[Codes]) -> Iterator[Score]:
+def score_examples(
+    scorer: Scorer, blocks: Iterable[Codes], symbols: int = AT_ONCE
+) -> Iterator[Score]:
     """Yield the Score of each example of a text as soon as its END is read."""
     begun = Score()  # of an example whose END is yet to come
-    for block in score_blocks(scorer, blocks):
+    for block in score_blocks(scorer, blocks, symbols):
         scores = tally_examples(block.ids, block.nats, block.codes)
         scores[0] = begun + scores[0]
         begun = Score() if block.ids[-1] == END else scores.pop()
@@ -250,6 +253,7 @@ class Origins:
     """
 
     def __init__(self, *readers: str) -> None:
+        self.records = Records()  # of tables of which a column is read
         self._files = 0
         self._taken = dict.fromkeys(readers, 0)  # examples that come from no file
         # a file and lines in it, for each reader

@@ -1,12 +1,13 @@
 """The distribution of the next symbol, by networks, by counts, or by both.
 
-several networks   P = the mean of their P
+several networks   P = the mean of their P, of all texts: each keeps its own novelty
 with counts        P ~ sqrt(P of the networks * P of the counts)     up to 500 symbols
                    P = the mean of both                              above, where roots are slow
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -35,19 +36,22 @@ def check_mixable(head_name: str) -> None:
     """Raise SettingError if a network with this head does not predict END beside characters."""
     if head_name not in MIXABLE_HEADS:
         raise SettingError(
-            f"a network with ends {head_name} cannot be mixed with counts or other networks",
-            f"It can with ends {' or '.join(MIXABLE_HEADS)}.",
+            f"ends {head_name} cannot be mixed with counts or other networks",
+            f"Use [ends] {' or '.join(MIXABLE_HEADS)}.",
             "ends",
         )
 
 
-def mean_logits(logits: Sequence[Array64]) -> Array64:
-    """Return the logits of the mean of the distributions with these logits, (B, K) each."""
+def mean_logits(logits: Sequence[Array64], weights: Sequence[float] = ()) -> Array64:
+    """Return the logits of the mean of the distributions with these logits, (B, K) each.
+
+    Without weights, whose mean is 1, all count the same.
+    """
     if len(logits) == 1:
         return logits[0]
     total = np.zeros_like(logits[0])
-    for o in logits:
-        total += softmax(o)
+    for o, weight in zip(logits, weights or (1.0,) * len(logits), strict=True):
+        total += softmax(o) if weight == 1 else weight * softmax(o)
     total *= 1 / len(logits)
     total += SMALLEST
     return np.log(total, total)
@@ -79,6 +83,7 @@ class Predictor:
     networks: tuple[LanguageModel, ...]
     counts: Counts | None = None
     use: Use = "both"
+    weights: tuple[float, ...] = ()  # of the networks in their mean, if they differ
 
     def __post_init__(self) -> None:
         if self.counts is None:
@@ -123,6 +128,7 @@ class MixedStepper:
         self.lanes = lanes
         self._steppers = [Stepper(n.parameters, lanes, threads) for n in predictor.used_networks]
         self._counts = predictor.counts if predictor.uses_counts else None
+        self._weights = predictor.weights
         # the state is the arrays of each network, then those of the counts
         sizes = [len(stepper.architecture.state_names) for stepper in self._steppers]
         self._slices = [slice(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
@@ -145,7 +151,8 @@ class MixedStepper:
         if not self._steppers and log_p is not None:
             return log_p
         pairs = zip(self._steppers, self._slices, strict=True)
-        o = mean_logits([stepper.step(x, state[own], index, counts) for stepper, own in pairs])
+        each = [stepper.step(x, state[own], index, counts) for stepper, own in pairs]
+        o = mean_logits(each, self._weights)
         return o if log_p is None else mix_with_counts(o, log_p)
 
 
@@ -155,7 +162,11 @@ def as_predictor(model: LanguageModel | Predictor) -> Predictor:
 
 
 def combine(predictors: Sequence[Predictor]) -> Predictor:
-    """Return one predictor of all networks, in whatever order, and counts of the longest text."""
+    """Return one predictor of all networks, in whatever order, and counts of the longest text.
+
+    A network with novelty v predicts a known symbol with (1 - v) P. So the mean has the mean
+    novelty, and 1 - v is the weight of a network among the known symbols.
+    """
     first = predictors[0]
     if len(predictors) == 1:
         return first
@@ -166,10 +177,14 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
         (network for predictor in predictors for network in predictor.networks),
         key=lambda network: sha256(network.parameters.flat.tobytes()).digest(),
     )
-    novelty = min(network.vocabulary.novelty for network in networks)
-    shared = replace(first.vocabulary, novelty=novelty)
+    novelties = [network.vocabulary.novelty for network in networks]
+    novelty = math.fsum(novelties) / len(networks)
+    is_one = min(novelties) == max(novelties)
+    shared = replace(first.vocabulary, novelty=novelties[0] if is_one else novelty)
+    weights = () if is_one else tuple((1 - own) / (1 - novelty) for own in novelties)
     all_counts = [one.counts for one in predictors if one.counts is not None]
-    counts = max(all_counts, key=lambda counts: counts.trie.starts, default=None)
+    counts = max(all_counts, key=lambda counts: (counts.size, counts.trie.starts), default=None)
     uses = {one.use for one in predictors if one.counts is not None}  # without counts: no choice
     use: Use = uses.pop() if len(uses) == 1 else "both"
-    return Predictor(tuple(replace(each, vocabulary=shared) for each in networks), counts, use)
+    sharing = tuple(replace(each, vocabulary=shared) for each in networks)
+    return Predictor(sharing, counts, use, weights)

@@ -85,7 +85,7 @@ class Mean:
         return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Score:
     """The surprisal of a text. Scores can be added."""
 
@@ -99,6 +99,11 @@ class Score:
 
     def __add__(self, other: Score) -> Score:
         return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __repr__(self) -> str:
+        size = f"{self.characters:,} characters and {self.ends:,} ends"
+        mean = f"{self.nats_per_character:.4f} nats per character"
+        return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
 
     @property
     def nats(self) -> float:

@@ -7,7 +7,7 @@ examples can be held out again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -40,22 +40,33 @@ class Facts(Protocol):
     def fingerprint(self) -> str: ...
     @property
     def config(self) -> CorpusConfig: ...
+    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading: ...
 
 
 def codes_in(
     sources: Sequence[str],
     kind: Kind | Sequence[Kind],
-    reading: Reading,
+    reading: Reading | Sequence[Reading],
     keep_blank: bool = False,
     origins: Origins | None = None,
 ) -> Iterator[Codes]:
-    """Yield the code points of files, with one kind or a kind each; END_CODE ends an example.
+    """Yield the code points of files, read in one way or in a way each; END_CODE ends an example.
     ``origins`` notes where each example begins.
     """
     kinds: Sequence[Any] = [kind] * len(sources) if isinstance(kind, str) else kind
-    for source, own in zip(sources, kinds, strict=True):
+    ways = [reading] * len(sources) if isinstance(reading, Reading) else reading
+    for source, own, way in zip(sources, kinds, ways, strict=True):
         begins = None if origins is None else origins.of_next_file()
-        yield from cut_file(blocks(source, reading), own, keep_blank, begins)[0]
+        text = blocks(source, way, None if origins is None else origins.records)
+        yield from cut_file(text, way.kind(own), keep_blank, begins)[0]
+
+
+def codes_like(
+    facts: Facts, sources: Sequence[str], typed: Mapping[str, Any], examples: Kind | None = None
+) -> Iterator[Codes]:
+    """Yield the code points of files, read as the corpus of a model but for what is typed."""
+    readings = [facts.reading_of(source, typed) for source in sources]
+    return codes_in(sources, examples or facts.config.examples, readings)
 
 
 def example_lengths(codes: Iterable[Codes]) -> list[int]:

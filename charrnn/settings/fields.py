@@ -11,6 +11,7 @@ import math
 import numbers
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -50,7 +51,7 @@ class Whole(Values):
 
     @property
     def allowed(self) -> str:
-        return f"a whole number from {self.least} to {self.most}"
+        return f"a whole number from {self.least:,} to {self.most:,}"
 
     def plain(self, value: Any) -> int:
         ensure(not is_flag(value))
@@ -75,11 +76,13 @@ class Real(Values):
 
     @property
     def allowed(self) -> str:
-        start = f"{'above' if self.above else 'from'} {self.least:g}"
+        start = f"{'more than' if self.above else 'at least'} {self.least:g}"
         if self.most == math.inf:
-            return f"a number {start}"
-        end = "below" if self.below else "up to" if self.above else "to"
-        return f"a number {start} {end} {self.most:g}"
+            return f"a number of {start}"
+        most = f"{self.most:,.0f}" if self.most >= 1e6 else f"{self.most:g}"
+        if not self.above and not self.below:
+            return f"a number from {self.least:g} to {most}"
+        return f"a number of {start} and {'less than' if self.below else 'at most'} {most}"
 
     def plain(self, value: Any) -> float:
         ensure(isinstance(value, numbers.Real) and not is_flag(value))
@@ -331,6 +334,14 @@ def check_agreement(
 def make_config(kind: type[Config], given: Mapping[str, Any], *besides: str) -> Config:
     """Return a configuration of settings given by name; TypeError lists those that exist."""
     known = [*besides, *settings_of(kind)]
-    if unknown := [name for name in given if name not in known]:
-        raise TypeError(f"there is no {unknown[0]!r} here; there are {', '.join(known)}")
+    for name in given:
+        if name not in known:
+            typed = {"n": "count", "p": "prime"} | {
+                option.strip("-").replace("-", "_"): field
+                for field, setting in settings_of(kind).items()
+                for option in setting.options(field)
+            }
+            near = [typed[name]] if name in typed else get_close_matches(name, known, 1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise TypeError(f"there is no {name!r} here{meant}; there are {', '.join(known)}")
     return kind(**given)

@@ -164,7 +164,7 @@ class TrainConfig(Checked):
         if self.carry and self.ends == "length":
             refuse("carry", "cannot be used with ends length: carried texts have no length")
         if self.cell == "output" and self.layers not in (None, 1):
-            what = f"{self.layers} excludes the cell output: only the top layer has outputs"
+            what = f"{self.layers} is too many for the cell output: only the top layer has outputs"
             refuse("layers", what, "Use 1 layer, or another cell.")
         if self.teacher_forcing and self.cell != "output":
             what = f"replaces outputs that are fed back; {self.cell} units feed back their state"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from charrnn.settings.fields import (
     SEED,
     Character,
     Checked,
+    Flag,
     OneOf,
     Real,
     Text,
@@ -26,9 +28,17 @@ from charrnn.settings.fields import (
     setting,
 )
 from charrnn.settings.training import TrainConfig
+from charrnn.text import SCRIPTS
 
 TEMPERATURE = Real(0, 1e6)
 NEW_EACH_TIME: Final = "new each time"
+
+
+@dataclass(frozen=True)
+class Script(OneOf):
+    """The name of a script, such as latin."""
+
+    metavar: str = "SCRIPT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +58,12 @@ class SampleConfig(Checked):
     top_p: float | None = fields.of_drawing(
         Real(0, 1, above=True),
         "Draw only among the likeliest characters that together have this probability.",
+        default_in_words="all",
+    )
+    script: str | None = fields.of_drawing(
+        Script(SCRIPTS),
+        "Draw only characters of this script, such as latin or greek, and those that scripts share,"
+        " such as spaces.",
         default_in_words="all",
     )
     max_characters: int = fields.of_drawing(
@@ -96,7 +112,7 @@ class FillConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.blank == self.gap:
-            what = f"gap cannot be {self.gap}, which is the blank"
+            what = f"gap and blank cannot both be {self.gap}"
             raise SettingError(what, "Choose another character.", "gap")
 
 
@@ -126,6 +142,40 @@ class Parts(Values):
             return typed
         number, _, of = str(typed).partition("/")
         return Part(int(number), int(of))
+
+
+class Threshold(NamedTuple):
+    """A surprisal per character, in the unit in which it was typed."""
+
+    number: float
+    unit: str = "bits"
+
+    @property
+    def bits(self) -> float:
+        return self.number if self.unit == "bits" else self.number / math.log(2)
+
+    def __str__(self) -> str:
+        nats = self.bits * math.log(2)
+        other = f"{nats:.4g} nats" if self.unit == "bits" else f"{self.bits:.4g} bits"
+        return f"{self.number:g} {self.unit} ({other})"
+
+
+@dataclass(frozen=True)
+class Thresholds(Values):
+    """A threshold as it is typed: 6, 6bits or 4nats."""
+
+    metavar: str = "BITS"
+    allowed: str = "a number of at least 0, of bits, or with a unit: 6bits or 4nats"
+
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)
+        return value
+
+    def read(self, typed: Any) -> Threshold:
+        if isinstance(typed, Threshold):
+            return typed
+        unit = "nats" if str(typed).endswith("nats") else "bits"
+        return Threshold(float(str(typed).removesuffix(unit)), unit)
 
 
 MOST_SEEDS = 1 << 16
@@ -171,6 +221,7 @@ class Exporting(TypedDict, total=False):
     bits: int
     title: str | None
     prefix: str | None
+    without_counts: bool
 
 
 @dataclass(frozen=True)
@@ -186,6 +237,12 @@ class ExportOptions(Checked):
     )
     title: str | None = _named_like_file(Text(), "Set the title of a page.")
     prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
+    without_counts: bool = fields.setting(
+        Flag(),
+        "If the model has n-gram counts, export its network alone, which draws other texts.",
+        panel=FILE,
+        default=False,
+    )
     novel: tuple[str, ...] = ()  # texts that a page does not write
     name: str = "charrnn"  # of the exported file, without folder and suffix
     model: str = "MODEL"  # the file name of the model, if it has one
@@ -237,6 +294,18 @@ class Reading(Checked):
         "Refuse undecodable bytes, replace each by an unknown character, or skip their line.",
         default="strict",
     )
+    column: str | None = of_corpus(
+        Text("NAME|N"),
+        "Read this column of a CSV or TSV table; each row is an example. NAME stands in the first"
+        " row; N counts columns from 1 in a table without such a row. The separator is the tab,"
+        " semicolon or comma that the first row has most of.",
+        default_in_words="whole lines",
+    )
+    strip: str | None = of_corpus(
+        Text("CHARACTERS"),
+        "Remove these characters from both ends of each line, such as ', ' or '0123456789. '.",
+        default_in_words="nothing",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -247,6 +316,12 @@ class Reading(Checked):
             raise SettingError(
                 f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
             ) from None
+        if self.column == "0":
+            raise SettingError("column cannot be 0", "The first column is 1.", "column")
+
+    def kind(self, examples: Kind) -> Kind:
+        """Return how to cut a text that is read so: each row of a table is an example."""
+        return examples if self.column is None else "lines"
 
     @property
     def wants_bytes_without_nul(self) -> bool:
@@ -278,8 +353,11 @@ class CorpusConfig(Checked):
         super().__post_init__()
         for cut in self.cuts:
             check("cuts", cut, OneOf(get_args(Cut)))
+        if self.examples not in ("auto", "lines") and self.reading.column is not None:
+            what = f"column excludes examples {self.examples}"
+            raise SettingError(what, "With [column], each row is an example.", "column")
 
     def kinds(self, count: int, first: int = 0) -> list[Kind]:
         """Return how to cut ``count`` files, counted from the number ``first``."""
         known = self.cuts[first : first + count] if self.examples == "auto" else ()
-        return [*known, *[self.examples] * (count - len(known))]
+        return [*known, *[self.reading.kind(self.examples)] * (count - len(known))]

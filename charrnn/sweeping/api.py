@@ -16,13 +16,16 @@ from typing import Any
 from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.files import is_stream, name_of, place_of
 from charrnn.errors import ResumeError, SettingError
-from charrnn.settings.fields import check_agreement, settings_of
+from charrnn.runs import check_config
+from charrnn.settings.fields import Whole, check, check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED, CorpusConfig
 from charrnn.sweeping.folder import Folder, Record
 from charrnn.sweeping.grid import Grid, Result, grid_of
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, plan_settings
+
+PROCESSES = Whole(1, 1 << 12)
 
 
 def sweep(
@@ -43,8 +46,9 @@ def sweep(
     """
     there = Folder(Path(folder))
     wanted = grid_of(tried, seeds)
+    processes = cores() if processes is None else check("processes", processes, PROCESSES)
     files = files_in(texts)
-    learning = changed_settings(config or TrainConfig(), wanted)
+    learning = changed_settings(TrainConfig() if config is None else check_config(config), wanted)
     cutting = {"holdout": holdout}
     if resume:
         record = resume_record(there, wanted, learning, cutting)
@@ -59,7 +63,7 @@ def sweep(
         plan_settings(settings, wanted, record.learning, splits)
     fingerprint = splits.of(wanted.seeds[0]).corpus.fingerprint
     record = replace(record, material=replace(material, fingerprint=fingerprint))
-    return _results(there, record, processes or cores(), resume)
+    return _results(there, record, processes, resume)
 
 
 def _results(folder: Folder, record: Record, processes: int, resume: bool) -> Iterator[Result]:

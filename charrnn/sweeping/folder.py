@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.files import absolute_place, path_of, place_of, relative_place
+from charrnn.corpus.files import absolute_place, place_of, relative_place
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -26,15 +26,18 @@ from charrnn.errors import (
 )
 from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
-from charrnn.model_file.saving import locked
+from charrnn.model_file.saving import locked, remedy
 from charrnn.plan import fit_window
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading
+from charrnn.settings.using import FIXED, CorpusConfig, Reading
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.run import Material, Task
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
+CHOSEN = {*FIXED, "known", "reading"}  # settings that the sweep chooses itself
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
+ANOTHER = "name another folder"
 GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
 
 
@@ -85,7 +88,7 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             what = f"{self.path} cannot be made: {error.strerror}"
-            raise SaveError(what, "Name another folder.") from error
+            raise SaveError(what, remedy(error, ANOTHER)) from error
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / ROWS))
@@ -94,7 +97,7 @@ class Folder:
                 hint = "Wait until that sweep has ended, or name another folder."
                 raise ModelBusyError(f"another sweep is running in {self.path}", hint) from error
             except SaveError as error:
-                raise SaveError(error.what, "Name a folder that can be written to.") from error
+                raise SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
             yield
 
     def check_free(self, grid: Grid) -> None:
@@ -126,7 +129,10 @@ class Folder:
             "seeds": record.grid.seeds,
         }
         text = (json.dumps(whole, indent=2) + "\n").encode()
-        saving.replace(path, len(text), [text])
+        try:
+            saving.replace(path, len(text), [text])
+        except SaveError as error:
+            raise SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
 
     def read_record(self) -> Record:
         path = self.path / RECORD
@@ -138,13 +144,15 @@ class Folder:
             sources, valid, ways = (strings(whole[name]) for name in ("sources", "valid", "places"))
             grid = grid_of(whole["tried"], whole["seeds"])
             groups = {name: dict(whole[name]) for name in GROUPS}
+            if any(not CHOSEN.isdisjoint(group) for group in groups.values()):
+                raise ValueError("a setting that the sweep chooses itself")
             for tried in grid.combinations:
                 for name, config in GROUPS.items():  # which checks the values
                     config(**groups[name], **(tried if name == "learning" else {}))
             places = tuple(absolute_place(path, way) for way in ways)
             named = zip(sources + valid, places, strict=True)
-            files = tuple(place or path_of(name) for name, place in named)
-            start = None if start is None else absolute_place(path, start)
+            files = tuple(place or name for name, place in named)
+            start = None if start is None else absolute_place(path, strings([start])[0])
             learning, reading, cutting = groups.values()
             fingerprint, n = str(whole["fingerprint"]), len(sources)
             material = Material(
@@ -154,7 +162,7 @@ class Folder:
         except FileNotFoundError:
             what = f"{self.path} holds no sweep to resume"
             raise ResumeError(what, "Start one there first.") from None
-        except (ValueError, KeyError, TypeError, AttributeError, CharrnnError) as error:
+        except (*UNREADABLE, CharrnnError) as error:
             what = f"{path} is damaged: its settings or texts cannot be read"
             raise ResumeError(what, "Begin the sweep anew in another folder.") from error
 
@@ -166,7 +174,7 @@ class Folder:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
                 result = from_json(parse(line))
-            except (ValueError, KeyError, TypeError) as error:
+            except UNREADABLE as error:
                 what = f"{path} is damaged: line {number:,} is not a row of a sweep"
                 raise ResumeError(what, "Delete that line; its run is then repeated.") from error
             self.results[result.name] = result
@@ -197,12 +205,18 @@ class Folder:
         return True
 
     def add(self, result: Result) -> None:
-        """Append a row that outlasts a power cut."""
+        """Append a row that outlasts a power cut. Raise SaveError if it cannot be written."""
+        path = self.path / ROWS
+        try:
+            with closing(LineFile.at(path)) as file:
+                file.cut_torn_line()
+                file.append(result.as_json())
+                file.sync()
+        except OSError as error:
+            what = f"{path} cannot be written: {error.strerror or error}"
+            hint = f"{remedy(error, 'make the file writable')} Then resume the sweep."
+            raise SaveError(what, hint) from error
         self.results[result.name] = result
-        with closing(LineFile.at(self.path / ROWS)) as file:
-            file.cut_torn_line()
-            file.append(result.as_json())
-            file.sync()
 
     def result_of(self, name: str) -> Result | None:
         """Return the result of a run, with the path of its model as seen from here."""
@@ -225,7 +239,7 @@ class Folder:
 
 
 def strings(values: object) -> tuple[str, ...]:
-    """Return a list of strings as a tuple. Raise TypeError if it is anything else."""
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise TypeError("not a list of strings")
+    """Return a list of strings, names of files, as a tuple. Raise TypeError for anything else."""
+    if not isinstance(values, list) or any(type(v) is not str or "\0" in v for v in values):
+        raise TypeError("not a list of names")
     return tuple(values)

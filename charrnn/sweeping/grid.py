@@ -7,6 +7,7 @@ next seed: they share a corpus, and comparable results come early.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
+from charrnn.scoring.difference import Difference, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import TrainConfig
 from charrnn.settings.using import FIXED
@@ -62,6 +64,9 @@ class Grid:
 
 def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
     """Return a checked grid. Raise SettingError if a name, a value or a seed is not allowed."""
+    if not isinstance(tried, Mapping):
+        what = f"the values to try cannot be {type(tried).__name__}"
+        raise SettingError(what, "Give a dict such as {'hidden': [64, 128]}.")
     known = {name: one for name, one in settings_of(TrainConfig).items() if name not in FIXED}
     checked = {}
     for name, values in tried.items():
@@ -128,6 +133,7 @@ class Result:
     stopped: str  # epochs, minutes, patience; diverged, failed
     error: str | None = None
     parts: dict[str, dict[str, float]] = field(default_factory=dict)  # only if counts are mixed in
+    blocks: list[float] = field(default_factory=list)  # the loss on each block of held-out text
 
     @property
     def has_failed(self) -> bool:
@@ -144,10 +150,11 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         row = asdict(self)
         best = {"step": row.pop("best_step"), "nats_per_character": row.pop("nats_per_character")}
-        parts = row.pop("parts")
+        parts, blocks = row.pop("parts"), row.pop("blocks")
         first = {name: row.pop(name) for name in ("name", "settings", "seed")}
         whole = {"schema": SCHEMA, **first, "best": best, **row}
-        return {**whole, "parts": parts} if parts else whole
+        more = {"parts": parts, "held_out_blocks": blocks}
+        return whole | {name: value for name, value in more.items() if value}
 
 
 def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.0) -> Result:
@@ -156,24 +163,33 @@ def failure(trial: Trial, why: str, stopped: str = "failed", seconds: float = 0.
 
 
 def from_json(row: Mapping[str, Any]) -> Result:
-    """Return the result in a row. Raise KeyError, TypeError or ValueError for other content."""
+    """Return the result in a row. Raise an error for other content."""
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
-    nats = row["best"]["nats_per_character"]
-    if not isinstance(row["settings"], dict) or not isinstance(row["name"], str):
-        raise TypeError("settings or name of the wrong type")
-    return Result(
+    json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
+    step, nats = row["best"]["step"], row["best"]["nats_per_character"]
+    parts = {name: dict(part) for name, part in row.get("parts", {}).items()}
+    names = [row["model"], row["error"]]
+    words = [row["name"], row["stopped"], *(name for name in names if name is not None)]
+    if not isinstance(row["settings"], dict) or not all(type(word) is str for word in words):
+        raise TypeError("settings or words of the wrong type")
+    if not isinstance(step, int | None) or any(p["nats_per_character"] < 0 for p in parts.values()):
+        raise TypeError("a step or a loss of the wrong type")
+    result = Result(
         row["name"],
         row["settings"],
         int(row["seed"]),
-        row["best"]["step"],
+        step,
         None if nats is None else float(nats),
         row["model"],
         float(row["seconds"]),
-        str(row["stopped"]),
+        row["stopped"],
         row["error"],
-        dict(row.get("parts", {})),
+        parts,
+        [float(nats) for nats in row.get("held_out_blocks", [])],
     )
+    math.isnan(result.loss)  # raises an error for anything but a number
+    return result
 
 
 @dataclass(frozen=True)
@@ -197,6 +213,23 @@ class Standing:
     def spread(self) -> float | None:
         """The standard deviation of the loss over seeds; None for fewer than two runs."""
         return stdev(result.loss for result in self.results) if len(self.results) > 1 else None
+
+    def difference(self, other: Standing) -> Difference | None:
+        """Return how the loss differs from another's on the same held-out texts, if it does.
+
+        The standard error is over blocks of the texts or over seeds, whichever is larger.
+        """
+        own, theirs = ({result.seed: result for result in one.results} for one in (self, other))
+        seeds = sorted(own.keys() & theirs.keys())
+        if self is other or not seeds:
+            return None
+        pairs = [(own[seed], theirs[seed]) for seed in seeds]
+        by_seed = paired([a.loss - b.loss for a, b in pairs], [1] * len(pairs))
+        blocks = [x - y for a, b in pairs for x, y in zip(a.blocks, b.blocks, strict=False)]
+        by_block = paired(blocks, [1] * len(blocks))
+        errors = [one.standard_error for one in (by_seed, by_block)]
+        known = [error for error in errors if not math.isnan(error)]
+        return by_seed._replace(standard_error=max(known, default=math.nan))
 
     @property
     def seconds(self) -> float:

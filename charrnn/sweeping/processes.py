@@ -27,7 +27,8 @@ from uuid import uuid4
 
 from charrnn.cluster.opening import ONE_THREAD
 from charrnn.cluster.worker import cached, check_wanted, own_folder, report
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import byte_blocks, is_of_script, path_of
+from charrnn.errors import CharrnnError
 from charrnn.json_lines import parse, write
 from charrnn.model_file import saving
 from charrnn.sweeping.grid import Result, Trial, failure, from_json
@@ -51,7 +52,7 @@ HANDLED = [*OF_TERMINAL, signal.SIGTERM]
 
 
 def read(file: int) -> Iterator[Message]:
-    """Yield objects as they come, until the other side closes its end.
+    """Yield objects as they come, until the other side closes its end. Skip other lines.
 
     Python's buffers are not used: their locks would hang a thread that waits here at exit.
     """
@@ -59,7 +60,8 @@ def read(file: int) -> Iterator[Message]:
     while block := os.read(file, 1 << 16):
         *lines, rest = block.split(b"\n")
         for line in lines:
-            yield parse(b"".join([*pieces, line]), largest=math.inf)
+            with suppress(ValueError):  # such as what sitecustomize prints
+                yield parse(b"".join([*pieces, line]), largest=math.inf)
             pieces = []
         pieces.append(rest)
 
@@ -73,6 +75,7 @@ def main() -> None:
     if hasattr(signal, "pthread_sigmask"):  # blocked until here by ``signals_blocked``
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     out = os.dup(1)
+    os.write(out, b"\n")  # ends a line that another module may have begun
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # other output must not mix with messages
     inbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
 
@@ -313,6 +316,8 @@ def make(piece: tuple[Task, bytes | None], packed: Packed) -> tuple[Result, byte
                     reported = time.monotonic()
                     report({"name": event.name, "share": event.share})
         assert result is not None
+        if result.error is not None:  # names the file as the user does
+            result = replace(result, error=result.error.replace(str(file), task.model))
         return result, file.read_bytes() if file.exists() else None
 
 
@@ -332,6 +337,7 @@ def share_runs(
     start = [] if material.start_from is None else [material.start_from]
     names = (*material.files, *material.valid_files, *start)
     contents = {name: Path(path_of(name)).read_bytes() for name in names}
+    contents |= {name: b"".join(byte_blocks(name)) for name in filter(is_of_script, names)}
     shared = cluster.share(Packed(material, contents))
     outcomes = cluster.as_completed(make, pieces(), shared, lambda piece: piece[0].trial.name)
     for (task, _), outcome, error in outcomes:
@@ -339,6 +345,10 @@ def share_runs(
             yield Ended(failure(task.trial, error.what))
             continue
         result, content = outcome
-        if content is not None:
-            saving.replace(task.model, len(content), [content])
+        try:
+            if content is not None:
+                with saving.locked(task.model):
+                    saving.replace(task.model, len(content), [content])
+        except CharrnnError as busy_or_full:
+            result = failure(task.trial, busy_or_full.what)
         yield Ended(result)

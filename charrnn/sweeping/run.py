@@ -29,11 +29,13 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
+from charrnn.scoring.difference import block_means
+from charrnn.scoring.score import tally
 from charrnn.settings.training import Fitted
 from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.sweeping.grid import Grid, Result, Trial, failure
 from charrnn.system import single_threaded
-from charrnn.training.loop import Done, scores_of_best
+from charrnn.training.loop import Done, nats_of_best
 from charrnn.training.members import share_done, train_all
 
 PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
@@ -208,14 +210,17 @@ def _train(
             saver.save()
         raise
     saver.save()
-    scores = scores_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
+    costs = nats_of_best(run.states, split.corpus, run.config, run.counted, however_long=True)
+    scores = {name: tally(split.corpus.held_out.ids, nats) for name, nats in costs.items()}
     best = run.states[0].best
     step = None if best is None else best.step
     nats = scores["network"].overall.nats_per_character
     parts = {name: s.overall.per_character() for name, s in scores.items() if name != "alone"}
     parts, seconds = parts if len(parts) > 1 else {}, time.monotonic() - began
     of_trial = trial.name, trial.settings, trial.seed
-    yield Ended(Result(*of_trial, step, nats, task.model, seconds, why, parts=parts))
+    means = block_means(costs.get("both", costs["network"]))
+    result = Result(*of_trial, step, nats, task.model, seconds, why, parts=parts, blocks=means)
+    yield Ended(result)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from charrnn.network.unfolded import Window
 from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.predictor import Predictor, mean_logits, mix_with_counts
-from charrnn.scoring.score import Score, tally
+from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, Schedule, ending, of_member
 from charrnn.training.batches import Epoch, OwnInputs
@@ -50,14 +50,20 @@ SETTLING = 1 << 5  # symbols of a stretch that do not count: their context was n
 MIXED = 1 << 13  # symbols on which a mixture is scored
 LOGITS = 1 << 20  # of a mixture, at most
 
+# The two losses on training text in the history of a run, and in all that shows or prints it.
+# "train" is measured like the held-out loss, so the two can be compared. "train_while_hidden" is
+# the mean of the training steps, with dropout and the like. Older model files hold only the second.
+LOSSES = ("train", "train_while_hidden")
+
 
 @dataclass(frozen=True)
 class Checkup:
     step: int
     score: Score | None
-    train_nats_per_character: float  # since the last check-up, with dropout and the like
+    train_nats_per_character: float  # on training text, measured like the held-out loss
     is_best: bool
-    familiar_nats_per_character: float = math.nan  # on training text, without dropout
+    # the mean over the steps since the last check-up, with dropout and the like
+    train_while_hidden_nats_per_character: float
     together_nats_per_character: float = math.nan  # of the mixture, if there is one
 
 
@@ -131,7 +137,8 @@ class JointCheckups:
         self._states = states
         self._corpus = corpus
         self._config = config
-        self._counted = counted
+        # at once, since check-ups count as training time and a resumed run builds the counts again
+        self.log_counts = None if counted is None else self._log_counts(counted)
 
     @cached_property
     def scorers(self) -> list[NetworkScorer]:
@@ -144,11 +151,10 @@ class JointCheckups:
         most = min(MIXED, LOGITS // self._corpus.vocabulary.symbols)
         return part_of(self._corpus.held_out, max(1 << 8, most))
 
-    @cached_property
-    def log_counts(self) -> Floats | None:
-        if self._counted is None:
+    def _log_counts(self, counted: Ids) -> Floats | None:
+        if not len(self._corpus.held_out):
             return None
-        counts = Counts(self._counted, self._corpus.vocabulary.symbols)
+        counts = Counts(counted, self._corpus.vocabulary.symbols)
         contexts, _ = counts.contexts_of(self.mixed[0].ids, counts.after_end())
         return np.log(counts.probabilities(contexts))
 
@@ -173,13 +179,13 @@ class JointCheckups:
                 self.latest[i] = Checkup(
                     state.step,
                     validator.score(),
-                    state.history[-1]["train"],
-                    state.best is not None and state.best.step == state.step,
                     validator.familiar_nats(),
+                    state.best is not None and state.best.step == state.step,
+                    state.history[-1]["train_while_hidden"],
                 )
         checkups = [self.latest[i] for i in sorted(self.latest)]
         share = 1 / len(checkups)
-        names: Sequence[str] = ("train_nats_per_character", "familiar_nats_per_character")
+        names: Sequence[str] = [f"{name}_nats_per_character" for name in LOSSES]
         losses: Any = {name: sum(getattr(c, name) for c in checkups) * share for name in names}
         checkup = replace(checkups[0], step=step, is_best=True, **losses)
         scores = [checkup.score for checkup in checkups if checkup.score is not None]
@@ -210,15 +216,15 @@ def lowest_so_far(states: Sequence[TrainState]) -> float:
     return lowest
 
 
-def scores_of_best(
+def nats_of_best(
     states: Sequence[TrainState],
     corpus: Corpus,
     config: Fitted,
     counted: Ids | None,
     *,
     however_long: bool = False,
-) -> dict[str, Score]:
-    """Return the exact scores of the best parameters on the whole held-out text, if any.
+) -> dict[str, Floats]:
+    """Return the exact surprisals of the whole held-out text under the best parameters, if any.
 
     The keys are "network"; with counts also "counts" and "both"; with several networks also
     "alone", the mean of their own losses. Scoring that takes long is left out by default.
@@ -233,10 +239,9 @@ def scores_of_best(
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
     scorer = scorer_of(Predictor(networks, counts), config.threads)
     nats, _ = scorer.read(held_out.ids)
-    parts: dict[str, Floats] = {"network": nats}
-    if isinstance(scorer, MixedScorer):
-        parts = {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
-    return {name: tally(held_out.ids, cost) for name, cost in parts.items()}
+    if not isinstance(scorer, MixedScorer):
+        return {"network": nats}
+    return {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
 
 
 FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
@@ -361,22 +366,23 @@ class Learner:
         self.check_divergence(familiar)  # a step shows only what the step before it has done
         score = self.validator.score()
         self._add_time()
-        train_loss = state.nats / state.since
-        now = train_loss if score is None else score.nats_per_character
+        hidden = state.nats / state.since
+        now = hidden if score is None else score.nats_per_character
         is_best = score is None or state.best is None or now < state.best.nats_per_character
         if is_best:
             state.best = Best(state.step, now, state.parameters.flat.copy())
-        row = {"step": state.step, "characters": state.characters, "train": train_loss}
+        row: dict[str, float] = {"step": state.step, "characters": state.characters}
+        row |= {LOSSES[0]: familiar, LOSSES[1]: hidden}
         state.history.append(row if score is None else row | {"held_out": now})
         state.nats, state.since = 0.0, 0
-        return Checkup(state.step, score, train_loss, is_best, familiar)
+        return Checkup(state.step, score, familiar, is_best, hidden)
 
     def check_divergence(self, nats_per_character: float) -> None:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN."""
         if not nats_per_character < self.limit:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
             raise DivergedError(
-                f"the loss grew out of bounds at step {self.state.step:,}",
+                f"the loss diverged at step {self.state.step:,}",
                 f"Try a smaller learning rate, such as [lr] {lr}.",
             )
 
@@ -422,6 +428,6 @@ class Stopwatch:
 
     def lap(self) -> float:
         wall, used = time.monotonic(), time.process_time()
-        seconds, work = wall - self._wall, used - self._used
+        seconds, work = max(0.0, wall - self._wall), used - self._used  # a clock may jump back
         self._wall, self._used = wall, used
         return work if seconds > LONG and seconds > ASLEEP * work else seconds

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.threads import Threads
+from charrnn.network.threads import Threads, results
 from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.loop import (
@@ -68,7 +68,7 @@ def train_all(
     while going:
         if pool.most > 1:
             jobs = [pool.submit(next, run) for run in going.values()]
-            events = dict(zip(going, [job.result() for job in jobs], strict=True))
+            events = dict(zip(going, results(jobs), strict=True))
         else:
             events = {i: next(run) for i, run in going.items()}
         if steps := [event for event in events.values() if isinstance(event, Step)]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,15 +17,16 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.network.rounding import Array
-from charrnn.network.unfolded import State
+from charrnn.network.rounding import Array, Integers
+from charrnn.network.unfolded import State, Unfolded
 from charrnn.settings.fields import check_agreement
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.system import WEIGHTS
+from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
-OF_SYMBOLS = ("U1", "V", "c")  # arrays with a row for each symbol
+MEASURED = 1 << 14  # symbols read to measure how likely new characters are
 
 
 class Best(NamedTuple):
@@ -61,6 +63,7 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
         size = len(corpus.train.ids)
         softened = (np.exp(corpus.log_frequencies) * size + 1) / (size + architecture.symbols)
         p = inherit(model, corpus.vocabulary, softened)
+        fit_new(p, model, corpus, config, softened)
     else:
         rng = np.random.default_rng([config.seed, WEIGHTS])
         p = initial(architecture, corpus.log_frequencies, rng)
@@ -92,19 +95,54 @@ def check_patience(patience: int | None, corpus: Corpus) -> None:
 
 
 def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) -> Parameters:
-    """Return the model's parameters for a larger vocabulary; frequencies decide the new c."""
+    """Return the model's parameters for a larger vocabulary. New characters have zeros in U, V and
+    W, and in c their frequencies relative to the rows that are copied.
+    """
     old = model.parameters
     p = Parameters.zeros(replace(old.architecture, symbols=vocabulary.symbols))
-    kept = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
-    new = np.setdiff1d(np.arange(vocabulary.symbols), kept)
-    for name in p:
-        if name in OF_SYMBOLS:
-            p[name][kept] = old[name]
-        else:
-            p[name][...] = old[name]
+    kept, new = kept_and_new(model, vocabulary)
+    for name, array in p.items():
+        sides = zip(array.shape, old[name].shape, strict=True)
+        array[tuple(kept if had != side else slice(None) for side, had in sides)] = old[name]
     level = np.log(np.exp(old["c"]).sum())  # the level of the copied rows of c
     p["c"][new] = np.log(frequencies[new]) + level
     return p
+
+
+def kept_and_new(model: LanguageModel, vocabulary: Vocabulary) -> tuple[Integers, Integers]:
+    """Return the ids of the model's symbols in a larger vocabulary, and the ids of the others."""
+    kept = np.array([END, UNKNOWN, *vocabulary.encode(model.vocabulary.characters)])
+    return kept, np.setdiff1d(np.arange(vocabulary.symbols), kept)
+
+
+@np.errstate(all="ignore")
+def fit_new(
+    p: Parameters, model: LanguageModel, corpus: Corpus, config: Fitted, frequencies: Array
+) -> None:
+    """Shift the c of new characters: the network predicts them, on average over the beginning of
+    an epoch, as often as they occur.
+    """
+    new = kept_and_new(model, corpus.vocabulary)[1]
+    if not len(new):
+        return
+    share, first = frequencies[new].sum(), new[frequencies[new].argmax()]
+    sizes = config.batch, config.bptt, config.seed, 0, config.carry
+    epoch = Epoch(corpus.train, *sizes, counting=bool(p.architecture.inputs))
+    reader = Unfolded(p.architecture, config.bptt, config.batch)
+    costs: list[Array] = []  # of the most frequent new character, at each place
+    for window in islice(epoch, max(1, MEASURED // (config.batch * config.bptt))):
+        nats = reader.nats(p, replace(window, y=np.full_like(window.y, first)))
+        if p.architecture.head.lengths is not None:
+            nats[window.y == END] = np.inf  # the end is known beforehand
+        costs.append(nats.ravel() if window.idle is None else nats[~window.idle])
+    chances = np.exp(-np.concatenate(costs, dtype=np.float64)) * share / frequencies[first]
+    odds = chances / (1 - chances.clip(0, 1 - 1e-9))
+    low, high = -50.0, 50.0
+    for _ in range(50):
+        shift = 0.5 * (low + high)
+        many = odds * np.exp(shift)
+        low, high = (low, shift) if (many / (1 + many)).mean() > share else (shift, high)
+    p["c"][new] += low
 
 
 def sizes_of(model: LanguageModel) -> dict[str, int | str | bool]:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,9 @@ from pathlib import Path
 import pytest
 
 import charrnn
-from tests.child import wait_until
+from charrnn.errors import ClusterError
+from charrnn.settings.using import SampleConfig
+from tests.child import HOME, wait_until
 from tests.cluster_work import meet, twice
 from tests.clusters import (
     Machines,
@@ -31,6 +34,7 @@ from tests.clusters import (
 from tests.corpora import NAMES
 from tests.program import Program, is_refusal
 from tests.speaking import independent, saved
+from tests.sweeps import workers_of
 
 need_dask()
 from charrnn.cluster import opening, pool  # noqa: E402
@@ -118,7 +122,7 @@ def test_c3_a_machine_that_stands_still_loses_its_work_to_the_others(
         assert len(taken) > 3
 
 
-@pytest.mark.parametrize("how", ["ordered", "as_completed"])
+@pytest.mark.parametrize("how", ["ordered", pytest.param("as_completed", marks=pytest.mark.long)])
 def test_c4_a_machine_that_comes_late_is_given_work(
     made: Machines, tmp_path: Path, how: str
 ) -> None:
@@ -163,7 +167,9 @@ def test_c6_where_the_scheduler_is_lost_all_that_was_written_is_right(
     assert ended.out == whole
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL]
+)
 def test_c7_c8_workers_are_free_as_soon_as_nobody_waits_for_them(
     program: Program, two: Machines, number: int
 ) -> None:
@@ -320,6 +326,7 @@ def test_c11_another_version_of_dask_is_refused(trained: Program, elsewhere: Pat
         older.end()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 def test_c11_tls_works_by_the_settings_of_dask_and_is_missed_where_they_are(
     trained: Program, elsewhere: Path
@@ -389,6 +396,22 @@ def test_c12_a_worker_that_would_come_to_other_results_is_refused(
         wait_until(lambda: cluster_is_empty(made))
 
 
+def test_c12_a_worker_without_charrnn_that_comes_late_is_refused(
+    made: Machines, elsewhere: Path
+) -> None:
+    (elsewhere / "sitecustomize.py").write_text("import sys\nsys.modules['charrnn'] = None\n")
+    first = made.work()
+    made.until_there_are(1)
+    with open_cluster(scheduler=str(made.file)) as cluster:
+        made.work(nanny=False, env={"PYTHONPATH": str(elsewhere)})
+        made.until_there_are(2)
+        kill_session(first.pid)
+        shared = cluster.share(SampleConfig())
+        with pytest.raises(ClusterError, match="cannot import this charrnn") as error:
+            list(cluster.ordered(max, range(2), shared))
+    assert error.value.hint == "Install the same versions on all machines."
+
+
 def cluster_is_empty(machines: Machines) -> bool:
     """Whether no worker is left."""
     from distributed import Client
@@ -421,19 +444,7 @@ def test_our_own_scheduler_is_reached_from_this_machine_alone() -> None:
 
 def children_here() -> list[int]:
     """The sessions that this process has started."""
-    mine = os.getpid()
-    return [
-        pid
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and (pid := int(entry.name)) and parent_of(pid) == mine
-    ]
-
-
-def parent_of(process: int) -> int | None:
-    try:
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return None
+    return workers_of(os.getpid())
 
 
 def listening_at(process: int) -> set[tuple[str, str]]:
@@ -454,6 +465,27 @@ def listening_at(process: int) -> set[tuple[str, str]]:
     return found
 
 
+def test_a_cluster_that_ends_slowly_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(opening, "SHUTDOWN", 0.0)  # the child is killed before it can tidy up
+    with local_cluster(1):
+        assert [*tmp_path.glob("charrnn-*")]
+    assert not [*tmp_path.glob("charrnn-*")]
+
+
+def test_modules_that_print_when_python_starts_do_no_harm(
+    trained: Program, elsewhere: Path
+) -> None:
+    (elsewhere / "sitecustomize.py").write_text("print('hello\\nand', end=' welcome')\n")
+    env = {"PYTHONPATH": os.pathsep.join([str(elsewhere), str(HOME)])}
+    trained.run("sample", "-n", "2", "--workers", "1", child=True, env=env).says()
+    line = ("names.txt", "--try", "lr=0.01,0.02", "--epochs", "1", "-o", "sweep")
+    trained.run("sweep", *line, child=True, env=env).says("2 runs")
+
+
 def test_workers_end_with_whoever_started_them(trained: Program) -> None:
     line = ("sample", "-n", "10000000", "--workers", "2")
     with trained.going(*line, stdout=subprocess.DEVNULL) as child:
@@ -461,13 +493,9 @@ def test_workers_end_with_whoever_started_them(trained: Program) -> None:
 
         def have_begun() -> bool:
             started[:] = [
-                pid
-                for entry in Path("/proc").iterdir()
-                if entry.name.isdigit()
-                and parent_of(pid := int(entry.name)) == child.process.pid
-                and children_of(pid)
+                one for one in workers_of(child.process.pid) if len(children_of(one)) == 2
             ]
-            return bool(started) and len(children_of(started[0])) == 2
+            return bool(started)
 
         child.until(have_begun)
         child.send(signal.SIGKILL)

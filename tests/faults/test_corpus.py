@@ -302,7 +302,7 @@ def test_07_a_text_that_changes_while_training_runs_does_no_harm(program: Progra
     )
     program.refuses(
         *("train", "--resume", "--epochs", "50"),
-        what=["names.txt is not the corpus", "SHA-256"],
+        what=["not on names.txt (SHA-256"],
         hint="Give the same text in the same order",
     )
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
+from charrnn.sweeping.folder import Folder
+from charrnn.sweeping.grid import Trial, failure
 from tests.faults.limits import limited, unprivileged
 from tests.faults.long_run import is_tidy, lines_of
 from tests.faults.tracing import needs_strace, strace
 from tests.program import SMALL, Program
 
 ROOM = "Free some room, or name a file elsewhere with -m."
-ELSEWHERE = "Name a file with -m in a folder that can be written to."
+ELSEWHERE = "Name a file elsewhere with -m."
 
 
 @pytest.fixture
@@ -34,6 +39,17 @@ def disk(trained: Program) -> Iterator[Path]:
         yield path
     finally:
         subprocess.run(["umount", "-l", os.fspath(path)], check=True)
+
+
+@contextmanager
+def file_limit(size: int) -> Iterator[None]:
+    """Let this process write no file beyond this size: the kernel writes a part, then refuses."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def fill(disk: Path) -> None:
@@ -107,18 +123,60 @@ def test_20_metrics_that_find_no_room_are_said_and_the_model_stays(
     assert "Traceback" not in ended.err
     what, hint = ended.err.splitlines()[-2:]
     assert what.endswith("metrics.jsonl cannot be written: No space left on device")
-    assert hint.startswith("Name another file with --metrics, or make room. model.npz holds")
+    assert hint.startswith("Free some room, or name another file with --metrics. model.npz")
     assert len((trained / "model.npz").read_bytes()) >= len(before)
     checkpoint.load(trained / "model.npz")
     is_tidy(trained)
 
 
-def test_20_a_page_that_finds_no_room_is_said(trained: Program, disk: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    {
+        ("eval", "names.txt", "--html", "disk/x.html"): "name another file with --html.",
+        ("slim", "disk/x.npz"): "name another file.",
+        ("export", "disk/x.html"): "name another file.",
+        ("export", "disk/x.onnx"): "name another file.",
+        ("embed", "-o", "disk/x.npy"): "name another file with --output.",
+        ("info", "--plot", "disk/x.svg"): "name another file with --plot.",
+        ("train", "names.txt", "-m", "disk/x.npz"): "name a file elsewhere with -m.",
+        ("train", "--resume", "--epochs", "9", "--metrics", "disk/x"): (
+            "name another file with --metrics."
+        ),
+        ("sweep", "names.txt", *SMALL, "--seeds", "1", "-o", "disk"): "name another folder.",
+    }.items(),
+    ids=lambda value: " ".join(value[:3]) if isinstance(value, tuple) else "",
+)
+def test_54_a_full_disk_is_told_in_the_words_of_each_command(
+    trained: Program, disk: Path, line: tuple[str, ...], hint: str
+) -> None:
     fill(disk)
-    page = disk / "page.html"
-    what = "page.html cannot be written: No space left on device"
-    hint = "Name another file with --html."
-    trained.refuses("eval", "names.txt", "--html", page, what=what, hint=hint)
+    ended = trained.run(*line)
+    what = next(text for text in ended.err.splitlines() if text.startswith("charrnn: error: "))
+    assert "disk" in what
+    assert "No space left on device" in what or "only 0 bytes are free" in what
+    assert f"Free some room, or {hint}" in ended.err.splitlines()[-1]
+    assert not any(path.stat().st_size for path in disk.glob("*x*"))
+
+
+def test_51_a_row_of_a_sweep_that_finds_no_room_is_told(tmp_path: Path) -> None:
+    folder, trial = Folder(tmp_path), Trial("seed=0", {}, 0)
+    folder.add(failure(trial, "by chance"))
+    whole = (tmp_path / "sweep.jsonl").read_bytes()
+    with file_limit(len(whole) + 9), pytest.raises(SaveError) as error:  # a part still fits
+        folder.add(failure(trial, "by chance again"))
+    assert error.value.what.endswith("sweep.jsonl cannot be written: File too large")
+    assert error.value.hint == "Raise the limit on file sizes (ulimit -f). Then resume the sweep."
+    assert (tmp_path / "sweep.jsonl").read_bytes() == whole
+
+
+def test_51_a_line_of_metrics_that_finds_no_room_is_taken_back(trained: Program) -> None:
+    line = ("train", "names.txt", *SMALL, "--epochs", "9999", "--force", "--metrics", "x")
+    with file_limit(20_000):
+        ended = trained.run(*line)
+    assert ended.err.splitlines()[-2] == "charrnn: error: x cannot be written: File too large"
+    content = (trained / "x").read_bytes()
+    assert 19_000 < len(content) < 20_000
+    assert content.endswith(b"}\n")
 
 
 def test_20_a_limit_on_file_sizes_is_known_before(trained: Program) -> None:

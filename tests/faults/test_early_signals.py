@@ -8,6 +8,7 @@ import time
 import pytest
 
 from charrnn.cli import signals as handlers
+from charrnn.cluster import opening
 from charrnn.model_file import checkpoint, saving
 from tests.child import PYTHON, Child
 from tests.faults.long_run import is_tidy
@@ -24,6 +25,7 @@ TELLING = [
     "import os; from charrnn.cli import signals; signals.keep();"
     "os.write(1, b'.'); import runpy; runpy.run_module('charrnn', run_name='__main__')",
 ]
+THREADED = ("--members", "3", "--counts", "--threads", "2")
 
 
 @pytest.fixture
@@ -44,18 +46,19 @@ def until_begun(child: Child) -> float:
 
 
 @pytest.mark.child(True)
-def test_37_a_signal_at_any_moment_is_obeyed(
+def test_37_and_50_a_signal_at_any_moment_is_obeyed(
     program: Program, seconds_to_train: float, signals: int
 ) -> None:
     chance = random.Random()
     for _ in range(signals):
         number, wait = chance.choice([*STATUS]), chance.uniform(0, seconds_to_train)
-        with program.going(*ENDLESS, "-q", "--force", by=TELLING) as child:
+        more = chance.choice([(), THREADED])
+        with program.going(*ENDLESS, *more, "-q", "--force", by=TELLING) as child:
             until_begun(child)
             time.sleep(wait)
             child.send(number)
             ended = child.end()
-        assert (ended.status, ended.err) == (STATUS[number], ""), (number, wait)
+        assert (ended.status, ended.err) == (STATUS[number], ""), (number, wait, more)
         if (program / "model.npz").exists():
             checkpoint.load(program / "model.npz")
         is_tidy(program)
@@ -126,8 +129,9 @@ def test_37_nor_on_the_way_into_what_would_tidy_up(program: Program) -> None:
 
 
 def test_37_functions_that_create_a_file_are_known_by_name() -> None:
-    for name in handlers.CREATORS:
-        assert callable(getattr(saving, name))
+    known = {module.__name__.rpartition(".")[2] + ".py": module for module in (saving, opening)}
+    for file, name in handlers.CREATORS:
+        assert callable(getattr(known[file], name))
 
 
 def test_37_what_came_before_there_was_somebody_to_tell_is_obeyed_then(program: Program) -> None:

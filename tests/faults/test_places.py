@@ -75,7 +75,7 @@ def test_40_a_sticky_folder_with_a_model_of_somebody_else_is_known_before(traine
     shared.chmod(0o1777)
     line = (*LINE, "--force", "-m", shared / "model.npz")
     what = "model.npz cannot be saved: Operation not permitted"
-    hint = "Name a file with -m in a folder that can be written to."
+    hint = "Name a file elsewhere with -m."
     ended = trained.refuses(*line, what=what, hint=hint, preexec_fn=unable_to_own)
     assert "corpus" not in ended.err
 

@@ -18,7 +18,7 @@ from typing import IO
 import pytest
 
 from charrnn.model_file import checkpoint
-from tests.child import CHARRNN, PLAIN, PYTHON, read_to_the_end
+from tests.child import CHARRNN, PLAIN, PYTHON, read_screen
 from tests.faults.long_run import GO_ON, WHOLE_RUN, found, is_tidy, lines_of, run_undisturbed
 from tests.program import SMALL, Child, Program
 
@@ -212,7 +212,7 @@ def begun_on_a_terminal(program: Program) -> Iterator[tuple[int, int]]:
 def test_21_ctrl_c_as_it_is_typed_is_said_and_saves(program: Program) -> None:
     with begun_on_a_terminal(program) as (pid, terminal):
         os.write(terminal, b"\x03")
-        seen = read_to_the_end(terminal)
+        seen = read_screen(terminal)
         os.close(terminal)
         _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 130

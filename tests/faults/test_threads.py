@@ -1,20 +1,30 @@
-"""Fault 32: no thread to be had."""
+"""Faults 32 and 50: no thread to be had, and a signal while threads start."""
 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from charrnn.network import stepper, threads
-from charrnn.network.threads import Threads
+from charrnn.network.threads import Threads, results
+from charrnn.scoring import scorer
+from charrnn.scoring.baselines import compressed_size
 from tests.child import PYTHON
+from tests.corpora import NAMES
 from tests.program import Program
 
 NOTE = "could not start more threads; using one (same result, slower)\n"
 LINE = ("train", "names.txt", "--hidden", "6", "--layers", "1", "--epochs", "2", "--threads", "4")
 # A system that gives so many threads, and none any more.
+USEFUL = (
+    "from charrnn.network import threads as parallel, stepper; "
+    "parallel.WORTHWHILE = stepper.WORTHWHILE = 1\n"
+    "from charrnn.__main__ import run; run()"
+)
 STINGY = (
     "import itertools, sys, threading; left = iter(range({})); start = threading.Thread.start\n"
     "def refuse():\n"
@@ -22,10 +32,17 @@ STINGY = (
     "def start_or_refuse(self):\n"
     "    next(left, None) is None and refuse()\n"
     "    start(self)\n"
-    "threading.Thread.start = start_or_refuse\n"
-    "from charrnn.network import threads as parallel, stepper; "
-    "parallel.WORTHWHILE = stepper.WORTHWHILE = 1\n"
-    "from charrnn.__main__ import run; run()"
+    "threading.Thread.start = start_or_refuse\n" + USEFUL
+)
+# Ctrl-C just after a thread has started, and as often again in the clean-up as `times` says.
+INTERRUPTED = (
+    "import threading; start = threading.Thread.start\n"
+    "from concurrent.futures import ThreadPoolExecutor as Pool; shutdown = Pool.shutdown\n"
+    "def interrupt(call, *args, **how):\n"
+    "    call(*args, **how)\n"
+    "    raise KeyboardInterrupt\n"
+    "threading.Thread.start = lambda self: interrupt(start, self)\n"
+    "if {} > 1: Pool.shutdown = lambda self, **how: interrupt(shutdown, self, **how)\n" + USEFUL
 )
 
 
@@ -34,6 +51,7 @@ def worthwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads that get work, however little there is."""
     monkeypatch.setattr(threads, "WORTHWHILE", 1)
     monkeypatch.setattr(stepper, "WORTHWHILE", 1)
+    monkeypatch.setattr(scorer, "WORTHWHILE", 1)
     monkeypatch.setattr(Threads, "were_refused", False)
 
 
@@ -74,3 +92,63 @@ def test_32_a_run_is_saved_and_scored_all_the_same(program: Program, given: int)
     stingy = [*PYTHON, "-c", STINGY.format(given)]
     program.run(*LINE, by=stingy).says(NOTE, "next:")
     program.run("eval", "--baselines", "--threads", "4", by=stingy).says(NOTE)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_50_ctrl_c_while_threads_start_ends_the_process(program: Program, times: int) -> None:
+    line = (*LINE, "--members", "3", "--counts")
+    ended = program.run(*line, by=[*PYTHON, "-c", INTERRUPTED.format(times)])
+    assert (ended.status, "Traceback" in ended.err) == (130, False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("train", "names.txt", "--hidden", "6", "--epochs", "2", "--force"),
+        ("train", "names.txt", "--hidden", "6", "--epochs", "2", "--force", "--members", "3"),
+        ("eval", "many.txt"),
+        ("eval", "--baselines"),
+        ("sample", "-n", "20"),
+        ("fill", "a?b*", "-n", "20"),
+    ],
+    ids=lambda line: " ".join(line[:2]),
+)
+def test_50_no_thread_of_any_command_waits_for_ever(
+    trained: Program, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...]
+) -> None:
+    start, began = threading.Thread.start, []
+    trained.write("many.txt", 600 * NAMES)
+
+    def start_and_interrupt(thread: threading.Thread, *args: Any) -> None:
+        began.append(thread)
+        start(thread, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_interrupt)
+    monkeypatch.setattr(threads, "PATIENCE", 100.0)
+    assert trained.run(*line, "--threads", "4").status == 130
+    for thread in began:
+        thread.join(50)
+    assert began
+    assert not any(thread.is_alive() for thread in began)
+
+
+def test_50_ctrl_c_begins_no_further_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, pool = threading.Event(), Threads(1)
+    done: list[int] = []
+    jobs: list[Future[Any]] = [
+        pool.submit(gate.wait),
+        *(pool.submit(done.append, i) for i in (1, 2, 3)),
+    ]
+    monkeypatch.setattr(type(jobs[0]), "result", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        results(jobs)
+    gate.set()
+    pool.submit(int).exception(50)
+    assert done == []
+
+
+def test_50_ctrl_c_ends_a_compressor() -> None:
+    data, is_over = bytes(range(256)) * 1000, threading.Event()
+    is_over.set()
+    assert compressed_size("xz", data, is_over) < 100 < compressed_size("xz", data[:200])

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from charrnn.cli import options
-from charrnn.cli.options import OUTPUT, TextOptions, allows_only, excludes, flag, needs
+from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
 from charrnn.errors import SettingError
 from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
-from charrnn.settings.using import Part, Parts
+from charrnn.settings.using import Part, Parts, Threshold, Thresholds
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
 SORTS = ("surprise", "nats", "input")
@@ -26,11 +26,15 @@ nats for a text differ from those that charrnn sample reports.
 With --json the output is one object; with --per-example or --per-char, each row is an object on
 one line. The number of an example is the line of its file on which it begins (not counting lines
 that --errors skip leaves out), or its position in the held-out text. The character of an end is
-null, and so are undefined values. Rank 1 is the likeliest symbol.
+null, and so are undefined values. Rank 1 is the likeliest symbol. A difference is the loss of the
+model less the other: a baseline, a part of the model, or the first of several models.
 """
 EXAMPLES = """
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
+
+# a short list: the loss on all of it, from ten more networks
+charrnn eval --held-out --folds 10
 
 # the least likely names, or lines of a log
 charrnn eval names.txt --per-example | head
@@ -38,6 +42,10 @@ cat *.log | charrnn eval --top 10
 
 # report unlikely lines as they arrive; the exit status is 3 if there are any
 tail -f server.log | charrnn eval - --per-example --sort input --above 4
+charrnn eval today.log --quantile 0.999 --reference yesterday.log --per-example
+
+# add the surprisal of a column to a table
+charrnn eval names.csv --column name --per-example --csv > scored.csv
 
 # are drawn texts like the corpus?
 charrnn eval --drawn 1000
@@ -74,6 +82,11 @@ class Options(TextOptions):
         excludes("per_char", "baselines"),
         excludes("drawn", "sources", "per_example", "per_char", "top"),
         excludes("part", "baselines", "drawn"),
+        excludes("as_csv", "top", "sort=surprise", "sort=nats", "part", "as_json"),
+        needs("as_csv", "per_example"),
+        excludes("quantile", "above", "part"),
+        needs("reference", "quantile"),
+        excludes("folds", "sources", "part", "per_example", "per_char", "top"),
         excludes("fast", "dynamic"),
         excludes(
             *("dynamic", "part", "workers", "scheduler"),
@@ -91,10 +104,12 @@ class Options(TextOptions):
         " too. The model file does not change.",
         panel=SCORING,
     )
+    folds: int | None = options.folds(SCORING)
     drawn: int | None = setting(
         Whole(1, 100_000),
         "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"
-        " on held-out text: close values mean similar texts.",
+        " on held-out text: close values mean similar texts. At most 131,072 characters are"
+        " scored.",
         panel=SCORING,
     )
     part: Part | None = setting(
@@ -117,11 +132,26 @@ class Options(TextOptions):
         " how the text is read in.",
         panel=SCORING,
     )
-    above: float | None = setting(
-        Real(0, metavar="BITS"),
-        "Exit with status 3 if an example has more bits per character than this; rows of other"
-        " examples are not shown. With --per-char, test single characters.",
+    above: Threshold | None = setting(
+        Thresholds(),
+        "Exit with status 3 if an example has more bits per character than this, or more nats:"
+        " 4nats. Show only rows of such examples, in that unit. With --per-char, test single"
+        " characters, and show only rows of such characters.",
         panel=SCORING,
+    )
+    quantile: float | None = setting(
+        Real(0, 1, below=True),
+        "Set --above to this quantile of the reference. At 0.999, a thousandth of its examples are"
+        " above.",
+        panel=SCORING,
+    )
+    reference: tuple[str, ...] = setting(
+        Source("TEXT"),
+        "Texts to take the --quantile of. Repeatable.",
+        panel=SCORING,
+        default=(),
+        default_in_words="the held-out part of the training corpus",
+        repeated=True,
     )
     per_example: bool = flag("Show a row for each example, most surprising first.", panel=ROWS)
     sort: str | None = setting(
@@ -137,6 +167,12 @@ class Options(TextOptions):
         "Show only the first N rows, in little memory.",
         panel=ROWS,
         default_in_words="all, with --per-example",
+    )
+    as_csv: bool = flag(
+        "Write CSV, a row for each line in their order, blank lines too: the whole line, or the"
+        " whole row of a table (--column), then nats, nats_per_character and unknown.",
+        panel=ROWS,
+        names=("--csv",),
     )
     per_char: bool = flag(
         "Show the text coloured by surprisal; without colours, a row for each character with its"
@@ -159,6 +195,11 @@ class Options(TextOptions):
         return self.per_example or self.top is not None
 
     @property
+    def keeps_order(self) -> bool:
+        """Return True if rows have the order of the input."""
+        return self.as_csv or self.sort == "input"
+
+    @property
     def shows_rows(self) -> bool:
         """Return True if stdout shows rows or the text."""
         return self.shows_examples or self.per_char
@@ -176,15 +217,17 @@ class Options(TextOptions):
             "--top": self.top is not None,
             "--per-char": self.per_char,
             "--above": self.above is not None,
+            "--quantile": self.quantile is not None,
             "--html": self.html is not None,
         }
         return next((option for option, is_given in given.items() if is_given), "")
 
     def check(self) -> None:
         """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
-        if "-" in self.sources and self.has_workers and self.sort == "input":
+        if "-" in self.sources and self.has_workers and self.keeps_order:
+            option = "--csv" if self.as_csv else "--sort input"
             raise SettingError(
-                "--sort input shows each line of a stream as it comes, and workers take many",
+                f"{option} shows each line of a stream as it comes, and workers take many",
                 "Read a file, or leave the workers out.",
             )
         if "-" in self.sources and self.part is not None:

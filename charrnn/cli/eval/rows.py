@@ -1,39 +1,52 @@
 """Rows of ``charrnn eval``: one for each example or character, the coloured text, sums of a part.
 
-        nats  nats/char   chars  text
-       31.32      3.915       7  Zyxqwvu
+        nats  nats/char   chars  times  text
+       31.32      3.915       7      1  Zyxqwvu
 
-Sorted rows are kept until the end. In input order, each row is written as soon as it is scored.
+With --above, rows have its unit. Sorted rows are kept until the end. In input order, each row is
+written as soon as it is scored.
 ``eval --part I/N`` writes the exact sums of a part of a text; ``eval --add`` adds them up.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from hashlib import blake2b
 from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 
-from charrnn.cli.console import ABOVE, CYAN, DIM, Console
+from charrnn.cli.console import ABOVE, CYAN, DIM, Console, Output
 from charrnn.cli.eval.options import Options
 from charrnn.cli.eval.summary import Summary, show
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count, fitted
 from charrnn.corpus.files import blocks, name_of
+from charrnn.corpus.lists import Records
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.errors import CorpusError
 from charrnn.json_lines import parse
 from charrnn.scoring import heat_map as surprisal_bands
-from charrnn.scoring.pieces import Batch, Extent, Gatherer, Origins, Ranking, Row, ScoredBlock
+from charrnn.scoring.pieces import (
+    Batch,
+    Extent,
+    Floats,
+    Gatherer,
+    Origins,
+    Ranking,
+    Row,
+    ScoredBlock,
+)
 from charrnn.scoring.score import BITS, Score
-from charrnn.settings.using import Part, Parts, Reading
-from charrnn.text import Raw, Visible, encodable, joined, visible_json, visible_line
+from charrnn.settings.using import Part, Parts, Reading, Threshold
+from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
 
-COLUMNS = (Column("nats", 10, 2), Column("nats/char", 11), Column("chars", 8, 1))
 PLACE = "where"
 PART = 9  # columns for the nats per character of the network, of the counts, ...
 LONGEST_PLACE = 24  # columns for a file and a line
@@ -55,14 +68,17 @@ class ExampleRows:
         self._origins = origins
         self._above = options.above
         self._as_json = options.as_json
-        self._output = output = console.out
+        self._console, self._output = console, console.out
+        output = console.out
         self._is_terminal = output.is_terminal
         self._gatherer = Gatherer()
         self._ranking: Ranking | None = None
-        columns = list(COLUMNS)
-        if options.sort != "input":
+        self._unit = unit = "nats" if options.above is None else options.above.unit
+        self._merged = 0  # examples that share a row with an equal one
+        if not options.keeps_order:
             self._ranking = Ranking(by_nats=options.sort == "nats", top=options.top)
-            columns.append(Column("times", 7, 3))
+        columns = [Column(unit, 10, 2), Column(f"{unit}/char", 11), Column("chars", 8, 1)]
+        columns.append(Column("times", 7, 3))
         columns += [Column(name, PART, 5) for name in parts]
         if len(files) > 1:
             width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, files)))
@@ -70,7 +86,9 @@ class ExampleRows:
         room = output.window - 1 - len(GAP)
         self._table = Table(columns, room - TEXT, output)
         self._room = max(len(ELLIPSIS), room - self._table.width)
-        if not options.as_json and self._is_terminal:  # in a pipe, every line is an example
+        self._csv = CsvRows(origins.records, files, output) if options.as_csv else None
+        is_table = not options.as_json and not options.as_csv
+        if is_table and self._is_terminal:  # in a pipe, every line is an example
             text = output.paint(Visible(GAP + "text"), CYAN)
             output.write_lines([joined([self._table.head(), text])])
 
@@ -81,8 +99,12 @@ class ExampleRows:
             return
         files, lines = self._origins.take("rows", len(rows))
         batch = Batch(rows, files, lines, np.ones(len(rows), np.int64))
+        if self._csv is not None:
+            limit = None if self._above is None else self._above.bits
+            self._csv.add(map(batch.row, range(len(batch))), limit)
+            return
         if self._above is not None:
-            batch = batch.above(self._above)
+            batch = batch.above(self._above.bits)
         if self._ranking is None:
             self._write(map(batch.row, range(len(batch))))
         else:
@@ -92,6 +114,9 @@ class ExampleRows:
         """Write the sorted rows."""
         if self._ranking is not None:
             self._write(self._ranking.rows())
+        if self._merged:
+            share = f"{count(self._merged, 'repeated example')} without a row: see times"
+            self._console.note(f"{share}, or show each with --sort input")
 
     def _write(self, rows: Iterable[Row]) -> None:
         lines = map(self._line, rows)
@@ -99,6 +124,7 @@ class ExampleRows:
             self._output.write(*batch)
 
     def _line(self, row: Row) -> Visible | Raw:
+        self._merged += row.times - 1
         if self._as_json:
             return self._json_line(row)
         cells = self._table.row(self._cells(row))
@@ -110,12 +136,15 @@ class ExampleRows:
         return joined([cells, Visible(GAP), shown, Visible("\n")])
 
     def _cells(self, row: Row) -> dict[str, str]:
+        unit = self._unit
+        scale = BITS if unit == "bits" else 1.0
+        each = scale / (row.characters + 1)
         cells = {
-            "nats": f"{row.nats:.2f}",
-            "nats/char": f"{row.nats_per_character:.3f}",
+            unit: f"{scale * row.nats:.2f}",
+            f"{unit}/char": f"{each * row.nats:.3f}",
             "chars": str(row.characters),
             "times": str(row.times),
-            **{name: f"{nats / (row.characters + 1):.3f}" for name, nats in row.parts.items()},
+            **{name: f"{each * nats:.3f}" for name, nats in row.parts.items()},
         }
         if len(self._files) > 1:
             cells[PLACE] = fitted(f"{self._files[row.file]}:{row.line}", LONGEST_PLACE + 1)
@@ -131,6 +160,36 @@ class ExampleRows:
             f' "bits_per_character": {mean * BITS!r}, "file": {file},'
             f' "times": {row.times}{parts_json(row.parts)}}}\n'
         )
+
+
+class CsvRows:
+    """Writes the rows of the input as CSV (RFC 4180), with the figures of each example."""
+
+    def __init__(self, records: Records, files: Sequence[str], output: Output) -> None:
+        records.keeps = True
+        self._records, self._files, self._output = records, files, output
+        self._columns = 0  # of the input; 0 before the header is written
+        self._lines = io.StringIO(newline="")
+        newline = "\n" if output.is_terminal else "\r\n"
+        self._writer = csv.writer(self._lines, lineterminator=newline)
+
+    def add(self, rows: Iterable[Row], above: float | None) -> None:
+        """Write these rows, or those above a number of bits per character."""
+        for row in rows:
+            is_of_table = bool(self._files) and self._files[row.file] in self._records.tables
+            fields = self._records.rows.popleft() if is_of_table else [row.text]
+            if not self._columns:
+                header = (self._records.header if is_of_table else []) or ["text"]
+                self._columns = len(header)
+                self._writer.writerow([*header, "nats", "nats_per_character", "unknown"])
+            if above is None or row.nats_per_character * BITS > above:
+                missing = [""] * (self._columns - len(fields))
+                figures = (row.nats, row.nats_per_character, row.unknown)
+                self._writer.writerow([*fields, *missing, *figures])
+        text = self._lines.getvalue()
+        self._output.write(visible(text) if self._output.is_terminal else Raw(text))
+        self._lines.seek(0)
+        self._lines.truncate()
 
 
 def text_json(text: str) -> Visible:
@@ -177,16 +236,23 @@ class HeatMap:
 
 
 class CharacterRows:
-    """Writes a row for each character: it, its nats and its rank, with tabs between."""
+    """Writes a row for each character: it, its nats and its rank, with tabs between.
 
-    def __init__(self, console: Console, *, as_json: bool) -> None:
-        self._output = console.out
-        self._line = character_json if as_json else character_line
+    With --above, only characters above it have a row, in its unit.
+    """
+
+    def __init__(self, console: Console, above: Threshold | None, *, as_json: bool) -> None:
+        self._output, self._above = console.out, above
+        scale = BITS if above is not None and above.unit == "bits" else 1.0
+        self._line = character_json if as_json else partial(character_line, scale)
         if not as_json and console.out.is_terminal:
-            console.out.write_lines([Visible("character\tnats\trank")])
+            unit = "nats" if above is None else above.unit
+            console.out.write_lines([Visible(f"character\t{unit}\trank")])
 
     def add(self, block: ScoredBlock) -> None:
         """Write a block."""
+        if self._above is not None:
+            block = block[block.nats * BITS > self._above.bits]
         assert block.ranks is not None
         columns = [each.tolist() for each in (block.codes, block.nats, block.ranks)]
         costs = zip(*(part.tolist() for part in block.parts.values()), strict=True)
@@ -207,36 +273,47 @@ def character_json(code: int, nats: float, rank: int, parts: Mapping[str, float]
     )
 
 
-def character_line(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
+def character_line(
+    scale: float, code: int, nats: float, rank: int, parts: Mapping[str, float]
+) -> Visible:
     character = "END" if code == END_CODE else visible_line(chr(code))
-    more = "".join(f"\t{name} {cost:.3f}" for name, cost in parts.items())
-    return Visible(f"{character}\t{nats:.3f}\t{rank}{more}\n")
+    more = "".join(f"\t{name} {scale * cost:.3f}" for name, cost in parts.items())
+    return Visible(f"{character}\t{scale * nats:.3f}\t{rank}{more}\n")
 
 
 class Alarm:
-    """Counts the examples, or characters, above a number of bits (--above)."""
+    """Counts the examples, or characters, above a threshold (--above)."""
 
-    def __init__(self, bits: float, *, of_characters: bool) -> None:
-        self.bits = bits
+    def __init__(self, above: Threshold, *, of_characters: bool) -> None:
+        self.above = above
         self.count = 0
         self._gatherer = None if of_characters else Gatherer()
 
     def add(self, block: ScoredBlock) -> None:
         """Add a block."""
-        nats = block.nats
-        if self._gatherer is not None:
-            rows = self._gatherer.add(block)
-            nats = np.zeros(0) if rows is None else rows.nats_per_character
-        self.count += int(np.count_nonzero(nats * BITS > self.bits))
+        self.count += int(np.count_nonzero(self.costs(block) > self.above.bits))
+
+    def costs(self, block: ScoredBlock) -> Floats:
+        """Return the bits of each character, or for each character of an example."""
+        if self._gatherer is None:
+            return block.nats * BITS
+        rows = self._gatherer.add(block)
+        return np.zeros(0) if rows is None else rows.nats_per_character * BITS
 
     def report(self, console: Console) -> None:
         """Report the count; exit with status 3 if it is not 0."""
-        name, unit = "character", "bits"
+        name, each = "character", ""
         if self._gatherer is not None:
-            name, unit = "example", "bits per character"
-        console.note(f"{count(self.count, name)} above {self.bits:g} {unit}")
+            name, each = "example", " per character"
+        console.note(f"{count(self.count, name)} above {self.above}{each}")
         if self.count:
             raise SystemExit(ABOVE)
+
+
+def above_json(alarm: Alarm | None) -> dict[str, object]:
+    """Return how many examples or characters are above the threshold; null without one."""
+    found = None if alarm is None else alarm.count
+    return {"above": found, "above_count": found}  # the first is the older name
 
 
 SAME = "Add up parts of one text, scored by the same models in the same way."
@@ -254,7 +331,7 @@ def part_json(
             blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in options.models
         ],
         "use": options.use,
-        "above": options.above,
+        "above": None if options.above is None else options.above.bits,
         "scores": [
             {
                 "model": summary.model,
@@ -288,9 +365,9 @@ def add_up(options: Options, console: Console) -> None:
         summaries.append(summary)
     alarm = None
     if first["part"]["above"] is not None:
-        alarm = Alarm(first["part"]["above"], of_characters=False)
+        alarm = Alarm(Threshold(first["part"]["above"]), of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
-    more = {"fast": first["fast"], "above": alarm and alarm.count}
+    more = {"fast": first["fast"], **above_json(alarm)}
     show(summaries, console, more, as_json=options.as_json, is_aside=False)
     if alarm is not None:
         alarm.report(console)
@@ -321,11 +398,16 @@ def parse_part(line: str, name: str) -> Scored:
         assert scored["schema"] == "charrnn.eval/1"
         Parts().plain(Part(part["number"], part["of"]))
         assert isinstance(scored["seconds"], float)
-        assert {"fast", "above"} <= scored.keys()
-        assert {"text", "models", "use", "above"} <= part.keys()
+        assert "fast" in scored
+        assert {"text", "models", "use"} <= part.keys()
+        assert type(part["of"]) is int
+        above = part["above"], scored["above"]
+        assert above == (None, None) or all(isinstance(number, int | float) for number in above)
         assert part["scores"]
         for score in part["scores"]:
-            assert {"model", "examples_are", "ends_apart"} <= score.keys()
+            words = scored["text"], score["model"], score["examples_are"]
+            assert all(type(word) is str for word in words)
+            assert "ends_apart" in score
             for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)

@@ -16,11 +16,21 @@ import numpy as np
 from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
 from charrnn.cli.eval.options import Options
-from charrnn.cli.eval.rows import Alarm, CharacterRows, ExampleRows, HeatMap, add_up, part_json
+from charrnn.cli.eval.rows import (
+    Alarm,
+    CharacterRows,
+    ExampleRows,
+    HeatMap,
+    above_json,
+    add_up,
+    part_json,
+)
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
+from charrnn.cli.terminal.tables import count
+from charrnn.cli.train.folds import validate
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
@@ -34,6 +44,7 @@ from charrnn.scoring.mixed import part_names, scorer_of
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
 from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
 from charrnn.scoring.score import bytes_of
+from charrnn.settings.using import Threshold
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -74,11 +85,14 @@ def run(options: Options, threads: int, console: Console) -> None:
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
-        corpus = texts.rebuild_corpus(models[0].corpus, models[0].vocabulary)
+        corpus = corpus_of(options, models[0])
         warn_of_other_corpora(options, models, console)
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
+    if options.quantile is not None:
+        limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
+        options = replace(options, above=Threshold(limit))
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
         for name, predictor in predictors
@@ -90,6 +104,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         alarm = Alarm(options.above, of_characters=options.per_char)
     writer = writer_for(options, text, part_names(predictors[0][1]), console)
     listeners: list[list[Listener]] = [[summary.add] for summary in summaries]
+    named = len(predictors) - len(models)  # the place of the first model that was named
     listeners[0] += [collector.add] if options.baselines else []
     listeners[0] += [each.add for each in (writer, alarm) if each is not None]
     with (
@@ -108,7 +123,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         else:
             is_mixed = len(predictors) > len(models)
             scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
-        stream = pass_on(scored, listeners, text)
+        stream = pass_on(paired(scored, summaries, named), listeners, text)
         if page_file is None:
             deque(stream, maxlen=0)
         else:
@@ -123,8 +138,16 @@ def run(options: Options, threads: int, console: Console) -> None:
         summaries[0].trained_on = len(corpus.train.ids)
     if corpus is not None and options.drawn is not None:
         draw_texts(summaries, models, corpus, options, threads)
-    more: dict[str, object] = {"fast": options.fast, "above": alarm and alarm.count}
+    if corpus is not None and options.folds is not None:
+        config = replace(models[0].config, workers=threads)
+        summaries[0].validated = validate(corpus, config, options.folds, console)
+    more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
+        if not summaries[0].score.overall.count:
+            number, of = options.part
+            few = f"only {count(text.extent.pieces, 'piece')} of about 250,000 characters"
+            it = "it" if text.extent.pieces == 1 else "the last"
+            console.note(f"part {number}/{of} is empty: the text has {few}; {of}/{of} scores {it}")
         more["part"] = part_json(options.part, text.extent, options, summaries)
     note_if_refused(console)
     show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
@@ -132,6 +155,19 @@ def run(options: Options, threads: int, console: Console) -> None:
         console.note(f"coloured text saved to {options.html}")
     if alarm is not None:
         alarm.report(console)
+
+
+def corpus_of(options: Options, model: Model) -> Corpus:
+    """Return the corpus of the model, for its held-out text or for --baselines."""
+    try:
+        return texts.rebuild_corpus(model.corpus, model.vocabulary)
+    except CorpusError as error:
+        if options.sources:
+            what = f"--baselines learns from the training text, but {error.what}"
+            other = error.hint.removesuffix(texts.NAME_A_TEXT).removesuffix("Or: ").strip()
+            hint = f"{other} Or leave out --baselines." if other else "Leave out --baselines."
+            raise CorpusError(what, hint) from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -160,7 +196,7 @@ def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text
     before, codes = pieces.pieces_within(text.codes, pieces.span_of(part, extent.pieces))
     for reader in readers:
         origins.take(reader, before)  # the examples before the part
-    named = text.name if options.as_json else f"part {part.number:,} of {part.of:,} of {text.name}"
+    named = text.name if options.as_json else f"{text.name}, part {part.number:,} of {part.of:,}"
     return replace(
         text, name=named, codes=codes, size=None, may_be_empty=extent.pieces > 0, extent=extent
     )
@@ -174,10 +210,27 @@ def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: O
         codes = texts.held_out_codes(corpus, record)
         return Text(name, codes, record.examples_are, record.held_out_characters)
     kind: Any = options.examples or record.config.examples
-    reading = replace(model.reading, **options.reading)
-    keep_blank = options.sort == "input"
-    codes = texts.codes_in(options.sources, kind, reading, keep_blank, origins)
+    reading = [record.reading_of(source, options.reading) for source in options.sources]
+    codes = texts.codes_in(options.sources, kind, reading, options.keeps_order, origins)
     return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
+
+
+def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -> float:
+    """Return the bits per character at the --quantile of the reference, and report them."""
+    corpus = None
+    if not options.reference:
+        corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
+    options = replace(options, sources=options.reference, sort=None, as_csv=False)
+    text = whole_text(options, model, corpus, Origins())
+    alarm = Alarm(Threshold(0), of_characters=options.per_char)
+    costs = [alarm.costs(block) for block in score_blocks(scorer, text.codes)]
+    values = np.concatenate([np.zeros(0), *costs])
+    if not len(values):
+        raise CorpusError(f"{text.name} has nothing to score", "Name another --reference.")
+    limit = float(np.quantile(values, options.quantile or 0, method="higher"))
+    of = count(len(values), "character" if options.per_char else "example")
+    console.note(f"{limit:.3f} bits per character: the {options.quantile:g} quantile of {of}")
+    return limit
 
 
 def size_of(sources: Sequence[str]) -> int | None:
@@ -189,7 +242,10 @@ def size_of(sources: Sequence[str]) -> int | None:
 
 
 def check_models(models: Sequence[Model], options: Options) -> None:
-    """Raise SettingError if the text cannot be cut for a model."""
+    """Raise SettingError if the text cannot be cut for a model, or a model not trained again."""
+    if options.folds is not None and (len(models) > 1 or models[0].corpus.known):
+        what = "--folds trains one model again from its beginning"
+        raise SettingError(what, "Name a single model with -m, not one of train --from.")
     for path, model in zip(options.models, models, strict=True):
         if model.carry and (options.part is not None or options.has_workers):
             raise SettingError(
@@ -221,7 +277,7 @@ def predictors_of(
     why = ""
     for path, one in each:
         if one.vocabulary.characters != models[0].vocabulary.characters:
-            why = f"{path} has another vocabulary than {options.models[0]}"
+            why = f"the vocabularies of {path} and {options.models[0]} differ"
             break
         if one.ends not in MIXABLE_HEADS:
             why = why or f"{path} draws the length before the text"
@@ -244,14 +300,14 @@ def writer_for(
         return ExampleRows(options, text.origins, parts, console)
     if not options.per_char:
         return None
-    if options.as_json or not Painter(console.out).has_colours:
-        return CharacterRows(console, as_json=options.as_json)
+    if options.as_json or options.above is not None or not Painter(console.out).has_colours:
+        return CharacterRows(console, options.above, as_json=options.as_json)
     return HeatMap(text.examples_are, console)
 
 
 def symbols_at_once(options: Options) -> int:
     """Return how many symbols are scored before anything is shown."""
-    if options.sort == "input":
+    if options.keeps_order:
         return pieces.AS_THEY_COME
     if options.dynamic is not None:
         return SLOWLY
@@ -276,7 +332,8 @@ def score_by_workers(
     from charrnn.cluster.jobs import ScoringJob, scored
 
     slim = tuple(model.slim() for model in models)
-    rank, detailed = options.per_char, bool(options.needs_one_distribution or options.baselines)
+    compares = options.baselines or len(models) > 1 or models[0].counts is not None
+    rank, detailed = options.per_char, bool(options.needs_one_distribution or compares)
     job = ScoringJob(slim, options.use, is_mixed, options.fast, ranking=rank, detailed=detailed)
     return scored(cluster, job, name_pieces(text, [name_of(source) for source in options.sources]))
 
@@ -295,6 +352,17 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
         else:
             name = f"{files[int(of[0])]}, line {begins:,}, to {files[int(of[-1])]}, line {ends:,},"
         yield TextPiece(codes, name)
+
+
+def paired(
+    scored: Iterator[Sequence[ScoredBlock]], summaries: Sequence[Summary], first: int
+) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield the blocks, after each model is compared with the ``first`` one that was named."""
+    for by_scorer in scored:
+        for number, (summary, block) in enumerate(zip(summaries, by_scorer, strict=True)):
+            if number != first:
+                summary.pair(block, by_scorer[first])
+        yield by_scorer
 
 
 def pass_on(

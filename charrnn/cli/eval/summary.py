@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.tables import Fact, Report, Table, cells, count, entries, fitted
+from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
+from charrnn.cli.train.folds import fold_facts
 from charrnn.counts.baselines import Baseline
+from charrnn.folds import CrossValidated
 from charrnn.scoring.baselines import COMPRESSORS
+from charrnn.scoring.difference import UNCLEAR, Difference, Pairing, json_of
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Mean, Score
 from charrnn.text import Visible, visible_line
 
 TOGETHER = "together"  # the name of the mean of several models
+COLUMNS = tables.Column("difference", 12, 3), tables.Column("std error", 11, 4)
+NONE: Mapping[str, Difference | None] = {}
 
 
 @dataclass
@@ -29,9 +35,12 @@ class Summary:
     ends_apart: bool = False  # the cost of the ends is a row of its own
     score: Score = field(default_factory=Score)
     parts: dict[str, Score] = field(default_factory=dict)  # network, counts, both; or empty
-    baselines: Sequence[Baseline] = ()
+    # from the first model of several under "", and from each other part
+    pairings: dict[str, Pairing] = field(default_factory=lambda: defaultdict(Pairing))
+    baselines: Sequence[tuple[Baseline, Difference | None]] = ()
     trained_on: int = 0  # symbols of the corpus that baselines learned from
     drawn: DrawnTexts | None = None
+    validated: CrossValidated | None = None  # with --folds
     seconds: float = 0.0
 
     def add(self, block: ScoredBlock) -> None:
@@ -39,6 +48,17 @@ class Summary:
         self.score += block.score()
         for name in block.parts:
             self.parts[name] = self.parts.get(name, Score()) + block.of_part(name).score()
+            self.pairings[name].add(block.ids, block.nats - block.parts[name])
+
+    def pair(self, block: ScoredBlock, first: ScoredBlock) -> None:
+        """Add a block as this model and the first of several models have scored it."""
+        self.pairings[""].add(block.ids, block.nats - first.nats)
+
+    def difference(self, part: str = "") -> Difference | None:
+        """Return the difference from a part of this model, or from the first of several models."""
+        if part not in self.pairings or self.parts.get(part) == self.score:
+            return None
+        return self.pairings[part].difference
 
     def shares(self, baseline: Baseline) -> tuple[float, float]:
         """Return the fractions of the corpus and of the text that a baseline has read."""
@@ -72,13 +92,17 @@ class Summary:
 
     def figures(self) -> dict[str, object]:
         """Return the sums for JSON."""
-        figures, ending = self.score.figures(), self.score.ending
+        figures, ending = self.score.figures() | json_of(self.difference()), self.score.ending
         if self.ends_apart:
             figures["ending"] = {"nats": ending.nats, "nats_per_example": ending.nats_per_character}
         if self.parts:
             means = {name: score.overall for name, score in self.parts.items()}
             figures["parts"] = {
-                name: {**mean.per_character(), "perplexity": mean.perplexity}
+                name: {
+                    **mean.per_character(),
+                    "perplexity": mean.perplexity,
+                    **json_of(self.difference(name)),
+                }
                 for name, mean in means.items()
             }
         return figures
@@ -86,10 +110,11 @@ class Summary:
     def baselines_json(self) -> dict[str, object]:
         """Return the losses of the baselines, and the fractions of both texts that they read."""
         losses: dict[str, object] = {}
-        for baseline in self.baselines:
+        for baseline, difference in self.baselines:
             learned, scored = self.shares(baseline)
             mean = Mean(baseline.nats_per_character, 1).per_character()
-            losses[baseline.name] = {**mean, "part_learned": learned, "part_scored": scored}
+            shares = {"part_learned": learned, "part_scored": scored}
+            losses[baseline.name] = {**mean, **shares, **json_of(difference)}
         return losses
 
     def drawn_json(self) -> dict[str, object] | None:
@@ -99,7 +124,8 @@ class Summary:
             return None
         losses = {"drawn": drawn.nats_per_character, "held_out": drawn.held_out}
         means = {name: Mean(nats, 1).per_character() for name, nats in losses.items()}
-        return {"texts": drawn.texts, "characters": drawn.characters, NAME: means}
+        sizes = {"texts": drawn.texts, "characters": drawn.characters, "scored": drawn.scored}
+        return {**sizes, NAME: means}
 
 
 def show(
@@ -119,8 +145,9 @@ def show(
             model = f"{summary.model}: " if len(summaries) > 1 else ""
             console.note(f"{model}{summary.in_a_line()}")
         return
-    report = report_on(summaries, more)
-    report.show("eval", console, as_json=as_json, below=loss_tables(summaries, console.out))
+    report, first = report_on(summaries, more), summaries[0]
+    below = loss_tables(summaries, console.out) if first.score.overall.count else ()
+    report.show("eval", console, as_json=as_json, below=below)
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
@@ -130,17 +157,18 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     speed = score.overall.count / max(first.seconds, 1e-9)  # each end counts as a character
     are = "" if first.examples_are == "auto" else first.examples_are
     size = f"{count(score.ends, 'example', are=are)}, {score.characters:,} characters"
-    unseen = f"{count(score.unknown, 'character')} never seen in training"
-    learning = "" if rate is None else f", learning at {rate:g} while it reads"
+    unknown = f"{count(score.unknown, 'character')} not in the vocabulary"
+    learning = "" if rate is None else f": dynamic evaluation, learning rate {rate:g}"
     per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
         [
             Fact("text", first.name, "text", first.name),
             Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
             *(Fact(name, value) for name, value in first.figures().items()),
-            Fact(label="unseen", text=unseen if is_alone and score.unknown else ""),
+            Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
             Fact("baselines", first.baselines_json()),
             Fact("model", first.model, "model", first.model + learning if is_alone else ""),
+            *([] if first.validated is None else fold_facts(first.validated)),
             Fact("drawn", first.drawn_json()),
             Fact("dynamic", rate),
             Fact("seconds", first.seconds),
@@ -163,33 +191,80 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:
-            title = "parts" if len(summaries) == 1 else f"parts of {fitted(summary.model)}"
+            whose = "the models together" if summary.model == TOGETHER else summary.model
+            title = "parts" if len(summaries) == 1 else f"parts of {whose}"
             bold = [name for name, score in summary.parts.items() if score == summary.score]
             means = {name: score.overall for name, score in summary.parts.items()}
-            yield from losses(title, means.items(), bold, output)
+            apart = {name: summary.difference(name) for name in means}
+            yield from losses(title, means.items(), bold, output, apart)
+            yield from entries(way_out(apart.get("counts")), output)
     if summaries[0].baselines:
         yield from with_baselines(summaries, output)
     yield from with_drawn_texts(summaries, output)
 
 
+def way_out(from_counts: Difference | None) -> Iterator[Entry]:
+    """Yield a note if the model is clearly worse than its counts alone."""
+    if from_counts is not None and from_counts.nats_per_character > 0 and from_counts.is_clear:
+        yield "", "worse than the counts alone: --use counts, or train the network for longer"
+
+
 def losses(
-    title: str, means: Iterable[tuple[str, Mean]], bold: Container[str], output: Output
+    title: str,
+    means: Iterable[tuple[str, Mean]],
+    bold: Container[str],
+    output: Output,
+    differences: Mapping[str, Difference | None] = NONE,
 ) -> Iterator[Visible]:
-    """Yield a table with a row for each mean; rows with a name in ``bold`` stand out."""
-    table = Table(tables.COLUMNS, output.width, output)
+    """Yield a table with a row for each mean; rows with a name in ``bold`` stand out.
+
+    ``differences`` are those of the model's loss from that of each row.
+    """
+    known = {name: one for name, one in differences.items() if one is not None}
+    rows = dict(means)
+    first = tables.name_column(rows, output)
+    columns = [first, *tables.COLUMNS[1:], *(COLUMNS if known else ())]
+    table = Table(columns, output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)
-    for name, mean in means:
-        row = table.row({"": fitted(name), **cells(mean)})
+    if known:
+        yield table.head()
+    for name, mean in rows.items():
+        apart = tables.difference_cells(known.get(name))
+        row = table.row({"": fitted(name, first.width), **cells(mean), **apart})
         yield output.paint(row, BOLD) if name in bold else row
+    yield from entries(notes_on(known, "the loss of the model less that of the row"), output)
+
+
+def notes_on(differences: Mapping[str, Difference], meaning: str) -> Iterator[Entry]:
+    """Yield the meaning of differences and the names of those that may be due to chance."""
+    if differences:
+        yield "", f"difference: {meaning}, in nats; its standard error is over examples"
+    unclear = [name for name, one in differences.items() if not one.is_clear]
+    if unclear:
+        names = ", ".join(map(fitted, unclear))
+        yield "", f"{UNCLEAR}: {names}"
 
 
 def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """Yield a table with a row for each form of the loss and a group of columns for each model."""
+    """Yield a table with a row for each form of the loss and a group of columns for each model, or
+    a table for each model if the names of the models do not fit beside each other.
+    """
+    several, names = len(summaries) > 1, [visible_line(summary.model) for summary in summaries]
     columns = Table(tables.COLUMNS, output.width, output).columns[1:]
-    room = (output.width - tables.FIRST) // len(summaries)
-    while len(columns) > 1 and sum(column.width for column in columns) > room:
-        columns.pop()
+    if output.is_terminal:
+        room = (output.width - tables.FIRST) // len(summaries)
+        if several and 2 + max(map(len, names)) > room:
+            for summary in summaries:
+                yield from (Visible(""), output.paint(visible_line(summary.model), CYAN))
+                yield from forms_of_loss([summary], output)
+            return
+        while len(columns) > 1 and sum(column.width for column in columns) > room:
+            columns.pop()
+    if several:  # the first column of a group is as wide as the name above it needs
+        others = sum(column.width for column in columns[1:])
+        widest = max(columns[0].width, 2 + max(map(len, names)) - others)
+        columns[0] = columns[0]._replace(width=widest)
     width = sum(column.width for column in columns)
     numbered = [
         column._replace(name=f"{column.name} {number}")
@@ -198,9 +273,9 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
     ]
     table = Table([tables.COLUMNS[0], *numbered], output.width, output)
     yield Visible("")
-    if len(summaries) > 1:
-        names = (fitted(summary.model, width).rjust(width) for summary in summaries)
-        yield output.paint(visible_line(" " * tables.FIRST + "".join(names)), CYAN)
+    if several:
+        above = "".join(name.rjust(width) for name in names)
+        yield output.paint(visible_line(" " * tables.FIRST + above), CYAN)
     heads = {column.name: column.name.rpartition(" ")[0] for column in table.columns[1:]}
     yield output.paint(table.row(heads), CYAN)
     scores = [summary.score for summary in summaries]
@@ -209,7 +284,11 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
         "without ends": [cells(score.without_end) for score in scores],
     }
     if any(score.unknown for score in scores):
-        forms["without unseen"] = [cells(score.without_unknown) for score in scores]
+        forms["without unknown"] = [cells(score.without_unknown) for score in scores]
+    if len(summaries) > 1:
+        apart = [tables.difference_cells(summary.difference()) for summary in summaries]
+        for name in ("difference", "std error"):
+            forms[name] = [{"nats": each.get(name, "")} for each in apart]
     if any(summary.ends_apart for summary in summaries):
         forms["end, per example"] = [cells(score.ending) for score in scores]
     if "bits" in heads.values():
@@ -218,21 +297,30 @@ def forms_of_loss(summaries: Sequence[Summary], output: Output) -> Iterator[Visi
         row = {f"{key} {i}": cell for i, group in enumerate(groups) for key, cell in group.items()}
         line = table.row({"": name, **row})
         yield output.paint(line, BOLD) if name == "per character" else line
+    named = {one.model: one.difference() for one in summaries if one.model}
+    known = {name: one for name, one in named.items() if one is not None}
+    first = next((name for name in named if name not in (*known, TOGETHER)), "")
+    yield from entries(notes_on(known, f"the loss less that of {first}"), output)
 
 
 def with_baselines(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
     """Yield the losses of models and baselines from worst to best, and what the baselines read."""
     first = summaries[0]
     models = {summary.model: summary.score.overall for summary in summaries}
-    means = {one.name: Mean(one.nats_per_character, 1) for one in first.baselines} | models
+    apart = {one.name: difference for one, difference in first.baselines}
+    means = {one.name: Mean(one.nats_per_character, 1) for one, _ in first.baselines} | models
     ranked = sorted(means.items(), key=lambda item: -item[1].nats_per_character)
-    yield from losses("baselines", ranked, models, output)
-    shares = {one.name in COMPRESSORS: first.shares(one) for one in first.baselines}
+    yield from losses("baselines", ranked, models, output, apart)
+    shares = {one.name in COMPRESSORS: first.shares(one) for one, _ in first.baselines}
     notes = [("", tables.pieces_in_words(*shares[False], "the text"))]
     learned, scored = shares.get(True, (1.0, 1.0))
     if learned < 1 or scored < 1:
         read = f"the last {learned:.1%} of the training text, the first {scored:.1%} of the text"
         notes.append(("", f"compressors read {read}"))
+    if first.score.unknown:
+        notes.append(("", f"with the cost of {count(first.score.unknown, 'unseen character')}"))
+    if missing := [name for name in COMPRESSORS if name not in means]:
+        notes.append(("", f"no figure for {' and '.join(missing)}: the text is too short"))
     yield from entries((note for note in notes if note[1]), output)
 
 
@@ -261,3 +349,7 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
                 rows.append((name, Mean(one.nats_per_character, 1)))
     bold = {"drawn texts", *drawn}
     yield from losses(f"{NAME} on {count(texts, 'drawn text')}", rows, bold, output)
+    cut = [one for one in drawn.values() if one.scored < one.characters + one.texts]
+    if cut:
+        part = f"scored on the first {cut[0].scored:,} characters of them, ends included"
+        yield from entries([("", part)], output)

@@ -25,8 +25,9 @@ newline. If samples may contain newlines, a blank line separates them.
 With --json, each sample is a JSON object on one line. Its text, characters and nats include the
 prime, except with --hide-prime. Nats are the negative log-likelihood at temperature 1, without
 --top-k and --top-p; they include the end, if drawn. charrnn eval gives the same figure. (A model
-of train --carry carries its state across examples in eval, but not here.) The exit status is 1 if
-fewer samples are found than requested.
+of train --carry carries its state across examples in eval, but not here.) --show-copied adds
+copied_longest, the length of the longest run that stands in a training text, and copied_median,
+the median length of all such runs. The exit status is 1 if fewer samples are found than requested.
 """
 EXAMPLES = """
 # ten new names, at a higher temperature
@@ -41,8 +42,14 @@ charrnn sample -n 1000 --seed 1 --first 5000
 charrnn sample -p "Ty" --seed 1
 echo "It was a dark and stormy night" | charrnn sample --prime-file -
 
+# only Latin letters, from a model of many scripts
+charrnn sample -n 10 --script latin
+
 # a thousand names that are not in the corpus, all different
 charrnn sample -n 1000 --novel dinosaurs --ignore-case --unique
+
+# how much of each is copied from the training text?
+charrnn sample -n 10 --show-copied
 
 # short ones; the best of a hundred; three temperatures to compare
 charrnn sample -n 10 --shortest 4 --longest 8
@@ -80,9 +87,13 @@ class Options(CommandOptions):
             hint="--unique compares a sample with all samples before it, which --first skips.",
         ),
         excludes("prime", "prime_file"),
+        excludes("as_json", "null", "raw", "surprise"),
+        needs("hide_prime", "prime", "prime_file"),
+        needs("encoding", "prime_file", "novel"),
         needs("ignore_case", "novel"),
         needs("of", "best"),
         needs("force", "plot"),
+        excludes("show_copied", "surprise", "raw", "null"),
     )
 
     count: int = setting(
@@ -99,7 +110,9 @@ class Options(CommandOptions):
         about=f"{settings_of(SampleConfig)['temperature'].about} Several values, separated by"
         " commas, give -n samples each.",
     )
-    sampling: dict[str, Any] = group(SampleConfig, "top_k", "top_p", "max_characters", "seed")
+    sampling: dict[str, Any] = group(
+        *(SampleConfig, "top_k", "top_p", "script", "max_characters", "seed")
+    )
     first: int = setting(
         Whole(0, 1 << 40),
         "Skip the first N samples: -n 5 --first 100 draws the same as the last 5 of -n 105.",
@@ -162,6 +175,10 @@ class Options(CommandOptions):
         "The model file. Several are mixed: the mean of their probabilities is used. Repeatable."
     )
     use: str | None = options.use(DRAWING)
+    show_copied: bool = flag(
+        "Show, before each sample, the length of its longest run of characters that stands in an"
+        " example of the training text, or of the --novel corpus."
+    )
     null: bool = flag("End samples with NUL in place of a newline.", names=("-0", "--null"))
     surprise: bool = flag("Colour each character by its surprisal, on a terminal.")
     raw: bool = flag("Write control characters to the terminal unescaped.")

@@ -13,16 +13,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from heapq import nsmallest
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import Console
+from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import FigureFile
 from charrnn.cli.options import cluster_for, note_if_refused
+from charrnn.cli.sample.copies import (
+    FEW_BYTES,
+    are_at_hand,
+    known_texts,
+    note_copies,
+    note_runs,
+    training_texts,
+    with_runs,
+)
 from charrnn.cli.sample.options import Options
 from charrnn.corpus.checks import TextSet, hash_of
-from charrnn.corpus.files import blocks, path_of
-from charrnn.errors import CharrnnError, ModelFileError, SettingError
+from charrnn.corpus.files import blocks
+from charrnn.errors import CharrnnError, ModelFileError
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.sampling.sampler import (
@@ -32,14 +40,17 @@ from charrnn.sampling.sampler import (
     Sample,
     SampleConfig,
     Sampler,
+    likeliest,
+    limit_length,
+    nats_of,
     random_seed,
     redraw,
 )
-from charrnn.scoring.predictor import OTHER_VOCABULARY, Predictor, combine
-from charrnn.scoring.texts import check_files_exist, codes_in, example_lengths
+from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
+from charrnn.scoring.texts import codes_like, example_lengths
 from charrnn.settings.using import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
-from charrnn.vocabulary import Codes, Vocabulary
+from charrnn.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from charrnn.cli.terminal.colours import Painter
@@ -119,6 +130,7 @@ class SampleWriter:
 
 NAMED = 12  # unknown characters of a prime that a note names
 SMALL_CORPUS = 1 << 22  # bytes: a larger one is not searched for copies
+FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is given
 
 
 def run(options: Options, threads: int, console: Console) -> None:
@@ -130,19 +142,25 @@ def run(options: Options, threads: int, console: Console) -> None:
     model = models[0]
     check_same_vocabulary(options, models)
     predictor = combine([one.predictor(options.use) for one in models])
-    reading = replace(model.reading, **options.reading)
+    reading = model.corpus.reading_of(options.prime_file or "-", options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
-    config = limit_length(SampleConfig(**options.sampling), options, prime)
+    config = SampleConfig(**options.sampling)
+    config = limit_length(config, prime, options.shortest, options.longest)
     note_prime(prime, model.vocabulary, console)
 
     temperatures = options.temperatures or (SampleConfig.temperature,)
-    counts_copies = not (console.quiet or options.novel) and is_at_hand(model)
-    tally = Tally(prime, [] if counts_copies else None, None if file is None else {})
+    tally = Tally(prime, lengths=None if file is None else {})
+    if not (console.quiet or options.novel) and are_at_hand(model, SMALL_CORPUS):
+        tally.hashes = []
+    if not (console.quiet or options.show_copied):
+        counted = model.trained.counted is not None and len(model.trained.counted) <= FEW_BYTES
+        if counted or are_at_hand(model, FEW_BYTES, options.novel):
+            tally.texts = []
     shown = ShownPrime("", 0.0)
     if prime and not options.hide_prime and (options.as_json or options.best):
         shown = ShownPrime(prime, nats_of(prime, predictor))
-    conditions = conditions_of(options, prime, model, reading)
+    conditions = conditions_of(options, prime, model)
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
@@ -161,14 +179,20 @@ def run(options: Options, threads: int, console: Console) -> None:
                 samples = redraw(
                     sampler, options.numbers, conditions.whole, conditions.rejects, seen
                 )
-            elif options.as_json:
+            elif options.as_json or options.show_copied:
                 samples = sampler.samples(options.numbers)
             if samples is None:
                 writer.write(tally.of(sampler.fragments(options.numbers)))
-            elif options.as_json:
-                write_json(best_of(samples, options, shown), tally, shown, console)
+                continue
+            chosen = best_of(samples, options, shown)
+            if options.show_copied:
+                chosen = with_runs(chosen, partial(known_texts, model, options))
+            if options.as_json:
+                write_json(chosen, tally, shown, console)
+            elif options.show_copied:
+                write_rows(tally.of(chosen), "" if options.hide_prime else prime, console)
             else:
-                writer.write(tally.of(best_of(samples, options, shown)))
+                writer.write(tally.of(chosen))
             if tally.written - written < options.count:
                 tally.is_certain &= sampler.is_deterministic
     note_if_refused(console)
@@ -178,6 +202,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         console.note(f"{which} reached --max-chars {config.max_characters} before the end")
     if tally.hashes:
         note_copies(tally.hashes, model, console)
+    if tally.texts:
+        note_runs(tally.texts, model, options, console)
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_complete(tally, options, len(temperatures))
@@ -188,7 +214,7 @@ def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
     first = options.models[0]
     for path, model in zip(options.models, models, strict=True):
         if model.vocabulary.characters != models[0].vocabulary.characters:
-            raise ModelFileError(f"{path} has another vocabulary than {first}", OTHER_VOCABULARY)
+            raise ModelFileError(f"the vocabularies of {path} and {first} differ", OTHER_VOCABULARY)
 
 
 def read_prime(options: Options, model: Model, reading: Reading) -> str:
@@ -219,28 +245,7 @@ def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
     if unknown:
         names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
         more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
-        console.note(f"never seen in training, and read as unknown: {names}{more}")
-
-
-def limit_length(config: SampleConfig, options: Options, prime: str) -> SampleConfig:
-    """Return the configuration with no more characters than --longest needs.
-
-    Raise SettingError if no sample can be long or short enough.
-    """
-    most = len(prime) + config.max_characters
-    if (options.shortest or 0) > most:
-        raise SettingError(
-            f"--shortest {options.shortest} is more than the {most} characters of a sample",
-            "Raise --max-chars.",
-        )
-    if options.longest is None:
-        return config
-    left = options.longest - len(prime)
-    if left < 0:
-        raise SettingError(
-            f"the prime has more than {options.longest} characters", "Raise --longest."
-        )
-    return replace(config, max_characters=min(config.max_characters, left + 1))
+        console.note(f"not in the vocabulary, read as unknown: {names}{more}")
 
 
 class ShownPrime(NamedTuple):
@@ -250,29 +255,14 @@ class ShownPrime(NamedTuple):
     nats: float  # at the model's own probabilities
 
 
-def nats_of(prime: str, predictor: Predictor) -> float:
-    """Return the surprisal of the prime."""
-    networks = predictor.used_networks
-    if len(networks) == 1 and networks[0].architecture.head.lengths is not None:
-        from charrnn.sampling.lengths import nats_of_beginning
-
-        return nats_of_beginning(networks[0], prime)
-    from charrnn.scoring.mixed import scorer_of
-
-    scorer = scorer_of(predictor)
-    return float(scorer.read(predictor.vocabulary.encode(prime))[0].sum())
-
-
-def conditions_of(
-    options: Options, prime: str, model: Model, reading: Reading
-) -> Conditions | None:
+def conditions_of(options: Options, prime: str, model: Model) -> Conditions | None:
     """Return the conditions on samples, or None if every sample is shown as it is drawn."""
     lengths = options.shortest, options.longest
     if not (options.novel or options.unique or options.best or lengths != (None, None)):
         return None
     known = None
     if options.novel:
-        codes = codes_in(options.novel, model.corpus.config.examples, reading)
+        codes = codes_like(model.corpus, options.novel, options.reading)
         known = TextSet(codes, ignoring_case=options.ignore_case)
     return Conditions(prime, known, *lengths)
 
@@ -298,31 +288,10 @@ def best_of(
     samples: Iterable[Sample | None], options: Options, prime: ShownPrime
 ) -> Iterator[Sample]:
     """Yield the samples that were found; with --best, only the likeliest of them."""
-
-    def nats_per_character(sample: Sample) -> float:
-        nats = prime.nats + sum(sample.nats)
-        return nats / (len(prime.text) + len(sample.nats))
-
     found = (sample for sample in samples if sample is not None)
-    return iter(nsmallest(options.count, found, nats_per_character)) if options.best else found
-
-
-def training_texts(model: Model) -> Iterator[Codes]:
-    """Yield the corpus of a model; raise CorpusError if a file is missing."""
-    corpus = model.corpus
-    check_files_exist(corpus)
-    kinds = corpus.config.kinds(len(corpus.source_files))
-    return codes_in(corpus.source_files, kinds, corpus.config.reading)
-
-
-def is_at_hand(model: Model) -> bool:
-    """Return True if the corpus of a model can be read, and quickly."""
-    with suppress(CharrnnError, OSError):
-        check_files_exist(model.corpus)
-        files = [path_of(name) for name in model.corpus.source_files]
-        is_small = sum(map(os.path.getsize, files)) <= SMALL_CORPUS
-        return all(map(os.path.isfile, files)) and is_small
-    return False
+    if not options.best:
+        return found
+    return iter(likeliest(found, options.count, prime.nats, len(prime.text)))
 
 
 @dataclass
@@ -330,10 +299,12 @@ class Tally:
     """Counts the samples that are written."""
 
     prime: str
-    hashes: list[int] | None  # of samples, to find copies of training texts
-    lengths: dict[float, list[int]] | None  # by temperature, for --plot
+    hashes: list[int] | None = None  # of samples, to find copies of training texts
+    lengths: dict[float, list[int]] | None = None  # by temperature, for --plot
+    texts: list[str] | None = None  # the first samples, to find runs of training texts
     temperature: float = 1.0
     written: int = 0
+    drawn: int = 0  # characters of ``texts``
     limited: int = 0  # samples that reached --max-chars
     is_certain: bool = True  # more attempts cannot find missing samples
 
@@ -355,16 +326,20 @@ class Tally:
             self.lengths.setdefault(self.temperature, []).append(len(self.prime + text))
         if self.hashes is not None:
             self.hashes.append(hash_of(self.prime + text))
+        if self.texts is not None and self.drawn < FEW_CHARACTERS:
+            self.texts.append(text)
+            self.drawn += len(text)
 
 
-def note_copies(hashes: Sequence[int], model: Model, console: Console) -> None:
-    """Note how many samples are exact copies of training texts."""
-    with suppress(CharrnnError, OSError):
-        copies = sum(map(TextSet(training_texts(model)).has_hash, hashes))
-        if len(hashes) > 1:
-            console.note(f"exact copies of training texts: {copies:,} of {len(hashes):,} samples")
-        elif copies:
-            console.note("the sample is an exact copy of a training text")
+def write_rows(samples: Iterable[Fragment | Sample], prime: str, console: Console) -> None:
+    """Write each sample on a line, after the length of its longest run in known texts."""
+    output = console.out
+    if output.is_terminal:
+        output.write_lines([output.paint(Visible("copied  text"), CYAN)])
+    for sample in samples:
+        runs = getattr(sample, "copied", None)
+        row = f"{len(runs.longest) if runs else 0:6}  " + (prime + sample.text).replace("\n", "\\n")
+        console.result(f"{row}\n")
 
 
 def write_json(
@@ -381,6 +356,9 @@ def write_json(
             "ended": sample.ended,
             "temperature": tally.temperature,
         }
+        if sample.copied is not None:
+            fields["copied_longest"] = len(sample.copied.longest)
+            fields["copied_median"] = sample.copied.median
         console.json("sample", fields)
 
 

@@ -157,7 +157,8 @@ def plan_of(settings: dict[str, Any], record: Record, splits: Splits) -> Planned
         what, hint = in_words_of_the_command_line(error)
         raise SettingError(f"{in_words(settings)}: {what}" if settings else what, hint) from error
     corpus = splits.of(record.grid.seeds[0]).corpus
-    check_memory(planned.plan.memory_bytes, system.available(), text_bytes(corpus))
+    hint = "" if record.material.start_from is None else "Try a smaller [batch] or [bptt]."
+    check_memory(planned.plan.memory_bytes, system.available(), text_bytes(corpus), hint)
     return planned
 
 

@@ -25,7 +25,7 @@ from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import best_of
 from charrnn.sweeping.processes import Lost, Processes
 from charrnn.sweeping.run import Advanced, Ended
-from charrnn.text import visible_line
+from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
@@ -152,6 +152,7 @@ def show_results(sweep: PreparedSweep, stop: Stop, options: Options, console: Co
         stopped = "interrupted" if stop.requested else "done"
         console.json("sweep", show.summary_json(folder, results, len(sweep.trials), stopped))
     elif results and not console.quiet:
+        console.say(Visible(""))
         console.out.write_lines(show.table(results, console.out))
     if stop.requested:
         line = f"to resume: {resume_line(sweep, options)}"

@@ -15,9 +15,10 @@ from dataclasses import asdict
 from itertools import starmap
 from typing import Any
 
-from charrnn.cli.console import BOLD, CYAN, GREEN, RED, Console, Output
+from charrnn.cli.console import BOLD, CYAN, GREEN, RED, Console, Output, wrap
 from charrnn.cli.errors import option_for, typed
 from charrnn.cli.sweep.prepare import PreparedSweep
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.progress import LiveBar, Pace
 from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
@@ -25,11 +26,16 @@ from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
 from charrnn.counts.baselines import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.model_file.fields import CorpusRecord
+from charrnn.scoring.difference import UNCLEAR, json_of
 from charrnn.sweeping.grid import Result, Standing, best_of, in_words, standings, value_in_words
 from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line
 
 BEST = f"{BOLD};{GREEN}"
+TERMS = (
+    "held-out: the lowest held-out loss of a run, in nats per character. spread: its standard"
+    " deviation over the seeds. *: the best run so far."
+)
 GAP, STAR = "  ", "  *"
 
 
@@ -67,6 +73,7 @@ def baselines_in_words(sweep: PreparedSweep, baselines: Iterable[Baseline]) -> I
         yield "to beat", best_in_words(losses)
         if part := part_in_words(known[-1], sweep.split.corpus):
             yield "", part
+    yield "terms", TERMS
 
 
 def plan_json(sweep: PreparedSweep) -> dict[str, Any]:
@@ -138,10 +145,13 @@ class SweepProgress(LiveBar):
         self.console.say(joined([row, name, *star]))
         if is_best:
             self.best = result
+        self._draw()
 
     def refresh(self) -> None:
-        if not (self.is_drawn and self.is_due):
-            return
+        if self.is_drawn and self.is_due:
+            self._draw()
+
+    def _draw(self) -> None:
         whole = sum(self._seconds.values())
         done = sum(self._seconds[name] * share for name, share in self._shares.items())
         self.pace.update(0, min(1.0, done / whole) if whole > 0 else 0.0)
@@ -167,6 +177,8 @@ def losses_in_cells(nats: float, seconds: float) -> dict[str, str]:
 SUMMARY_COLUMNS = (
     Column("held-out", 10),
     Column("spread", 9),
+    Column("difference", 12, 1),
+    Column("std error", 11, 1),
     Column("bits", 9, 2),
     Column("runs", 6, 3),
     Column("time", 11, 4),
@@ -180,6 +192,7 @@ def table(results: list[Result], output: Output) -> Iterator[Visible]:
     room = max(output.width // 2, output.width - longest - len(GAP))
     columns = Table(SUMMARY_COLUMNS, room, output)
     yield joined([columns.head(), output.paint(Visible(f"{GAP}settings"), CYAN)])
+    unclear: list[str] = []
     for place, standing in enumerate(ranked):
         nats, spread = standing.nats_per_character, standing.spread
         if nats is None:
@@ -188,32 +201,40 @@ def table(results: list[Result], output: Output) -> Iterator[Visible]:
             cells = losses_in_cells(nats, standing.seconds)
             cells["spread"] = "" if spread is None else f"{spread:.3f}"
             cells["runs"] = f"{len(standing.results):,}"
+            difference = standing.difference(ranked[0])
+            cells |= tables.difference_cells(difference)
+            if difference is not None and not difference.is_clear:
+                unclear.append(standing.name)
             row = columns.row(cells, {} if place else {"held-out": BEST})
         failures = f"  ({standing.failed:,} failed)" if standing.failed else ""
         yield joined([row, visible_line(f"{GAP}{standing.name}{failures}")])
+    if unclear:
+        yield from wrap(f"{UNCLEAR} from the best: {', '.join(unclear)}", output.width)
 
 
 def summary_json(folder: str, results: list[Result], runs: int, stopped: str) -> dict[str, Any]:
     best, failed = best_of(results), sum(result.has_failed for result in results)
+    ranked = standings(results)
     return {
         "folder": folder,
         "runs": runs,
         "done": len(results) - failed,
         "failed": failed,
         "best": None if best is None else best.as_json(),
-        "settings": [standing_json(standing) for standing in standings(results)],
+        "settings": [standing_json(each, ranked[0]) for each in ranked],
         "stopped": stopped,
     }
 
 
-def standing_json(standing: Standing) -> dict[str, Any]:
-    mean = standing.nats_per_character
+def standing_json(standing: Standing, best: Standing) -> dict[str, Any]:
+    mean, difference = standing.nats_per_character, standing.difference(best)
     return {
         "settings": standing.settings,
         "nats_per_character": mean,
         "bits_per_character": None if mean is None else bits(mean),
         "perplexity": None if mean is None else math.exp(min(mean, 700)),
         "spread": standing.spread,
+        **json_of(difference),
         "runs": len(standing.results),
         "failed": standing.failed,
         "seeds": [result.seed for result in standing.results],

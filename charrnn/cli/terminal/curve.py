@@ -118,7 +118,7 @@ def picture(curve: Curve, width: int, paint: Paint, *, plain: bool) -> list[Visi
     canvas = Canvas(wide, HEIGHT, plain=plain)
     labels = {0: f"{high:.2f}", HEIGHT - 1: f"{low:.2f}"}
     legend = {HELD_OUT: "held-out"} if curve.held_out else {}
-    legend[TRAIN] = "training"
+    legend[TRAIN] = curve.learning_name
     if curve.baseline is not None:
         name, loss = curve.baseline
         draw([start, end], [loss, loss], BASELINE)

@@ -16,9 +16,11 @@ from rich.cells import cell_len, set_cell_size
 
 from charrnn.cli.console import BOLD, DIM, GREEN, YELLOW, Console, Output
 from charrnn.cli.terminal.tables import Column, Table, bits, clock, counted
+from charrnn.display import best_of
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.network.parameters import LanguageModel
 from charrnn.sampling.sampler import SampleConfig, Sampler
+from charrnn.settings.training import Fitted
 from charrnn.text import Visible, joined, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch, lowest_so_far
 from charrnn.training.members import share_done
@@ -40,6 +42,11 @@ COLUMNS = (
     Column("bits", 8, 5),
     Column("gap", 8, 3),
 )
+
+
+def mixture_of(config: Fitted) -> str:
+    """Return the name of the column for networks or counts mixed together, or "" without one."""
+    return "both" if config.counts else "together" if config.members > 1 else ""
 
 
 class CheckupRows:
@@ -64,14 +71,12 @@ class CheckupRows:
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
         """Yield the row of a check-up, and the head of the table before the first row."""
         table = Table(self.columns, self.output.width - MARK, self.output)
-        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}"}
-        loss = math.inf
-        if event.score is None:
-            cells["train"] = f"{event.train_nats_per_character:.3f}"
-        else:
-            loss, train = event.score.nats_per_character, event.familiar_nats_per_character
-            cells |= {"train": f"{train:.3f}", "held-out": f"{loss:.3f}"}
-            cells |= {"bits": f"{bits(loss):.3f}", "gap": f"{round(loss - train, 3) + 0.0:+.3f}"}
+        loss, train = math.inf, event.train_nats_per_character
+        cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}", "train": f"{train:.3f}"}
+        if event.score is not None:
+            loss = event.score.nats_per_character
+            cells |= {"held-out": f"{loss:.3f}", "bits": f"{bits(loss):.3f}"}
+            cells["gap"] = f"{round(loss - train, 3) + 0.0:+.3f}"
         if not math.isnan(event.together_nats_per_character):
             cells[self._mixture] = f"{event.together_nats_per_character:.3f}"
         if not self._has_head:
@@ -84,9 +89,13 @@ class CheckupRows:
         pieces = [table.row(cells, {"held-out": best}), self.output.paint(Visible("  *"), best)]
         passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
         if passed:
-            text = visible_line(f"  better than {min(passed, key=lambda name: passed[name])}")
-            if table.width + MARK + len(text) <= self.output.width:
-                pieces.append(self.output.paint(text, YELLOW))
+            best, name = best_of(self.baselines), best_of(passed)
+            better = f"better than {name}"
+            texts = [f"{better}; to beat: {best}", f"to beat: {best}"]
+            texts = [f"{better}, the best baseline", better] if name == best else texts
+            room = self.output.width - table.width - MARK - 2
+            if fits := [text for text in texts if len(text) <= room]:
+                pieces.append(self.output.paint(visible_line(f"  {fits[0]}"), YELLOW))
         yield joined(pieces)
         self._best = loss
 
@@ -192,7 +201,7 @@ class Progress(LiveBar):
         self.run, self.symbols, self.samples = run, symbols, samples
         self.pace = Pace()
         self.pace.share = self._share()
-        mixture = "both" if run.config.counts else "together" if run.config.members > 1 else ""
+        mixture = mixture_of(run.config)
         is_held_out, best = bool(run.corpus.held_out_characters), lowest_so_far(run.states)
         self.rows = CheckupRows(is_held_out, run.corpus.baselines, console.err, best, mixture)
         self._steps_before = run.longest.step

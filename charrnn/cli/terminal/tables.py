@@ -10,13 +10,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from charrnn.cli.console import CYAN, Console, Output
+from charrnn.cli.console import CYAN, TOGETHER, Console, Output, wrap
 from charrnn.text import Visible, joined, visible_line
 
 if TYPE_CHECKING:
+    from charrnn.model_file.fields import CorpusRecord
+    from charrnn.scoring.difference import Difference
     from charrnn.scoring.score import Mean
 
-TOGETHER = "\u00a0"  # a space at which lines do not break
+FEW_SYMBOLS = 200  # held out: a check-up that is the best on fewer may be so by chance
 
 
 def clock(seconds: float) -> str:
@@ -25,7 +27,9 @@ def clock(seconds: float) -> str:
         return "?"
     whole = round(seconds)
     if whole < 60:
-        return f"{max(seconds, 0.1):.1f} s" if seconds < 9.95 else f"{whole} s"
+        if seconds < 0.995:  # two digits, to agree with a rate that stands beside it
+            return f"{max(seconds, 0.001):.2g} s"
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{whole} s"
     minutes, hours, days = whole // 60, whole // 3600, whole // 86400
     if minutes < 60:
         return f"{minutes}:{whole % 60:02} min"
@@ -81,6 +85,15 @@ def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
     return f"{of_bits(nats)} per held-out character, {perplexity}, {where}"
 
 
+def few_held_out(corpus: CorpusRecord) -> str:
+    """Return a warning if the best check-up was chosen on very little text, or ""."""
+    symbols = corpus.held_out_characters + corpus.held_out_examples
+    if not 0 < symbols < FEW_SYMBOLS:
+        return ""
+    chosen = f"chosen on only {symbols} held-out symbols, so on other text the loss may be higher"
+    return f"{chosen}; --folds measures it on the whole corpus"
+
+
 def pieces_in_words(learned: float, scored: float, text: str) -> str:
     """Return which shares of a large corpus and of a text were used; nothing for all of both."""
     if learned >= 1 and scored >= 1:
@@ -106,24 +119,6 @@ def entries(given: Iterable[Entry], output: Output) -> Iterator[Visible]:
         for line in wrap(text, output.width - indent):
             yield joined([lead, line])
             lead = Visible(" " * indent)
-
-
-def wrap(text: str, columns: int) -> list[Visible]:
-    """Break the text into lines of at most ``columns``; a Chinese character takes two columns."""
-    from rich.cells import cell_len, chop_cells
-
-    room, lines = max(8, columns), [""]
-    for word in visible_line(text).split(" "):
-        pieces = chop_cells(word, room) if cell_len(word) > room else [word]
-        for piece in pieces:
-            longer = f"{lines[-1]} {piece}" if lines[-1] else piece
-            if cell_len(longer) <= room and piece is pieces[0]:
-                lines[-1] = longer
-            elif lines[-1]:
-                lines.append(piece)
-            else:
-                lines[-1] = piece
-    return [Visible(line.rstrip(" ").replace(TOGETHER, " ")) for line in lines]
 
 
 class Fact(NamedTuple):
@@ -160,11 +155,12 @@ class Column(NamedTuple):
 
 
 class Table:
-    """A table of the columns that fit."""
+    """A table of the columns that fit; in a file or a pipe, of all columns."""
 
-    def __init__(self, columns: Sequence[Column], room: int, output: Output) -> None:
+    def __init__(self, columns: Sequence[Column], room: float, output: Output) -> None:
         self._output = output
         kept = set()
+        room = room if output.is_terminal else math.inf  # a file or a pipe gets all columns
         for column in sorted(columns, key=lambda one: one.rank):
             if column.width <= room or not column.rank:
                 kept.add(column)
@@ -194,6 +190,14 @@ COLUMNS = (
 )
 
 
+def name_column(names: Iterable[str], output: Output) -> Column:
+    """Return the first column, as wide as the names where the other columns leave room."""
+    widest = max((len(visible_line(name)) for name in names), default=0) + 2
+    if output.is_terminal:
+        widest = min(widest, output.width - sum(column.width for column in COLUMNS[1:]))
+    return COLUMNS[0]._replace(width=max(FIRST, widest))
+
+
 def cells(mean: Mean) -> dict[str, str]:
     """Return the cells of a mean loss."""
     return {
@@ -201,6 +205,14 @@ def cells(mean: Mean) -> dict[str, str]:
         "bits": figure(mean.bits_per_character),
         "perplexity": shown(mean.perplexity),
     }
+
+
+def difference_cells(difference: Difference | None) -> dict[str, str]:
+    """Return the cells of a difference, empty if it is not known."""
+    if difference is None:
+        return {}
+    d, error = difference
+    return {"difference": f"{d:+.3f}", "std error": figure(error)}
 
 
 def figure(number: float) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.errors import CharrnnError
 from charrnn.json_lines import LineFile, parse
+from charrnn.model_file.saving import remedy
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Event, Step
 
@@ -61,10 +62,15 @@ class Metrics:
         self._file: LineFile | None = None
         try:
             self._file = open_lines(path)
+            if not self._file.lock():
+                raise CharrnnError(
+                    f"{path} is being written by another run",
+                    "Wait until that run has ended, or name another file with --metrics.",
+                )
             goes_on = self._file.keeps_lines and self._cut_back(self._file, is_resumed)
         except (OSError, CharrnnError) as error:
             self.close()
-            raise self._explain(error) from error
+            raise explain(self.path, error) from error
         if not goes_on:
             first = {"schema": RUN, "run": self.run, "step": state.step, "seed": run.config.seed}
             self._append({**first, "corpus": run.corpus.fingerprint})
@@ -96,7 +102,7 @@ class Metrics:
                 if not self.stop.requested:
                     self.console.alarm(f"{self.path} has lost its reader; training continues")
             except OSError as error:
-                raise self._explain(error) from error
+                raise explain(self.path, error) from error
 
     def _cut_back(self, file: LineFile, is_resumed: bool) -> bool:
         """Cut off lines that come again. Return True if the file ends with this run."""
@@ -126,19 +132,32 @@ class Metrics:
             "Name another file with --metrics.",
         )
 
-    def _explain(self, error: OSError | CharrnnError) -> CharrnnError:
-        if isinstance(error, CharrnnError):
-            return error
-        if error.errno == errno.ENXIO:
-            return CharrnnError(
-                f"{self.path} is a pipe without a reader",
-                "Start the reader first, or name another file with --metrics.",
-            )
-        is_full = error.errno == errno.ENOSPC
+
+def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
+    if isinstance(error, CharrnnError):
+        return error
+    if error.errno == errno.ENXIO:
         return CharrnnError(
-            f"{self.path} cannot be written: {error.strerror or error}",
-            f"Name another file with --metrics{', or make room' if is_full else ''}.",
+            f"{path} is a pipe without a reader",
+            "Start the reader first, or name another file with --metrics.",
         )
+    return CharrnnError(
+        f"{path} cannot be written: {error.strerror or error}",
+        remedy(error, "name another file with --metrics"),
+    )
+
+
+def check_place(path: Path) -> None:
+    """Raise CharrnnError if no file can be written there, without opening it."""
+    with suppress(OSError):
+        place = path if path.exists() else Path(os.path.realpath(path)).parent
+        number = 0 if os.access(place, os.W_OK) else errno.EACCES
+        if not place.exists():
+            number = errno.ENOENT
+        elif place.is_dir() == path.exists():
+            number = errno.EISDIR if path.exists() else errno.ENOTDIR
+        if number:
+            raise explain(path, OSError(number, os.strerror(number)))
 
 
 def open_lines(path: Path) -> LineFile:
@@ -166,6 +185,9 @@ def row_of(event: Event) -> dict[str, object] | None:
                 "schema": CHECKUP,
                 "step": event.step,
                 "train_nats_per_character": event.train_nats_per_character,
+                "train_while_hidden_nats_per_character": (
+                    event.train_while_hidden_nats_per_character
+                ),
                 "held_out_nats_per_character": event.score and event.score.nats_per_character,
                 "held_out_bits_per_character": event.score and event.score.bits_per_character,
                 "best": event.is_best,

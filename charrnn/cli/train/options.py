@@ -39,6 +39,9 @@ charrnn train book.txt.gz -m book.npz --carry --minutes 20
 # draw the length of each name first, and count it down
 charrnn train names.txt --ends length
 
+# a short list: also measure the loss on all of it, with ten more networks
+charrnn train names.txt --folds 10
+
 # resume after Ctrl-C, or train for longer
 charrnn train --resume
 charrnn train --resume --epochs 200
@@ -79,6 +82,7 @@ class Options(CorpusOptions):
     RULES = (
         *CorpusOptions.RULES,
         excludes("resume", "force", "start_from"),
+        excludes("folds", "mpi", "dry_run", "start_from"),
         excludes("mpi", "workers", hint="Each rank has one thread: start a rank for each core."),
     )
 
@@ -90,6 +94,7 @@ class Options(CorpusOptions):
         panel=LEARNING,
         names=("--from",),
     )
+    folds: int | None = options.folds(LEARNING)
     mpi: bool = flag(
         "Share the training among the processes that mpiexec starts. Needs mpi4py: pip install"
         " 'charrnn[mpi]'.",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from charrnn.cli.console import Console
+import numpy as np
+
+from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.terminal.tables import (
-    TOGETHER,
     Entry,
     bits,
     bytes_in_words,
@@ -27,12 +29,20 @@ from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
+from charrnn.vocabulary import UNKNOWN
 
 LOSS: Final = (
-    "Loss is the mean surprise per character; lower is better. 1 nat is 1.44 bits. At perplexity 5,"
-    " each character is as hard to guess as one of 5 equally likely ones."
+    "loss: the mean surprise per character, in nats; lower is better. 1 nat is 1.44 bits.",
+    "perplexity 5: a character is as hard to guess as one of 5 equally likely ones.",
 )
-GAP: Final = "gap: held-out loss minus training loss. *: the best check-up so far."
+ROWS: Final = (
+    "train, held-out: losses. bits: the held-out loss in bits. gap: held-out minus train.",
+    "*: the best check-up so far.",
+)
+MIXTURES: Final = {
+    "both": "both: the loss of network and counts mixed, as sample and eval use them.",
+    "together": "together: the loss of the mean of the networks, which sample and eval use.",
+}
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
@@ -47,16 +57,18 @@ def corpus_in_words(corpus: Corpus, doubts: Iterable[Warned]) -> Iterator[Entry]
     for line in examples_in_words(corpus):
         yield "", line
     if len(held_out):
-        kept = ", ".join(corpus.valid) if corpus.valid else "to measure the loss on (--holdout)"
+        kept = (
+            f": {', '.join(corpus.valid)}" if corpus.valid else " (--holdout), to measure the loss"
+        )
         examples = count(len(held_out), "example", are=are)
-        yield "held out", f"{examples}, {count(held_out.characters, 'character')}: {kept}"
+        yield "held out", f"{examples}, {count(held_out.characters, 'character')}{kept}"
     else:
         yield "held out", "nothing, so only the training loss is known"
     for doubt in doubts:
-        yield "warning", doubt_in_words(doubt)
+        yield "warning", doubt_in_words(doubt, names)
 
 
-def doubt_in_words(doubt: Warned) -> str:
+def doubt_in_words(doubt: Warned, source: str) -> str:
     match doubt.kind:
         case "much held out":
             share = f"{100 * doubt.count / doubt.of:.0f}% of the characters"
@@ -67,6 +79,22 @@ def doubt_in_words(doubt: Warned) -> str:
             some = f"{doubt.count:,} of {doubt.of:,} held-out examples"
             occur = "occurs" if doubt.count == 1 else "occur"
             return f"{some} also {occur} in the training text: the held-out loss is too optimistic"
+    some = f"{doubt.count:,} of {doubt.of:,} lines"
+    what = shlex.quote(doubt.what).replace(" ", TOGETHER)
+    column, strip = option("column", what), option("strip", what)
+    match doubt.kind:
+        case "header":
+            return f"the first line may be a heading, {what}: {column} reads the lines below it"
+        case "same ending":
+            return f"{some} end in {doubt.what}: {strip} removes it"
+        case "numbered":
+            return f"{some} begin with a number or a bullet: {strip} removes it"
+    if "scripts" in doubt.kind:
+        share = f"{100 * doubt.count / doubt.of:.0f}% of the examples are not all"
+        latin = ", and given-names-latin has Latin names alone" * (source == "given-names")
+        only = f"sample {option('script', doubt.what)} draws one script{latin}"
+        return f"{doubt.kind}; {share} {doubt.what.title()}: {only}"
+    return f"{some} have a {doubt.kind.split()[0]} inside: {column} reads one column of the table"
 
 
 def examples_in_words(corpus: Corpus) -> Iterator[str]:
@@ -140,6 +168,19 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     return rows
 
 
+def without_effect(plan: Plan, options: Options) -> Iterator[Entry]:
+    """Yield the typed options that a run of so few steps does not come to use."""
+    steps, typed = plan.steps, options.learning
+    if steps is None:
+        return
+    if typed.get("warmup", 0) > steps:
+        why = f"the learning rate ends below {option('lr', plan.config.lr)}"
+        yield "note", f"{option('warmup', typed['warmup'])} is longer than the run: {why}"
+    if typed.get("check_every", 0) > steps:
+        every = option("check_every", typed["check_every"])
+        yield "note", f"{every} is longer than the run: the loss is measured only at its end"
+
+
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
     """Return True if the setting was neither typed nor taken from a model."""
     is_of_model = options.start_from is not None and name in ("hidden", "layers")
@@ -166,7 +207,8 @@ def time_in_words(
     if c.minutes is not None and minutes is not None:
         left = f"{clock(60 * minutes)} of " if minutes < c.minutes else ""
         ends.append(f"{left}{count(c.minutes, 'minute')} (--minutes)")
-    speed = f"{counted(rate)} characters a second with {count(c.threads, worker)}"
+    busy = c.threads if worker == "rank" else plan.threads
+    speed = f"{counted(rate)} characters a second with {count(busy, worker)}"
     return [("steps", steps), ("time", f"about {' or at most '.join(ends)}, at {speed}")]
 
 
@@ -192,13 +234,19 @@ def best_in_words(losses: Mapping[str, float]) -> str:
     return f"{name} {losses[name]:.3f} nats ({bits(losses[name]):.3f} bits), the best baseline"
 
 
-def terms(best: str, *, is_held_out: bool) -> str:
-    """Return what the terms of the screen mean; ``best`` is the best baseline, or "" for none."""
+def terms(best: str, *, is_held_out: bool, mixture: str = "") -> list[str]:
+    """Return what the terms of the screen mean: of the rows, of the column of a mixture if there is
+    one, and of the best baseline, or "" for none.
+    """
     kind, _, order = best.partition("-")
-    meaning = f"{best} counts which characters follow the last {order}." if order else ""
+    meanings = [*LOSS, *(ROWS if is_held_out else [])]
+    if is_held_out and mixture:
+        meanings.append(MIXTURES[mixture])
+    if order:
+        meanings.append(f"{best}: it counts which characters follow the last {order}.")
     if kind == "unigram":
-        meaning = "unigram knows only how frequent each character is."
-    return " ".join(text for text in (LOSS, GAP if is_held_out else "", meaning) if text)
+        meanings.append("unigram: it knows only how frequent each character is.")
+    return meanings
 
 
 def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
@@ -222,24 +270,29 @@ class PlanDisplay:
 
     def show_baselines(
         self, baselines: Iterable[Baseline], corpus: Corpus, *, both: bool = False
-    ) -> str:
-        """Show the simplest baseline at once and then the best; return the name of the best, or "".
+    ) -> Baseline | None:
+        """Show the simplest baseline at once and then the best; return the best, if any.
 
         With ``both``, show a loss to hope for when the network is mixed with counts.
         """
         losses: dict[str, float] = {}
-        last = None
+        best = last = None
         for last in baselines:
+            if best is None or last.nats_per_character < best.nats_per_character:
+                best = last
             losses[last.name] = last.nats_per_character
             if len(losses) == 1:
-                simplest = f"{last.name} {last.nats_per_character:.3f} nats (random guessing)"
-                self.show([("to beat", simplest)])
+                unseen = int(np.count_nonzero(corpus.held_out.ids == UNKNOWN))
+                more = f", with {count(unseen, 'unseen character')}" if unseen else ""
+                simplest = f"{last.name} {last.nats_per_character:.3f} nats"
+                self.show([("to beat", f"{simplest} (random guessing{more})")])
         if last is None:
-            return ""
+            return None
         part = part_in_words(last, corpus)
-        self.show([("", line) for line in (best_in_words(losses), part) if line])
+        text = best_in_words(losses) if best_of(losses) != next(iter(losses)) else ""
+        self.show([("", line) for line in (text, part) if line])
         if both:
             hoped = min(losses.values()) - USUAL_GAIN
-            condition = "if the network alone is as good as counts"
-            self.show([("both", f"about {hoped:.2f} nats are to be expected {condition}")])
-        return best_of(losses)
+            condition = "if the network alone is as good as the counts"
+            self.show([("both", f"likely about {hoped:.2f} nats, {condition}")])
+        return best

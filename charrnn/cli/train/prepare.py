@@ -13,6 +13,7 @@ from charrnn import system
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
 from charrnn.cli.options import note_if_refused
+from charrnn.cli.terminal.progress import mixture_of
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import plan as words
 from charrnn.cli.train.options import Options
@@ -33,7 +34,7 @@ from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
-CHECKUP = 160  # bytes in the history of a model file, at most
+CHECKUP = 210  # bytes in the history of a model file, at most
 MOST_CHECKUPS = LARGEST // CHECKUP
 
 
@@ -45,6 +46,7 @@ class PreparedRun:
     plan: Plan
     warnings: list[Warned]  # about the corpus
     characters_per_second: float = 0.0  # in a short trial
+    best_baseline: Baseline | None = None
 
     @property
     def symbols(self) -> int:
@@ -120,6 +122,7 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         rate, worker = ready.characters_per_second, "rank" if options.mpi else "thread"
         left = ready.seconds_left, ready.minutes_left
         display.show(words.time_in_words(ready.plan, rate, *left, worker))
+        display.show(words.without_effect(ready.plan, options))
         if options.mpi:
             display.show(words.ranks_in_words(ready.plan, ready.steps))
     baselines = compute_baselines(corpus, run.corpus)
@@ -128,12 +131,15 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
         known = run.corpus.baselines.items()
         baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
-    display.show([("terms", words.terms(best, is_held_out=bool(len(corpus.held_out))))])
+    is_held_out = bool(len(corpus.held_out))
+    name = "" if best is None else best.name
+    meanings = words.terms(name, is_held_out=is_held_out, mixture=mixture_of(run.config))
+    display.show(("terms" * (not place), line) for place, line in enumerate(meanings))
     note_if_refused(console)
     if not options.dry_run:
         room = checkpoint.room_needed(options.model, run) + CHECKUP * checkups
         container.check_writable(options.model, room)
-    return ready
+    return replace(ready, best_baseline=best)
 
 
 def begin_run(
@@ -246,5 +252,7 @@ def show_plan(
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
     display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
-    check_memory(planned.memory_bytes, system.available(), text_bytes(corpus))
+    hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
+    hint = "Resume it on a machine with more memory." if options.resume else hint
+    check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)
     return planned

@@ -22,20 +22,26 @@ from charrnn.cli.errors import explain
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
-from charrnn.cli.train.metrics import Metrics
+from charrnn.cli.train.folds import validate
+from charrnn.cli.train.metrics import Metrics, check_place
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
+from charrnn.counts.baselines import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
+from charrnn.folds import check_folds
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
 from charrnn.model_file.saving import locked
-from charrnn.scoring.score import Score
+from charrnn.scoring.baselines import counting_baselines, differences
+from charrnn.scoring.difference import difference_of
+from charrnn.scoring.pieces import Floats
+from charrnn.scoring.score import tally
 from charrnn.settings.training import Ending
 from charrnn.settings.using import CorpusConfig
-from charrnn.training.loop import Done, Event, scores_of_best
+from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
@@ -120,11 +126,13 @@ def assist(ranks: MpiRanks) -> None:
 
 @contextmanager
 def lock_model_file(options: Options) -> Iterator[None]:
-    """Lock the model file and check that it can be written. A dry run does not touch it."""
+    """Lock the model file and check that it can be written. A dry run does not lock it."""
+    container.check_writable(options.model, 1 << 12)  # every model file is larger
+    if options.metrics is not None:
+        check_place(options.metrics)
     if options.dry_run:
         yield
         return
-    container.check_writable(options.model, 1 << 12)  # every model file is larger
     check_model_file(options)
     with locked(options.model):
         check_model_file(options)  # another run may have written it before the lock
@@ -173,6 +181,8 @@ def train(options: Options, threads: int, console: Console, ranks: Ranks) -> Non
         with signals.watched(console) as stop:
             outcome = learn(ready, stop, console, ranks)
     with signals.errors_ignored_after_hangup(stop):
+        if outcome.stopped != "interrupted" and not outcome.is_new:
+            console.note("already finished: nothing was left to do")
         show(outcome, options, console)
         say_what_next(outcome, options, console)
     if stop.requested:
@@ -182,6 +192,8 @@ def train(options: Options, threads: int, console: Console, ranks: Ranks) -> Non
 def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Outcome:
     """Train and save, to the end or until a signal."""
     options, checkpoint, config = ready.options, ready.checkpoint, ready.checkpoint.config
+    if options.folds is not None:
+        check_folds(ready.corpus, options.folds)
     with ExitStack() as stack:
         metrics = None
         saver = Saver(
@@ -203,11 +215,31 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         except CharrnnError as error:
             error.add_note(saver.file_in_words())
             raise
-    scores: dict[str, Score] = {}
+    costs: dict[str, Floats] = {}
     if not stop.requested:  # after a signal the exact scores would take too long
         config = replace(config, workers=1 if options.mpi else config.threads)
-        scores = scores_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
-    return Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores)
+        costs = nats_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
+    ids = ready.corpus.held_out.ids
+    scores = {name: tally(ids, nats) for name, nats in costs.items()}
+    apart = {}
+    if costs and (best := best_baseline(ready)):
+        apart = differences(best, ids, costs)
+    if {"both", "counts"} <= costs.keys():
+        apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
+    outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
+    if options.folds is not None and not stop.requested:
+        found = validate(ready.corpus, checkpoint.config, options.folds, console, stop)
+        return replace(outcome, validated=found)
+    return outcome
+
+
+def best_baseline(ready: PreparedRun) -> Baseline | None:
+    """Return the best baseline with the cost of each symbol, which a resumed run has to compute."""
+    best, corpus = ready.best_baseline, ready.corpus
+    if best is None or best.nats is not None:
+        return best
+    every = counting_baselines(corpus, corpus.held_out.ids)
+    return next(baseline for baseline in every if baseline.name == best.name)
 
 
 def follow(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from charrnn.cli.console import Console
+from charrnn.cli.errors import typed
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
 from charrnn.cli.terminal.tables import (
@@ -18,16 +21,21 @@ from charrnn.cli.terminal.tables import (
     count,
     counted,
     epochs_in_words,
+    few_held_out,
     of_bits,
     of_held_out,
 )
+from charrnn.cli.train.folds import fold_facts
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
-from charrnn.display import best_of
+from charrnn.display import best_of, training_loss
+from charrnn.folds import CrossValidated
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
+from charrnn.scoring.difference import Difference, json_of
+from charrnn.scoring.predictor import MIXABLE_HEADS
 from charrnn.scoring.score import Mean, Score
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
@@ -97,6 +105,9 @@ class Outcome:
     warnings: list[Warned]  # about the corpus
     # exact losses on all held-out text, if there was time: of the network and of mixtures
     scores: Mapping[str, Score] = field(default_factory=dict)
+    # of those losses from the best baseline, and of "counts": of the mixture from the counts alone
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    validated: CrossValidated | None = None  # with --folds
 
     @property
     def best(self) -> Mean | None:
@@ -112,6 +123,28 @@ class Outcome:
         """The step of the best check-up; of several networks, the latest such step."""
         best = mean_of_bests([state.best for state in self.run.states])
         return None if best is None else best[0]
+
+    def difference(self, label: str, nats: float) -> Difference | None:
+        """Return how a loss that is shown differs from that of the best baseline, if any."""
+        baselines = self.run.corpus.baselines
+        if not baselines:
+            return None
+        alone = "network" if len(self.run.states) == 1 else "alone"
+        part = {"best": alone, "together": "network"}.get(label, label)
+        unpaired = Difference(nats - min(baselines.values()), math.nan)
+        return self.differences.get(part, unpaired)
+
+    @property
+    def remedy(self) -> str:
+        """Return an option that is known to lower the loss, if counting is ahead or near."""
+        label, mean = next(reversed({"best": self.best, **self.mixtures}.items()))
+        apart = None if mean is None else self.difference(label, mean.nats_per_character)
+        c = self.run.config
+        if apart is None or (apart.nats_per_character < 0 and not apart.may_be_chance):
+            return ""
+        if not c.counts and c.ends in MIXABLE_HEADS:
+            return "--counts"
+        return "--cell lstm" if c.cell == "tanh" else ""
 
     @property
     def mixtures(self) -> Mapping[str, Mean]:
@@ -134,14 +167,20 @@ def report_on(outcome: Outcome, options: Options) -> Report:
     c, state, symbols = run.config, run.longest, run.vocabulary.symbols
     steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
     speed = f"{counted(pace.average)} characters a second"
-    figures = {
+    figures: dict[str, object] = {
         "step": outcome.best_step,
         "nats_per_character": best and best.nats_per_character,
         "bits_per_character": best and best.bits_per_character,
         "perplexity": best and best.perplexity,
     }
+    if best and (apart := outcome.difference("best", best.nats_per_character)):
+        figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
     parts = {
-        name: {**score.overall.per_character(), "perplexity": score.overall.perplexity}
+        name: {
+            **score.overall.per_character(),
+            "perplexity": score.overall.perplexity,
+            **({} if name == "counts" else json_of(outcome.differences.get(name))),
+        }
         for name, score in outcome.scores.items()
         if name != "alone"
     }
@@ -161,6 +200,7 @@ def report_on(outcome: Outcome, options: Options) -> Report:
             *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
             *([Fact("parts", parts)] if outcome.mixtures else []),
             Fact("baselines", in_order(run.corpus.baselines)),
+            *([] if outcome.validated is None else fold_facts(outcome.validated)),
             Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
             *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
             Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
@@ -174,18 +214,23 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
     run, best, baselines = outcome.run, outcome.best, outcome.run.corpus.baselines
     if best is None:
         if history := run.longest.history:
-            yield "training", f"{of_bits(history[-1]['train'])} per character"
+            name, words = training_loss(history)
+            yield "training", f"{of_bits(history[-1][name])} per character{words and ', '}{words}"
         return
     for label, mean in {"best": best, **outcome.mixtures}.items():
         nats = mean.nats_per_character
         if label == "best":
             yield label, of_held_out(nats, outcome.best_step, len(run.states))
+            if doubt := few_held_out(run.corpus):
+                yield "", doubt
         else:
             yield label, f"{of_bits(nats)} per held-out character"
-        if baselines:
-            name = best_of(baselines)
-            where = "below" if nats < baselines[name] else "above"
-            yield "", f"{abs(nats - baselines[name]):.3f} nats {where} {name}, the best baseline"
+        if (difference := outcome.difference(label, nats)) is not None:
+            yield "", difference.compared(f"{best_of(baselines)}, the best baseline")
+    from_counts = outcome.differences.get("counts")
+    if from_counts is not None and from_counts.nats_per_character > 0:
+        worse = f"mixed, {from_counts.in_words('the counts alone')}"
+        yield "", f"{worse}: add --use counts to sample and eval, or train for longer"
 
 
 def end_in_words(outcome: Outcome) -> str:
@@ -205,11 +250,11 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
     if outcome.stopped == "interrupted":
         console.note(f"saved at step {state.step:,}; to resume: {resume_line(run, options)}")
         return
-    if not outcome.is_new:
-        console.note("nothing was left to do")
     lines = {options.line("sample", "-n", "10"): "draw ten samples"}
     if run.corpus.held_out_characters and can_be_read_again(run.corpus):
         lines[options.line("eval")] = "score the held-out text"
+    if outcome.remedy and not outcome.run.corpus.known:
+        lines[better_line(outcome, options)] = "beat counting"
     best = state.best
     overfits = outcome.best is not None and best is not None and best.step <= EARLY * state.step
     if not overfits:
@@ -228,6 +273,20 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         if options.start_from is not None:  # has its own sizes
             remedies = "more --dropout, or more text."
         console.note(f"overfitting: {early}, and more training will not help. Try {remedies}")
+
+
+def better_line(outcome: Outcome, options: Options) -> str:
+    """Return the command that trains the same again, with the remedy, into another file."""
+    record, path = outcome.run.corpus, options.model
+    again = typed_again(record.sources, record.valid)
+    valid = [part for name in record.valid for part in ("--valid", name)]
+    texts = again or [*record.sources, *valid]
+    given = {**options.learning, **options.cutting, **options.reading}
+    name, *_, value = (word.strip("-") for word in 2 * outcome.remedy.split())
+    words = [*(typed(*each) for each in given.items() if each[0] != name), outcome.remedy]
+    model = shlex.join(["-m", str(path.with_stem(f"{path.stem}-{value}"))])
+    line = f"charrnn train {shlex.join(texts)} {' '.join(words)} {model}"
+    return fed(line, again, record.sources)
 
 
 def resume_line(run: Checkpoint, options: Options, *more: str) -> str:

@@ -113,7 +113,7 @@ const charrnn = (() => {
         x = choice.draw(uniform(key, step));
         const nats = inUnits(choice.nats + this.knownNats);
         if (x === END) return yield { text: "", nats, ended: "end" };
-        const ended = step + 1 === maxCharacters ? "limit" : null;
+        const ended = step + 1 >= maxCharacters ? "limit" : null;
         yield { text: this.characters[x], nats, ended };
         if (ended) return;
       }

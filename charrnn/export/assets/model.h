@@ -1,14 +1,10 @@
 /* @p@.h: draws texts, one character at a time. Made by charrnn.
 
    In one file, before including this:   #define @P@_IMPLEMENTATION
-   in others, include it alone. It needs C99 or C++, and libm. It allocates nothing and changes
-   nothing global: each text has a @p@_state of its own.
+   in others, include it alone. It needs C99 or C++, and libm. It allocates no memory and uses no
+   global variables: each text needs its own @p@_state.
 
-       @p@_state s;
-       int32_t code;
-       @p@_begin(&s, 1, 0);                          the seed and the number of the text
-       while ((code = @p@_next(&s, 0.8)) >= 0)       the temperature; -1 is the end
-           put(code);                                a Unicode code point
+@EXAMPLE@
 
    @NETWORK@
    @PROMISE@ */

@@ -57,6 +57,7 @@
     const words = ["charrnn sample", `-m ${word(facts.model)}`, `-n ${q.count}`, `-t ${q.temperature}`];
     if (q.prime) words.push(`--prime=${quoted(q.prime)}`);
     if (q.novel) words.push("--novel CORPUS");
+    if (facts.use) words.push(`--use ${facts.use}`);
     $("command").textContent = visible([...words, `--seed ${q.seed}`].join(" "));
   }
   function remember(q) {
@@ -88,7 +89,8 @@
     list.setAttribute("aria-busy", "true");
     $("said").textContent = "";
     let since = performance.now(), inVain = 0, lost = 0;
-    for (let number = 0; number < q.count && inVain < IN_VAIN; number++) {
+    let number = 0;
+    for (; number < q.count && inVain < IN_VAIN; number++) {
       const item = number < list.children.length ? list.children[number] : newItem(list);
       let said = "", isWanted = false, ended = null;
       for (let attempt = 0; attempt < ATTEMPTS && !isWanted; attempt++) {
@@ -111,7 +113,7 @@
       if (isWanted) texts.push(said);
       if (number === 0 && isWanted && !$("typed").value && !typing) read(said);
     }
-    while (list.children.length > q.count) list.lastChild.remove();
+    while (list.children.length > number) list.lastChild.remove();
     list.removeAttribute("aria-busy");
     const unseen = new Set(Array.from(q.prime).filter((c) => !model.ids.has(c.codePointAt(0))));
     const notes = [];

@@ -1,0 +1,163 @@
+"""Lists as people have them: a column of a table, and lines with more than the text.
+
+Rows are read by Python's csv. The separator is the one that the first line has most of: tab,
+semicolon or comma. Quotes enclose fields except between tabs, where they are characters. Each row
+becomes a line; line breaks in a field become spaces.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+from typing import Final, Literal, NamedTuple
+
+from charrnn.errors import CorpusError
+from charrnn.text import script_of
+
+SEPARATORS: Final = {"\t": "tab", ";": "semicolon", ",": "comma"}
+
+
+@dataclass
+class Records:
+    """The rows of tables in the order of their lines, for output beside the text."""
+
+    keeps: bool = False  # any rows
+    tables: set[str] = field(default_factory=set)  # the names of their sources
+    header: list[str] = field(default_factory=list)  # of the first table
+    rows: deque[list[str]] = field(default_factory=deque)
+
+
+def whole_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the same text in blocks of whole lines; a rest without a newline comes last."""
+    held: list[str] = []
+    for text in texts:
+        cut = text.rfind("\n") + 1
+        if cut:
+            yield "".join([*held, text[:cut]])
+            held = []
+        held.append(text[cut:])
+    yield "".join(held)
+
+
+def strip_lines(texts: Iterable[str], characters: str) -> Iterator[str]:
+    """Yield the text without these characters at either end of a line."""
+    for text in whole_lines(texts):
+        yield "\n".join([line.strip(characters) for line in text.split("\n")])
+
+
+def lines_of_script(texts: Iterable[str], script: str) -> Iterator[str]:
+    """Yield the lines without a character of another script."""
+    of = cache(script_of)
+    for text in whole_lines(texts):
+        lines = text.split("\n")
+        yield "\n".join([line for line in lines if {"", script}.issuperset(map(of, line))])
+
+
+def column_of(
+    texts: Iterable[str], column: str, name: str, records: Records | None = None
+) -> Iterator[str]:
+    """Yield a column of a table, a line for each row, as soon as a block of the table is read.
+
+    A number counts columns from 1. Any other column is named in the first row, which is left out.
+    ``name`` is the name of the source. ``records`` gets the whole rows.
+    """
+    waiting: deque[str] = deque()  # lines of the block
+
+    def lines() -> Iterator[str]:
+        for text in whole_lines(texts):
+            *whole, rest = text.split("\n")
+            waiting.extend(f"{line}\n" for line in whole)
+            waiting.extend([rest] if rest else [])
+            while waiting:
+                yield waiting.popleft()
+
+    every = lines()
+    first = next((line for line in every if line.strip()), "")
+    if not first:
+        return
+    separator = max(SEPARATORS, key=first.count)
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" in first else csv.QUOTE_MINIMAL
+    table = csv.reader(chain([first], every), delimiter=separator, quoting=quoting, strict=True)
+    records = records or Records()
+    records.tables.add(name)
+    at, done = -1, []
+    try:
+        for row in table:
+            if at < 0:
+                at = _place(column, row, name)
+                if not column.isdecimal():
+                    records.header = records.header or row
+                    continue
+                records.header = records.header or [f"column_{n}" for n in range(1, len(row) + 1)]
+            if records.keeps:
+                records.rows.append(row)
+            done.append(re.sub("[\r\n]+", " ", row[at]) if at < len(row) else "")
+            if not waiting:
+                yield "".join([f"{text}\n" for text in done])
+                done = []
+    except csv.Error as error:
+        what = f"{name} is not a table: line {table.line_num}, {error}"
+        raise CorpusError(what, 'Mend that line; a " may have no end.') from None
+    yield "".join([f"{text}\n" for text in done])
+
+
+def _place(column: str, first: Sequence[str], name: str) -> int:
+    """Return the index of the column in a row. Raise CorpusError if the first row lacks it."""
+    if column.isdecimal():
+        if int(column) <= len(first):
+            return int(column) - 1
+    else:
+        for same in (str, lambda text: text.strip().casefold()):
+            names = list(map(same, first))
+            if same(column) in names:
+                return names.index(same(column))
+    what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
+    raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
+
+
+ENOUGH: Final = 10  # lines that show what all lines have in common
+NEARLY_ALL: Final = 0.95
+NAMES: Final = {
+    *("name", "first name", "firstname", "given name", "last name", "surname"),
+    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
+}  # of columns
+ENDINGS: Final = ",;:|/\"'"
+NUMBER: Final = re.compile(r"\s*(?:\d+[.):]?|[-*•–])\s")
+NUMBERS: Final = "0123456789.):-*•– "
+
+
+class Finding(NamedTuple):
+    """A trait of nearly all lines that is hardly a part of the texts."""
+
+    kind: str
+    lines: int  # that have it
+    what: str  # the column to read, or the characters to strip
+
+
+def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
+    """Return the traits of a list. One of ``firsts`` is its first line."""
+    if len(lines) < ENOUGH:
+        return []
+    many = NEARLY_ALL * len(lines)
+    fields = [one.strip(" \"'") for line in firsts for one in re.split("[\t;,]", line)]
+    named = next((one for one in fields if one.casefold() in NAMES), "")
+    for separator, word in SEPARATORS.items():
+        inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
+        often, count = inner.most_common(1)[0]
+        if often and count >= many:
+            return [Finding(f"{word} in lines", count, named or "1")]
+    if named:
+        return [Finding("header", 1, named)]
+    found = []
+    last, count = Counter(line.rstrip()[-1:] for line in lines).most_common(1)[0]
+    if last and last in ENDINGS and count >= many:
+        found.append(Finding("same ending", count, last))
+    count = sum(NUMBER.match(line) is not None for line in lines)
+    if count >= many:
+        found.append(Finding("numbered", count, NUMBERS))
+    return found
