@@ -53,12 +53,15 @@ def test_every_command_has_its_topic_and_is_shown() -> None:
 JSON = """
 train names.txt --metrics steps.jsonl --holdout 0.6 --dry-run --json
 train names.txt --metrics steps.jsonl --holdout 0.6 --json
+train names.txt --folds 2 -m three.npz --json
 train names.txt --counts --members 2 --ends halt -m two.npz --metrics steps2.jsonl --json
 info --json
 info -m two.npz --json
-sample -n 2 --seed 1 --json
+sample -n 2 --seed 1 --show-copied --json
 eval --baselines --drawn 20 --json
 eval -m model.npz -m two.npz --json
+eval --folds 2 --json
+eval names.txt --above 3 --json
 eval names.txt --part 1/1 -m two.npz --json
 eval names.txt --per-example -m two.npz --json
 eval names.txt --per-char -m two.npz --json
@@ -93,7 +96,7 @@ def test_every_key_of_json_is_explained(program: Program) -> None:
         name, *rest = line.split()
         small = SMALL if name == "train" else SMALL[2:] if name == "sweep" else ()
         done = program.run(name, *small, *rest)
-        done.says()
+        assert done.status == (3 if "--above" in rest else 0), line
         found |= keys_of(done.rows)
     for file in ("steps.jsonl", "steps2.jsonl", "few/sweep.jsonl"):
         found |= keys_of([json.loads(row) for row in (program / file).read_text().splitlines()])
