@@ -89,7 +89,7 @@ def test_csv_on_a_terminal_shows_control_characters(well_trained: Program) -> No
         (("--csv", "--per-example", "--sort", "nats"), "--csv and --sort nats exclude each other"),
         (("--quantile", "0.5", "--above", "3"), "--quantile and --above exclude each other"),
         (("--reference", "names.txt"), "--reference needs --quantile"),
-        (("--quantile", "1"), "'1' is not a number from 0 below 1"),
+        (("--quantile", "1"), "'1' is not a number of at least 0 and less than 1"),
     ],
 )
 def test_options_that_do_not_go_together(

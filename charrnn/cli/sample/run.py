@@ -1,4 +1,4 @@
-"""``charrnn sample``: read the prime, draw, select and write samples, and note copies of known texts.
+"""``charrnn sample``: read the prime, draw, select and write samples, and note copies of texts.
 
 A file or pipe gets the exact text. A terminal gets whole graphemes with control characters made
 visible, and with --surprise in the colour of their surprisal.
