@@ -70,6 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "child(value): the default of child= in Program.run",
     ):
         config.addinivalue_line("markers", line)
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "worksteal"  # each worker runs whole files: fewer fixtures are made
     if config.getoption("long"):
         settings.load_profile("long")
     for name, numbers in REPEATS.items():

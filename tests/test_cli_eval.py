@@ -286,47 +286,6 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
 # Wrong usage and faults
 
 
-@pytest.mark.parametrize(
-    ("args", "word"),
-    [
-        (("--per-example", "--per-char"), "exclude each other"),
-        (("--per-char", "--baselines"), "exclude each other"),
-        (("--sort", "input"), "--per-example"),
-        (("--top", "3", "--sort", "input"), "--top and --sort input exclude each other"),
-        (("--top", "3", "--per-char"), "exclude each other"),
-        (("--fast", "--dynamic", "0.1"), "exclude each other"),
-        (("--force",), "--force needs --html"),
-        (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
-        (("--above", "nan"), "a number of at least 0"),
-        (("--sort", "size", "--per-example"), "surprise, nats, input"),
-        (("--encoding", "utf-8"), "--encoding needs TEXT"),
-        (("--examples", "lines"), "--examples needs TEXT"),
-        (("-", "-"), "read only once"),
-        (("--examples", "words", "names.txt"), "lines, paragraphs, files"),
-    ],
-)
-def test_options_that_lead_nowhere_are_told(
-    well_trained: Program, args: tuple[str, ...], word: str
-) -> None:
-    ran = well_trained.run("eval", *args)
-    assert (ran.status, ran.out) == (2, "")
-    assert word in ran.err
-    assert ran.err.count("\n") == 2
-
-
-@pytest.mark.parametrize("text", ["missing.txt", "."])
-def test_texts_that_cannot_be_read_are_told(well_trained: Program, text: str) -> None:
-    ran = well_trained.run("eval", text)
-    assert ran.status == 1
-    assert ran.err.startswith(f"charrnn: error: {text}")
-
-
-def test_a_model_that_is_not_there_is_told(well_trained: Program) -> None:
-    ran = well_trained.run("eval", "-m", "missing.npz", "names.txt")
-    assert ran.status == 1
-    assert "there is no model missing.npz" in ran.err
-
-
 def test_a_uniform_model_scores_the_log_of_its_symbols(well_trained: Program) -> None:
     odds = dict.fromkeys(["", "?", *"abcdef"], 1 / 8)
     saved(independent(odds), Path("uniform.npz"))
