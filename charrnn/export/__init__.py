@@ -23,6 +23,7 @@ from charrnn.settings.fields import Checked, Flag, Text, Whole
 
 if TYPE_CHECKING:
     from charrnn.model_file.checkpoint import Trained
+    from charrnn.network.architecture import Architecture
 
     Export = Callable[[Trained, "ExportOptions"], bytes]
 
@@ -142,3 +143,28 @@ def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
         hint = "Export its network alone with [without_counts]; it draws other texts."
         raise ExportError(what, hint)
     return cast("Export", import_module(KINDS[kind].module).export)(trained, options)
+
+
+def check_known(
+    architecture: Architecture, kind: str, cells: Collection[str], heads: Collection[str]
+) -> None:
+    """Raise ExportError if such a file would compute something else than this network."""
+    from charrnn.network.architecture import Architecture
+
+    cell, head = architecture.cell_name, architecture.head_name
+    for name, own, others in (("cell", cell, cells), ("ends", head, heads)):
+        if own not in others:
+            hint = f"It takes [{name}] {in_words(others)}."
+            raise ExportError(f"{name} {own} does not fit into {kind}", hint, name)
+    known = Architecture(architecture.symbols, architecture.hidden, architecture.layers, cell, head)
+    if architecture.shapes != known.shapes:
+        inputs = [name for name in architecture.inputs if name not in known.inputs]
+        others = [name for name in architecture.shapes if name not in known.shapes]
+        name = (*inputs, *others, "the network")[0]
+        raise ExportError(f"{name} does not fit into {kind}", "Train without it.", name)
+
+
+def in_words(names: Collection[str]) -> str:
+    """Join the names by commas, the last by "or"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
