@@ -117,8 +117,9 @@ def run_command(block: Block, command: str, shown: str, program: Program) -> Non
         command = re.sub(r"charrnn (train|sweep)\b(?!.*--resume)", rf"charrnn \1 {small}", command)
         if words[1:2] == ["train"] and "--resume" not in words:
             words[2:2] = [*SMALL, "--force"]
-    if words[:1] == ["charrnn"] and words[1:2] != ["--version"]:  # the launcher shows that
-        result = program.run(*words[1:])
+    if words[:1] == ["charrnn"]:
+        is_short = words[1:2] == ["--version"]  # answered before the commands are imported
+        result = program.run(*words[1:], child=is_short)
         status, output = result.status, (result.out, result.err + result.out)
     else:
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
