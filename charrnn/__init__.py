@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
     from charrnn.scoring.score import Score as Score
+    from charrnn.settings.sampling import SampleConfig as SampleConfig
     from charrnn.settings.training import TrainConfig as TrainConfig
-    from charrnn.settings.using import SampleConfig as SampleConfig
-    from charrnn.sweeping.api import sweep as sweep
+    from charrnn.sweeping.sweep import sweep as sweep
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "display": "plot",
@@ -44,8 +44,8 @@ _NAMES = {
     "runs": "Run fit load resume train",
     "scoring.score": "Score",
     "settings.training": "TrainConfig",
-    "settings.using": "SampleConfig",
-    "sweeping.api": "sweep",
+    "settings.sampling": "SampleConfig",
+    "sweeping.sweep": "sweep",
     "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -54,7 +54,11 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        from charrnn.settings.fields import complete_docstrings
+
+        found = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        complete_docstrings(found)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

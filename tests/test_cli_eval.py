@@ -15,7 +15,7 @@ import pytest
 from charrnn.cli.console import Console
 from charrnn.cli.eval import run
 from charrnn.corpus import corpus
-from charrnn.counts import baselines
+from charrnn.counts import markov
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import baselines as yardsticks
@@ -223,7 +223,7 @@ def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
 def test_yardsticks_that_know_a_part_say_so(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = baselines.Budget(train=100, held_out=60, pieces=2)
+    budget = markov.Budget(train=100, held_out=60, pieces=2)
     monkeypatch.setattr(yardsticks, "BUDGET", budget)
     monkeypatch.setattr(yardsticks, "CORPUS", 80)
     monkeypatch.setattr(yardsticks, "TEXT", 250)

@@ -15,7 +15,7 @@ from tests.corpora import NAMES
 from tests.program import Program, Result
 
 need_dask()
-from charrnn.cluster import jobs  # noqa: E402
+from charrnn.cluster import pool  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[1, 3])
@@ -38,8 +38,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So large are pieces of work, in samples and in symbols."""
     found = int(request.param)
-    monkeypatch.setattr(jobs, "FIRST_PIECE", found)
-    monkeypatch.setattr(jobs, "LARGEST_PIECE", found)
+    monkeypatch.setattr(pool, "FIRST_PIECE", found)
+    monkeypatch.setattr(pool, "LARGEST_PIECE", found)
     monkeypatch.setattr(pieces, "PIECE", found)
     return found
 
@@ -80,8 +80,8 @@ def timeless(ran: Result) -> dict[str, Any]:
 def test_so_it_is_while_workers_are_killed(
     trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LARGEST_PIECE", 7)
-    monkeypatch.setattr(jobs, "FIRST_PIECE", 7)
+    monkeypatch.setattr(pool, "LARGEST_PIECE", 7)
+    monkeypatch.setattr(pool, "FIRST_PIECE", 7)
     one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
@@ -220,6 +220,6 @@ def test_without_dask_workers_are_not_to_be_had(
     from tests.extras import without
 
     without(monkeypatch, "distributed")
-    hint = "pip install 'charrnn[cluster]'"
+    hint = "pip install distributed"
     models.refuses("sample", "--workers", "2", what="--workers needs Dask", hint=hint)
     models.refuses("eval", "--scheduler", "h:1", what="--scheduler needs Dask", hint=hint)

@@ -10,8 +10,8 @@ from charrnn.corpus.corpus import from_texts
 from charrnn.folds import Fold, corpora_of, cross_validate, join
 from charrnn.plan import fit_settings
 from charrnn.scoring.baselines import counting_baselines
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import SIZE

@@ -13,8 +13,8 @@ from charrnn.cli.errors import in_words_of_the_command_line, option_for
 from charrnn.errors import CharrnnError, DamagedModelError, SettingError
 from charrnn.model_file import checkpoint
 from charrnn.sampling.sampler import Sampler
+from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import SampleConfig
 from tests.program import Program
 from tests.speaking import babbler
 
@@ -85,9 +85,9 @@ def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None
 
 
 def test_a_hint_names_settings_as_python_and_the_command_line_write_them() -> None:
-    error = CharrnnError("it grew", "Try [workers] 1, or pip install 'charrnn[plot]'.")
-    assert error.hint == "Try workers 1, or pip install 'charrnn[plot]'."
-    assert said(error) == ("it grew", "Try --threads 1, or pip install 'charrnn[plot]'.")
+    error = CharrnnError("it grew", "Try [workers] 1, or raise [bptt].")
+    assert error.hint == "Try workers 1, or raise bptt."
+    assert said(error) == ("it grew", "Try --threads 1, or raise --bptt.")
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:

@@ -18,10 +18,10 @@ from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import length as head
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
+from charrnn.sampling.draws import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.mixed import STEPS, DynamicScorer
 from charrnn.scoring.pieces import score_blocks
+from charrnn.scoring.predictor import STEPS, DynamicScorer
 from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.program import Program

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus import files
+from charrnn.corpus.checks import Finding, findings
+from charrnn.corpus.columns import Records, column_of
 from charrnn.corpus.files import blocks
-from charrnn.corpus.lists import Finding, Records, column_of, findings
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.using import CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from tests.evaluating import scored
 from tests.program import Program
 
@@ -107,6 +108,7 @@ def test_characters_are_stripped_from_both_ends_of_each_line(tmp_path: Path) -> 
         (NAMES[:9], []),
         ([f"{name}, so." for name in NAMES], [Finding("comma in lines", 10, "1")]),
         (["name\tn", *(f"{name}\t1" for name in NAMES)], [Finding("tab in lines", 11, "name")]),
+        (["id,name", *(f"1,{name}" for name in NAMES)], [Finding("comma in lines", 11, "name")]),
         ([f"{name}," for name in NAMES], [Finding("same ending", 10, ",")]),
         (["Name,", *(f"{name}," for name in NAMES)], [Finding("header", 1, "Name")]),
         ([f"{name}." for name in NAMES], []),  # sentences

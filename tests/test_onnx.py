@@ -11,10 +11,9 @@ import onnxruntime
 import pytest
 
 from charrnn.errors import MissingPackageError
-from charrnn.export import export
+from charrnn.export import ExportOptions, export
 from charrnn.model import Model
 from charrnn.network.rounding import Array, Integers
-from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 from tests.extras import without
 
@@ -93,4 +92,4 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     without(monkeypatch, "onnx")
     with pytest.raises(MissingPackageError, match="onnx is not installed") as missing:
         graph(model_of(layers=1, hidden=2))
-    assert missing.value.hint == "pip install 'charrnn[onnx]'"
+    assert missing.value.hint == "pip install onnx"

@@ -12,9 +12,9 @@ from charrnn.cli import launcher, options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading
 
 HELP = """
 Train a network on a corpus.
@@ -96,8 +96,7 @@ class Options(CorpusOptions):
     )
     folds: int | None = options.folds(LEARNING)
     mpi: bool = flag(
-        "Share the training among the processes that mpiexec starts. Needs mpi4py: pip install"
-        " 'charrnn[mpi]'.",
+        "Share the training among the processes that mpiexec starts. Needs: pip install mpi4py.",
         panel=LEARNING,
     )
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")
