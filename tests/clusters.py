@@ -21,6 +21,11 @@ HERE = [f"--host={LOOPBACK}", "--no-dashboard", f"--dashboard-address={ANY_PORT}
 SOON = {  # settings of Dask for connections within this machine
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
 }
+IDLE = {  # settings of Dask with which idle processes need a quarter of the time
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
+}
 
 
 def need_dask() -> None:
@@ -40,7 +45,7 @@ class Machines:
 
     def start(self, *args: str, env: Changes | None = None) -> subprocess.Popen[bytes]:
         """Start a process of Dask."""
-        given = PLAIN | dict(self.env) | dict(env or {})
+        given = PLAIN | IDLE | dict(self.env) | dict(env or {})
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", *args],

@@ -76,6 +76,7 @@ def timeless(ran: Result) -> dict[str, Any]:
     return {name: value for name, value in ran.json.items() if "second" not in name}
 
 
+@pytest.mark.parametrize("some", [pytest.param(1, marks=pytest.mark.long), 3], indirect=True)
 def test_so_it_is_while_workers_are_killed(
     trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

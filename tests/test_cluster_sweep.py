@@ -6,6 +6,7 @@ import gzip
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -32,11 +33,25 @@ TO_GO_ON = (
 )
 
 
-@pytest.fixture
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """A scheduler with a worker."""
-    folder = tmp_path_factory.mktemp("machines")
+@contextmanager
+def one_worker(factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """Run a scheduler with a worker."""
+    folder = factory.mktemp("machines")
     with machines(folder, 1, SOON | {"TMPDIR": str(folder)}) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler with a worker, shared by the tests of this file."""
+    with one_worker(tmp_path_factory) as made:
+        yield made
+
+
+@pytest.fixture
+def doomed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """A scheduler with a worker, for a test that kills the scheduler."""
+    with one_worker(tmp_path_factory) as made:
         yield made
 
 
@@ -87,17 +102,19 @@ def test_the_files_are_the_same_where_a_worker_is_killed(program: Program, one: 
     assert not list(one.folder.rglob("charrnn-*"))  # nor has the one that was killed left files
 
 
-def test_finished_models_are_kept_when_the_scheduler_dies(program: Program, one: Machines) -> None:
+def test_finished_models_are_kept_when_the_scheduler_dies(
+    program: Program, doomed: Machines
+) -> None:
     line = ("sweep", "names.txt", *ENDLESS[:-2], "--try", "epochs=1,1000000", "-o", "sweep")
-    with program.going(*line, "--scheduler", one.address) as child:
+    with program.going(*line, "--scheduler", doomed.address) as child:
         child.until(lambda: "epochs=1,seed=0" in child.err)
-        kill_session(one.started[0].pid)
+        kill_session(doomed.started[0].pid)
         ended = child.end()
     assert ended.status == 1
     assert "Traceback" not in ended.err
     assert ended.err.count("charrnn: error:") == 1
     error, hint = ended.err.splitlines()[-2:]
-    assert f"the scheduler at {one.address} is gone" in error
+    assert f"the scheduler at {doomed.address} is gone" in error
     assert TO_GO_ON in hint
     assert list(rows_of(program)) == ["epochs=1,seed=0"]
     assert (program / "sweep/epochs=1,seed=0.npz").exists()
@@ -117,6 +134,7 @@ def test_after_ctrl_c_the_workers_are_free(program: Program, one: Machines) -> N
     program.run(*other, *where, child=True).says("next:")  # on the only worker there is
 
 
+@pytest.mark.long  # as faults/test_cluster.py asserts of sample
 def test_workers_of_this_machine_end_with_the_sweep(program: Program) -> None:
     line = ("sweep", "names.txt", *ENDLESS, "--seeds", "0-1", "-o", "sweep", "--workers", "1")
     with program.going(*line) as child:

@@ -62,10 +62,10 @@ def until_it_is_saved(program: Program) -> Callable[[], bool]:
 
 
 def test_46_a_rank_that_is_killed_ends_all_and_the_run_goes_on_to_the_same_bytes(
-    lines: Program, undisturbed: tuple[bytes, bytes]
+    lines: Program, undisturbed: tuple[bytes, bytes], pytestconfig: pytest.Config
 ) -> None:
     line: tuple[str, ...] = WHOLE
-    for victim in (1, 0):
+    for victim in (1, 0) if pytestconfig.getoption("long") else (0,):
         with going(lines, 2, *line, by=ranks(2, SLOWLY)) as child:
             child.until(until_it_is_saved(lines))
             os.kill(pid(lines, victim), signal.SIGKILL)
@@ -95,7 +95,11 @@ def test_48_a_signal_while_nobody_learns_yet_ends_all(lines: Program) -> None:
     assert not (lines / "model.npz").exists()
 
 
-@pytest.mark.parametrize("number", STATUS, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
+    ids=lambda number: number.name,
+)
 def test_48_a_signal_to_mpiexec_is_said_once_saved_and_told_how_to_go_on(
     lines: Program, number: int, undisturbed: tuple[bytes, bytes]
 ) -> None:
