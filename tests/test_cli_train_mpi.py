@@ -36,8 +36,7 @@ def lines(program: Program) -> Program:
 @pytest.mark.parametrize(
     ("count", "options"),
     [
-        (2, HIDING),
-        (3, ("--carry", "--layers", "2", *ONCE)),
+        (3, ("--carry", "--layers", "2", *HIDING)),
         (2, ("--cell", "gru", "--stride", "4", "--ends", "length", *ONCE)),
         (2, ("--cell", "lstm", "--clock", "--counts", "--optimizer", "sgd", *ONCE)),
         (2, ("--cell", "output", "--ends", "halt", "--dropout", "0.1", *ONCE)),
@@ -106,8 +105,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 
 
 @needs_mpi
-@pytest.mark.parametrize(("often", "steps"), [("1000", 7), ("2", 5)])
-@pytest.mark.parametrize("counts", [(), ("--counts",)])
+@pytest.mark.parametrize(("often", "steps", "counts"), [("1000", 7, ()), ("2", 5, ("--counts",))])
 def test_the_clock_of_the_first_is_that_of_all(
     lines: Program, often: str, steps: int, counts: tuple[str, ...]
 ) -> None:
