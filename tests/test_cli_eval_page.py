@@ -99,6 +99,12 @@ def test_a_page_never_takes_the_place_of_what_it_is_made_of(
     assert "--html would overwrite" in ran.err
 
 
+def test_a_page_never_takes_the_place_of_a_reference(well_trained: Program) -> None:
+    line = ("eval", "names.txt", "--quantile", "0.9", "--reference", write("anna\n"))
+    ran = well_trained.run(*line, "--html", "text.txt", "--force")
+    assert (ran.status, "--html would overwrite text.txt" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("args", [(), ("text.txt",), ("text.txt", "--baselines")])
 @pytest.mark.parametrize("how", ["plainly", "linked", "hard linked"])
 def test_a_page_never_takes_the_place_of_the_corpus(

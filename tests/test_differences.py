@@ -71,6 +71,7 @@ def test_a_stream_is_cut_into_blocks_and_a_text_of_one_unit_has_no_error() -> No
     assert short.as_json() == pytest.approx({"difference": nats[:9].mean(), "standard_error": None})
     assert not short.is_clear
     assert not short.may_be_chance
+    assert Difference(0, 0).may_be_chance
 
 
 @given(st.lists(st.integers(0, 700), max_size=6), st.sampled_from([3, 60]))
@@ -177,6 +178,13 @@ def test_the_plan_says_that_unseen_characters_are_in_its_figures(program: Progra
 def result(name: str, seed: int, blocks: list[float]) -> Result:
     loss = float(np.mean(blocks))
     return Result(name, {"hidden": name}, seed, 1, loss, None, 1.0, "epochs", blocks=blocks)
+
+
+def test_without_a_standard_error_nothing_is_said_of_chance(two: Program) -> None:
+    two.write("x.txt", "xoxo\n")
+    out = two.run("eval", "x.txt", "-m", "0.npz", "-m", "1.npz", "--baselines").out
+    assert "difference" in out
+    assert "no clear difference" not in out
 
 
 def test_a_sweep_compares_settings_on_the_same_held_out_text() -> None:

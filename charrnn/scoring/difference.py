@@ -35,12 +35,12 @@ class Difference(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        return abs(self.nats_per_character) >= CLEAR * self.standard_error
+        return abs(self.nats_per_character) > CLEAR * self.standard_error
 
     @property
     def may_be_chance(self) -> bool:
         """Return True if the standard error is known and the difference is not clear."""
-        return not math.isnan(self.standard_error) and not self.is_clear
+        return abs(self.nats_per_character) <= CLEAR * self.standard_error
 
     def as_json(self) -> dict[str, float | None]:
         d, error = self

@@ -81,7 +81,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         page_file = OutputFile(options.html, "--html", force=options.force, is_ours=is_page)
     models = [load(path) for path in options.models]
     if page_file is not None:
-        page_file.check(*options.models, *options.sources, corpus=models[0].corpus.files)
+        texts_read = *options.sources, *options.reference
+        page_file.check(*options.models, *texts_read, corpus=models[0].corpus.files)
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:

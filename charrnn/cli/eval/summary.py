@@ -240,7 +240,7 @@ def notes_on(differences: Mapping[str, Difference], meaning: str) -> Iterator[En
     """Yield the meaning of differences and the names of those that may be due to chance."""
     if differences:
         yield "", f"difference: {meaning}, in nats; its standard error is over examples"
-    unclear = [name for name, one in differences.items() if not one.is_clear]
+    unclear = [name for name, one in differences.items() if one.may_be_chance]
     if unclear:
         names = ", ".join(map(fitted, unclear))
         yield "", f"{UNCLEAR}: {names}"
