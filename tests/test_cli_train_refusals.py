@@ -116,7 +116,12 @@ def test_train_alone_says_that_a_corpus_is_missing(program: Program) -> None:
 
 def test_every_option_is_tried_somewhere() -> None:
     here = Path(__file__).parent
-    tests = [*here.glob("test_cli_train*.py"), here / "test_lists.py", here / "runs.py"]
+    tests = [
+        *here.glob("test_cli_train*.py"),
+        here / "test_lists.py",
+        here / "test_folds.py",
+        here / "runs.py",
+    ]
     text = "".join(file.read_text(encoding="utf-8") for file in tests)
     for parameter in app.load("train").params:
         names = [*parameter.opts, *parameter.secondary_opts]

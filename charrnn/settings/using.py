@@ -165,7 +165,7 @@ class Thresholds(Values):
     """A threshold as it is typed: 6, 6bits or 4nats."""
 
     metavar: str = "BITS"
-    allowed: str = "a number from 0, of bits, or with a unit: 6bits or 4nats"
+    allowed: str = "a number of at least 0, of bits, or with a unit: 6bits or 4nats"
 
     def plain(self, value: Any) -> Any:
         fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)

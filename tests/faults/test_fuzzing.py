@@ -110,7 +110,13 @@ def is_finite(row: object) -> None:
     """No number in a row of JSON is infinite, or missing because it was."""
     if isinstance(row, dict):
         for name, value in row.items():
-            assert value is not None or name in ("above", "character", "drawn", "dynamic"), row
+            assert value is not None or name in (
+                "above",
+                "above_count",
+                "character",
+                "drawn",
+                "dynamic",
+            ), row
             is_finite(value)
     if isinstance(row, float):
         assert math.isfinite(row)

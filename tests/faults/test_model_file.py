@@ -165,7 +165,7 @@ def test_11_what_is_no_file_is_not_a_model(trained: Program, command: tuple[str,
 def refusal(command: tuple[str, ...], name: str) -> tuple[str, str]:
     """What is said of something that is no file."""
     if command[0] == "train":
-        return f"{name} cannot be saved: ", "Name a file with -m"
+        return f"{name} cannot be saved: ", "Name a file elsewhere with -m"
     return f"{name} is not a charrnn model: ", WHICH
 
 

@@ -38,7 +38,7 @@ def test_23_a_loss_out_of_bounds_stops_and_names_the_step_and_a_smaller_rate(
     command = ("train", "names.txt", *SMALL, "--epochs", "20", "--force", "-q", *line.split())
     ended = trained.refuses(
         *command,
-        what="the loss grew out of bounds at step ",
+        what="the loss diverged at step ",
         hint="Try a smaller learning rate, such as --lr 0.002. model.npz is unchanged.",
     )
     assert int(ended.err.splitlines()[0].rpartition(" ")[2]) <= 20
@@ -53,7 +53,7 @@ def test_23_a_run_that_is_ruined_late_keeps_what_was_good(trained: Program) -> N
     checkpoint.save(trained / "model.npz", ruined)
     trained.refuses(
         *("train", "--resume", "--epochs", "50", "-q"),
-        what=f"the loss grew out of bounds at step {before.states[0].step}",
+        what=f"the loss diverged at step {before.states[0].step}",
         hint=f"model.npz holds the run at step {before.states[0].step}.",
     )
     trained.run("sample").says()

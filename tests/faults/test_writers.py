@@ -75,13 +75,13 @@ APPEARANCES: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("what", APPEARANCES)
 @pytest.mark.parametrize(
     "line",
-    [("embed", "names.txt", "-o", "out"), ("export", "out", "--to", "html")],
+    [("embed", "names.txt", "-o", "out.npy"), ("export", "out.npy", "--to", "html")],
     ids=lambda line: line[0],
 )
 def test_56_what_appears_at_an_output_path_during_the_work_is_not_replaced(
     trained: Program, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...], what: str
 ) -> None:
-    mine, out = trained.write("mine", "mine"), trained / "out"
+    mine, out = trained.write("mine", "mine"), trained / "out.npy"
     check = saving.check_writable
 
     def appear(path: Path, size: int) -> None:
@@ -91,17 +91,17 @@ def test_56_what_appears_at_an_output_path_during_the_work_is_not_replaced(
     monkeypatch.setattr(files, "check_writable", appear)
     ended = trained.run(*line)
     assert ended.status == 1
-    assert "out already exists\nName another file" in ended.err
+    assert "out.npy already exists\nName another file" in ended.err
     assert (mine.read_bytes(), out.read_bytes()) == (b"mine", b"mine")
 
 
 def test_56_no_output_takes_the_place_of_a_model_in_training(trained: Program) -> None:
     trained.write("copy.npz", (trained / "model.npz").read_bytes())
-    with locked(trained / "model.npz"):
+    with locked(trained / "model.npz"), locked(trained / "model.npy"):
         for line, hint in (
             (("export", "model.npz", "--to", "html", "--force"), "or name another file."),
-            (("embed", "names.txt", "-o", "model.npz", "--force"), "another file with --output."),
-            (("slim", "model.npz", "--force"), "or name another file with -m."),
+            (("embed", "names.txt", "-o", "model.npy", "--force"), "another file with --output."),
+            (("slim", "model.npz", "--force"), "or name another file."),
         ):
             trained.refuses(*line, "-m", "copy.npz", what=BUSY, hint=hint)
     with locked(trained / "page.html"), pytest.raises(charrnn.CharrnnError, match=BUSY):
@@ -146,7 +146,7 @@ def test_56_workers_leave_no_folder_behind(tmp_path: Path, monkeypatch: pytest.M
     assert os.listdir(tmp_path) == []
     left = tmp_path / "of a client that was killed"
     left.mkdir()
-    line = [sys.executable, "-c", CHILD, "1", json.dumps(sys.path), str(left)]
+    line = [sys.executable, "-c", CHILD, "1", str(left), json.dumps(sys.path)]
     ours, theirs = os.pipe()
     os.close(ours)
     subprocess.run(
