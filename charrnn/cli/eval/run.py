@@ -141,7 +141,7 @@ def run(options: Options, threads: int, console: Console) -> None:
         draw_texts(summaries, models, corpus, options, threads)
     if corpus is not None and options.folds is not None:
         config = replace(models[0].config, workers=threads)
-        summaries[0].validated = validate(corpus, config, options.folds, console)
+        summaries[0].validated = validate(corpus, config, options.folds, console, use=options.use)
     more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
         if not summaries[0].score.overall.count:

@@ -14,13 +14,19 @@ from charrnn.settings.training import Fitted
 
 
 def validate(
-    corpus: Corpus, config: Fitted, number: int, console: Console, stop: Stop | None = None
+    corpus: Corpus,
+    config: Fitted,
+    number: int,
+    console: Console,
+    stop: Stop | None = None,
+    use: str | None = None,
 ) -> CrossValidated | None:
     """Train and score all folds; return None if a signal came."""
     console.note(f"cross-validation: training {count(number, 'more network')}")
     done: list[Fold] = []
-    for fold in cross_validate(corpus, config, number):
+    for fold in cross_validate(corpus, config, number, use or "both"):
         if stop is not None and stop.requested:
+            console.note(f"cross-validation stopped after {len(done):,} of {number:,} folds")
             return None
         if fold is not None:
             done.append(fold)
