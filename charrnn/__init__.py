@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from charrnn.runs import resume as resume
     from charrnn.runs import train as train
     from charrnn.scoring.score import Score as Score
+    from charrnn.settings.sampling import SampleConfig as SampleConfig
     from charrnn.settings.training import TrainConfig as TrainConfig
-    from charrnn.settings.using import SampleConfig as SampleConfig
-    from charrnn.sweeping.api import sweep as sweep
+    from charrnn.sweeping.sweep import sweep as sweep
     from charrnn.training.loop import Checkup as Checkup
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
@@ -44,8 +44,8 @@ _NAMES = {
     "runs": "Run fit load resume train",
     "scoring.score": "Score",
     "settings.training": "TrainConfig",
-    "settings.using": "SampleConfig",
-    "sweeping.api": "sweep",
+    "settings.sampling": "SampleConfig",
+    "sweeping.sweep": "sweep",
     "training.loop": "Checkup Done Step",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.segmentation import END_CODE, texts_in, whole_examples
-from charrnn.counts.baselines import BUDGET, surprisals
+from charrnn.counts.markov import BUDGET, surprisals
 from charrnn.network.architecture import read_before, still_to_come
 from charrnn.network.layer import Layer
 from charrnn.network.parameters import LanguageModel, Parameters

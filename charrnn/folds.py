@@ -5,7 +5,7 @@ Together they score every example of a short list. That is surer than a few held
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -16,8 +16,8 @@ from charrnn.counts.ngrams import sequence_of
 from charrnn.errors import SettingError
 from charrnn.plan import COUNTED, fit_settings
 from charrnn.scoring.baselines import counting_baselines, places
-from charrnn.scoring.difference import Difference, Pairing
 from charrnn.scoring.pieces import Floats
+from charrnn.scoring.score import Difference, Pairing
 from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.loop import nats_of_best
 from charrnn.training.members import start_all, train_all
@@ -100,3 +100,25 @@ def join(folds: list[Fold]) -> CrossValidated:
     differences = {name: pairing.difference for name, pairing in counting.items()}
     best = max(differences, key=lambda name: differences[name].nats_per_character)
     return CrossValidated(len(folds), loss.difference, best, differences[best])
+
+
+def validate(
+    corpus: Corpus,
+    config: Fitted,
+    number: int,
+    note: Callable[[str], None],
+    is_stopped: Callable[[], bool] = lambda: False,
+    use: str = "both",
+) -> CrossValidated | None:
+    """Train and score all folds, with a note of each; return None if stopped."""
+    note(f"cross-validation: training {number:,} more networks")
+    done: list[Fold] = []
+    for fold in cross_validate(corpus, config, number, use):
+        if is_stopped():
+            note(f"cross-validation stopped after {len(done):,} of {number:,} folds")
+            return None
+        if fold is not None:
+            done.append(fold)
+            loss = f"{float(fold.nats.mean()):.3f} nats per character"
+            note(f"fold {len(done):,} of {number:,}: {loss}")
+    return join(done)

@@ -20,10 +20,10 @@ from charrnn.analysis import Vectors, embed
 from charrnn.corpus.checks import TextSet
 from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.segmentation import stream_of
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.display import model_card, plot
 from charrnn.errors import CharrnnError, ModelFileError
-from charrnn.export import export_to
+from charrnn.export import Exporting, ExportOptions, export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
@@ -43,14 +43,13 @@ from charrnn.sampling.sampler import (
     redraw,
 )
 from charrnn.scoring.heat_map import heat_map
-from charrnn.scoring.mixed import scorer_of
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
-from charrnn.scoring.predictor import Predictor, Use
+from charrnn.scoring.predictor import Predictor, Use, scorer_of
 from charrnn.scoring.score import Score
 from charrnn.scoring.texts import codes_like
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import Exporting, ExportOptions, Reading
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
 

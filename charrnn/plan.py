@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.model import READY
+from charrnn.counts.kneser_ney import READY
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST

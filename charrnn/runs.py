@@ -22,7 +22,7 @@ from typing import Any
 
 from charrnn.corpus.corpus import Corpus, Texts, corpus_of
 from charrnn.corpus.files import path_of, place_of
-from charrnn.counts.baselines import Baseline
+from charrnn.counts.markov import Baseline
 from charrnn.counts.ngrams import sequence_of
 from charrnn.display import show_progress
 from charrnn.errors import CharrnnError, ResumeError, SettingError
@@ -34,9 +34,9 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import COUNTED, FOREVER, characters_per_second, fit_pace, fit_settings
 from charrnn.scoring.baselines import counting_baselines
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import COUNT, check, check_agreement, in_words, make_config
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.system import single_threaded
 from charrnn.training.loop import Event
 from charrnn.training.members import check_mixture, start_all, train_all

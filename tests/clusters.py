@@ -168,9 +168,9 @@ def when_three_are_there(
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut work into many small pieces."""
-    from charrnn.cluster import jobs
+    from charrnn.cluster import pool
     from charrnn.scoring import pieces
 
-    monkeypatch.setattr(jobs, "FIRST_PIECE", 5)
-    monkeypatch.setattr(jobs, "LARGEST_PIECE", 5)
+    monkeypatch.setattr(pool, "FIRST_PIECE", 5)
+    monkeypatch.setattr(pool, "LARGEST_PIECE", 5)
     monkeypatch.setattr(pieces, "PIECE", 20)

@@ -24,7 +24,7 @@ settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
 from charrnn.cli import app  # noqa: E402
-from charrnn.training.loop import Stopwatch  # noqa: E402
+from charrnn.training.schedule import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
 from tests.shout import ENTRY, SHOUT  # noqa: E402
@@ -70,6 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "child(value): the default of child= in Program.run",
     ):
         config.addinivalue_line("markers", line)
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "worksteal"  # each worker runs whole files: fewer fixtures are made
     if config.getoption("long"):
         settings.load_profile("long")
     for name, numbers in REPEATS.items():

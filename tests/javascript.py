@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from py_mini_racer import MiniRacer
 
+from charrnn.export import ExportOptions
 from charrnn.export.encoding import encode
 from charrnn.export.js import engine as source
 from charrnn.export.js import facts_of, in_base64, plain_json
@@ -20,7 +21,6 @@ from charrnn.network.parameters import LanguageModel, initial
 from charrnn.runs import fit
 from charrnn.sampling.sampler import Sample
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import Vocabulary
 
 SMALL = TrainConfig(hidden=4, layers=1, epochs=1, batch=2, bptt=8)

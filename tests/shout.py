@@ -17,8 +17,8 @@ from typing import Any
 from charrnn.cli import app, options, signals
 from charrnn.cli.console import Console
 from charrnn.errors import CharrnnError, CorpusError, SettingError
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import SEED, Real, Text, setting
-from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.text import Raw
 from tests.child import PYTHON
 

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 from charrnn.errors import SettingError
-from charrnn.export import export
+from charrnn.export import ExportOptions, export
 from charrnn.export.c_header import prefix_for
 from charrnn.model import Model
 from charrnn.network.parameters import Parameters
 from charrnn.runs import load
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import ExportOptions
 from tests.exporting import IDS, MODELS, model_of
 from tests.scoring import score_texts
 

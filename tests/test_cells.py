@@ -23,9 +23,9 @@ from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.plan import fit_settings, memory_bytes
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.mixed import DynamicScorer
+from charrnn.scoring.predictor import DynamicScorer
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from charrnn.vocabulary import END, Vocabulary

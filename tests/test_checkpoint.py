@@ -11,8 +11,8 @@ from charrnn.errors import DamagedModelError, SaveError
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import record_of
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import Checkup, Done, Step, train
 from charrnn.training.state import start
 

@@ -15,7 +15,7 @@ import pytest
 from charrnn.cli.console import Console
 from charrnn.cli.eval import run
 from charrnn.corpus import corpus
-from charrnn.counts import baselines
+from charrnn.counts import markov
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import baselines as yardsticks
@@ -223,7 +223,7 @@ def test_the_model_stands_among_its_yardsticks(well_trained: Program) -> None:
 def test_yardsticks_that_know_a_part_say_so(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget = baselines.Budget(train=100, held_out=60, pieces=2)
+    budget = markov.Budget(train=100, held_out=60, pieces=2)
     monkeypatch.setattr(yardsticks, "BUDGET", budget)
     monkeypatch.setattr(yardsticks, "CORPUS", 80)
     monkeypatch.setattr(yardsticks, "TEXT", 250)
@@ -284,47 +284,6 @@ def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
 
 
 # Wrong usage and faults
-
-
-@pytest.mark.parametrize(
-    ("args", "word"),
-    [
-        (("--per-example", "--per-char"), "exclude each other"),
-        (("--per-char", "--baselines"), "exclude each other"),
-        (("--sort", "input"), "--per-example"),
-        (("--top", "3", "--sort", "input"), "--top and --sort input exclude each other"),
-        (("--top", "3", "--per-char"), "exclude each other"),
-        (("--fast", "--dynamic", "0.1"), "exclude each other"),
-        (("--force",), "--force needs --html"),
-        (("--held-out", "names.txt"), "--held-out and names.txt exclude each other"),
-        (("--above", "nan"), "a number of at least 0"),
-        (("--sort", "size", "--per-example"), "surprise, nats, input"),
-        (("--encoding", "utf-8"), "--encoding needs TEXT"),
-        (("--examples", "lines"), "--examples needs TEXT"),
-        (("-", "-"), "read only once"),
-        (("--examples", "words", "names.txt"), "lines, paragraphs, files"),
-    ],
-)
-def test_options_that_lead_nowhere_are_told(
-    well_trained: Program, args: tuple[str, ...], word: str
-) -> None:
-    ran = well_trained.run("eval", *args)
-    assert (ran.status, ran.out) == (2, "")
-    assert word in ran.err
-    assert ran.err.count("\n") == 2
-
-
-@pytest.mark.parametrize("text", ["missing.txt", "."])
-def test_texts_that_cannot_be_read_are_told(well_trained: Program, text: str) -> None:
-    ran = well_trained.run("eval", text)
-    assert ran.status == 1
-    assert ran.err.startswith(f"charrnn: error: {text}")
-
-
-def test_a_model_that_is_not_there_is_told(well_trained: Program) -> None:
-    ran = well_trained.run("eval", "-m", "missing.npz", "names.txt")
-    assert ran.status == 1
-    assert "there is no model missing.npz" in ran.err
 
 
 def test_a_uniform_model_scores_the_log_of_its_symbols(well_trained: Program) -> None:

@@ -96,25 +96,6 @@ def test_csv_on_a_terminal_shows_control_characters(well_trained: Program) -> No
     assert "a\\x1b[31mb," in shown
 
 
-@pytest.mark.parametrize(
-    ("args", "what"),
-    [
-        (("--csv",), "--csv needs --per-example"),
-        (("--csv", "--per-example", "--json"), "--csv and --json exclude each other"),
-        (("--csv", "--per-example", "--sort", "nats"), "--csv and --sort nats exclude each other"),
-        (("--quantile", "0.5", "--above", "3"), "--quantile and --above exclude each other"),
-        (("--reference", "names.txt"), "--reference needs --quantile"),
-        (("--quantile", "1"), "'1' is not a number of at least 0 and less than 1"),
-    ],
-)
-def test_options_that_do_not_go_together(
-    trained: Program, args: tuple[str, ...], what: str
-) -> None:
-    ran = trained.run("eval", "names.txt", *args)
-    assert (ran.status, ran.out) == (2, "")
-    assert what in ran.err
-
-
 @pytest.mark.parametrize("where", ["held out", "reference"])
 def test_a_quantile_is_a_limit_that_a_reference_sets(well_trained: Program, where: str) -> None:
     reference = ["Anna", "Otto", "Emma", "?!"]

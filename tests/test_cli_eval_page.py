@@ -81,24 +81,6 @@ def test_a_reader_who_leaves_ends_a_page_quietly_too(well_trained: Program) -> N
     assert not list(Path().glob(".page*"))
 
 
-@pytest.mark.parametrize("where", ["nowhere/page.html", "."])
-def test_a_page_that_cannot_be_written_is_told_at_once(well_trained: Program, where: str) -> None:
-    ran = well_trained.run("eval", write("anna\n"), "--html", where)
-    assert ran.status == 1
-    assert "cannot be written" in ran.err
-    assert "--html" in ran.err
-    assert "bytes are needed" not in ran.err
-
-
-@pytest.mark.parametrize("where", ["model.npz", "text.txt", "./text.txt"])
-def test_a_page_never_takes_the_place_of_what_it_is_made_of(
-    well_trained: Program, where: str
-) -> None:
-    ran = well_trained.run("eval", write("anna\n"), "--html", where)
-    assert ran.status == 2
-    assert "--html would overwrite" in ran.err
-
-
 def test_a_page_never_takes_the_place_of_a_reference(well_trained: Program) -> None:
     line = ("eval", "names.txt", "--quantile", "0.9", "--reference", write("anna\n"))
     ran = well_trained.run(*line, "--html", "text.txt", "--force")

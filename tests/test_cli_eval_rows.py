@@ -191,13 +191,6 @@ def test_only_characters_above_the_threshold_have_a_row(
     assert len(seen) == 3 * (len(kept) + 1)  # a head, and no coloured text
 
 
-@pytest.mark.parametrize("above", ["4volts", "-1", "-1nats", "nats", "inf"])
-def test_a_threshold_in_another_unit_is_refused(well_trained: Program, above: str) -> None:
-    ran = well_trained.run("eval", "text.txt", "--above", above)
-    assert ran.status == 2
-    assert "6bits or 4nats" in ran.err
-
-
 def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: Program) -> None:
     lines = ["bob", "", "q", "", "  ", "anna"]
     found = rows(well_trained, write("\n".join(lines) + "\n"), "--per-example", "--sort", "input")

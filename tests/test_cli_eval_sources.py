@@ -150,16 +150,6 @@ def test_a_page_and_an_alarm_of_two_models_are_of_both_together(two: Program) ->
     assert two.run("eval", "names.txt", *TWO, "--above", str(most + 0.01)).status == 0
 
 
-@pytest.mark.parametrize("option", ["--per-example", "--per-char", "--html=x", "--above=1"])
-def test_there_are_no_rows_of_what_cannot_be_mixed(two: Program, option: str) -> None:
-    write("".join(f"{n}\n" for n in range(99)), "numbers.txt")
-    two.train("numbers.txt", "-m", "numbers.npz").says()
-    name = option.partition("=")[0]
-    what = f"{name} needs models that can be mixed, but the vocabularies of numbers.npz and"
-    line = ("eval", "names.txt", "-m", "model.npz", "-m", "numbers.npz", option)
-    two.refuses(*line, what=what, hint="Name a single model with -m.")
-
-
 @pytest.mark.parametrize("models", [("model.npz", "length.npz"), ("length.npz", "model.npz")])
 def test_long_examples_are_cut_alike_for_models_that_stand_beside_each_other(
     well_trained: Program, models: tuple[str, str]

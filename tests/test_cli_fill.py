@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 
-import pytest
-
 import charrnn
 from tests.program import Program
 from tests.speaking import END, independent, saved, speller
@@ -99,22 +97,3 @@ def test_a_terminal_is_not_steered(well_trained: Program) -> None:
     assert status == 0
     assert "\x1b" not in seen
     assert "a\\x1b[2J" in seen
-
-
-@pytest.mark.parametrize(
-    ("args", "what", "hint", "status"),
-    [
-        (["a", "--blank", "xy"], "--blank: 'xy' is not one character", "--help", 2),
-        (["a", "--gap", "_"], "--gap and blank cannot both be _", "another", 2),
-        (["a", "--max-gap", "-1"], "--max-gap: '-1' is not a whole number", "--help", 2),
-        (["-", "-"], "standard input can be read only once", "Name one - at most.", 2),
-        (["-"], "standard input has no text", "Write one text a line.", 1),
-        (["a", "--encoding", "latin-1"], "--encoding is for standard input, and no", "typed", 2),
-        (["-", "--encoding", "elvish"], "'elvish' is not an encoding", "Try utf-8", 2),
-        (["a", "-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    trained: Program, args: list[str], what: str, hint: str, status: int
-) -> None:
-    trained.refuses("fill", *args, what=what, hint=hint, status=status, stdin=b"")

@@ -140,13 +140,6 @@ def test_a_model_without_a_history_is_shown_too(program: Program) -> None:
     assert program.run("info", "-m", "odd.npz", "--json").json["best"] is None
 
 
-def test_a_file_that_is_no_model_is_told(program: Program) -> None:
-    for name in ("names.txt", "missing.npz", "."):
-        ran = program.run("info", "-m", name)
-        assert (ran.status, ran.out) == (1, "")
-        assert ran.err.startswith("charrnn: error: ")
-
-
 def test_json_of_any_vocabulary_is_one_line(program: Program) -> None:
     saved(babbler('"\\\x1b\u2028\u202e\x7fé𝒳'), Path("odd.npz"))
     out = program.run("info", "-m", "odd.npz", "--json").out

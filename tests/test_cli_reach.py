@@ -101,22 +101,6 @@ def test_where_gradients_grow_no_horizon_is_advised() -> None:
     assert advice(found, 64).startswith("gradients do not shrink on their way back")
 
 
-@pytest.mark.parametrize(
-    ("args", "what", "hint", "status"),
-    [
-        (["-"], "the text has no examples", "Name a text", 1),
-        (["no.txt"], "no.txt does not exist", "Check the name", 1),
-        (["-m", "no.npz"], "there is no model no.npz", "Train one first", 1),
-        (["--examples", "lines"], "--examples needs TEXT", "as in training", 2),
-        (["-", "-m", "a", "-m", "b"], "standard input can be read only once", "Name a file", 2),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    trained: Program, args: list[str], what: str, hint: str, status: int
-) -> None:
-    trained.refuses("reach", *args, what=what, hint=hint, status=status, stdin=b"")
-
-
 def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:
     names = (well_trained / "names.txt").read_bytes()
     named = well_trained.run("reach", "names.txt", "--json").json

@@ -323,34 +323,6 @@ def test_surprise_is_coloured_in_a_terminal(tmp_path: Path, program: Program) ->
     assert len(in_a_terminal(program, model, "--surprise", "-q").splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["-p", "a", "--prime-file", "x"], "exclude each other"),
-        (["--json", "--null"], "--json and --null exclude each other"),
-        (["--json", "--raw"], "--json and --raw exclude each other"),
-        (["--json", "--surprise"], "--json and --surprise exclude each other"),
-        (["--hide-prime"], "--hide-prime needs --prime TEXT or --prime-file FILE"),
-        (["--encoding", "latin-1"], "--encoding needs --prime-file FILE or --novel CORPUS"),
-        (["--novel", "-", "--prime-file", "-"], "can be read only once"),
-    ],
-)
-def test_options_that_exclude_each_other_are_refused(
-    args: list[str], said: str, abc: Path, program: Program
-) -> None:
-    ran = sampled(program, abc, *args)
-    assert ran.status == 2
-    assert said in ran.err
-
-
-def test_a_missing_file_is_told(abc: Path, tmp_path: Path, program: Program) -> None:
-    missing = sampled(program, tmp_path / "none.npz")
-    assert (missing.status, "there is no model" in missing.err) == (1, True)
-    for option in ("--prime-file", "--novel"):
-        missing = sampled(program, abc, option, "none.txt")
-        assert (missing.status, "does not exist" in missing.err) == (1, True)
-
-
 def test_what_is_not_needed_is_not_imported(abc: Path, program: Program) -> None:
     assert sampled(program, abc, "-n", "2", "-p", "a").err == ""
     code = f"""

@@ -50,11 +50,6 @@ def test_a_length_that_nothing_has_is_given_up(program: Program) -> None:
     )
 
 
-def test_a_prime_that_is_too_long_is_refused(coin: Program) -> None:
-    what, hint = "the prime has more than 3 characters", "Raise --longest."
-    coin.refuses(*LINE, "--longest", "3", "-p", "aaaa", what=what, hint=hint, status=2)
-
-
 # Their numbers
 
 
@@ -64,11 +59,6 @@ def test_a_sample_is_known_by_its_number(coin: Program, more: tuple[str, ...]) -
     every = coin.run(*LINE, "-n", "105", *more).lines
     some = coin.run(*LINE, "-n", "5", "--first", "100", *more).lines
     assert some == [line for i in range(times) for line in every[105 * i + 100 : 105 * i + 105]]
-
-
-def test_what_is_not_to_be_repeated_is_refused_beside_a_first(coin: Program) -> None:
-    what, hint = "--first and --unique exclude each other", "--unique compares a sample"
-    coin.refuses(*LINE, "--first", "3", "--unique", what=what, hint=hint, status=2)
 
 
 # The best
@@ -97,9 +87,7 @@ def test_the_best_after_a_prime_are_the_likeliest_of_what_is_shown(
 
 def test_what_is_longer_than_any_sample_is_not_waited_for(trained: Program) -> None:
     line = ("sample", "-p", "an", "--max-chars", "3")
-    trained.run(*line, "--shortest", "5", "--temp", "1.5")
-    what, hint = "--shortest 6 is more than the 5 characters of a sample", "Raise --max-chars."
-    trained.refuses(*line, "--shortest", "6", what=what, hint=hint, status=2)
+    assert trained.run(*line, "--shortest", "5", "--temp", "1.5").status != 2
 
 
 # Temperatures
@@ -127,13 +115,6 @@ def test_a_blank_line_stands_between_temperatures_where_samples_have_newlines(
 ) -> None:
     saved(speller("a\nb"), program / "m.npz", "paragraphs")
     assert program.run("sample", "-m", "m.npz", "-t", "1,0").out == "a\nb\n\na\nb\n"
-
-
-@pytest.mark.parametrize("typed", ["-1", "0.5,", "0.5,x", "nan", "1,inf", ",", "1e7"])
-def test_what_is_no_temperature_is_refused(coin: Program, typed: str) -> None:
-    ran = coin.run(*LINE, f"--temp={typed}")
-    assert (ran.status, ran.out) == (2, "")
-    assert "a number from 0 to 1,000,000, or several separated by commas" in ran.err
 
 
 # What stands in a corpus

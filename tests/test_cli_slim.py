@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.scoring.mixed import STEPS
+from charrnn.scoring.predictor import STEPS
 from tests.evaluating import rows, scored, write
 from tests.program import Program
 

@@ -173,19 +173,24 @@ def test_a_pipe_is_read_once_and_learned_from_by_all(program: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "what", "hint", "again"),
+    ("given", "what", "hints"),
     [
-        (["-"], "learned from standard input", "CORPUS, or - for", []),
-        (["-", "--valid", "names.txt"], "learned from standard input", "CORPUS, or - for", []),
-        (["names.txt", "--valid", "-"], "held out standard input", "--valid -", ["names.txt"]),
+        (["-"], "learned from standard input", {(): "CORPUS, or - for"}),
+        (["-", "--valid", "names.txt"], "learned from standard input", {(): "CORPUS, or - for"}),
+        (
+            ["names.txt", "--valid", "-"],
+            "held out standard input",
+            {(): "--valid FILE, or", ("names.txt",): "--valid -"},
+        ),
     ],
 )
 def test_a_stream_that_is_gone_is_asked_for_by_its_part(
-    program: Program, given: list[str], what: str, hint: str, again: list[str]
+    program: Program, given: list[str], what: str, hints: dict[tuple[str, ...], str]
 ) -> None:
     names = (program / "names.txt").read_bytes()
     program.run("sweep", *given, *QUICK, "--seeds", "0", "-o", "sweep", stdin=names).says()
-    program.refuses("sweep", *again, "--resume", "-o", "sweep", what=f"sweep {what}", hint=hint)
+    for again, hint in hints.items():
+        program.refuses("sweep", *again, "--resume", "-o", "sweep", what=f"sweep {what}", hint=hint)
     taken = program.run(*("sweep", *given, *QUICK, "--seeds", "0", "-o", "sweep"), stdin=names)
     assert taken.status == 1
     line = taken.err.partition("Resume it: ")[2].partition(". Or")[0]
@@ -217,7 +222,7 @@ def test_texts_of_python_are_gone_on_with_in_python(program: Program) -> None:
 def test_the_table_ranks_by_the_mean_over_seeds_with_their_spread(program: Program) -> None:
     ran = program.run("sweep", "names.txt", *QUICK, "--try", "lr=0.01,1e-9", *TWO)
     ran.says("2 combinations x 2 seeds: 4 runs", "to beat", "next:", "charrnn sample -m")
-    head, first, second = ran.lines[:3]
+    head, first, second, note = ran.lines
     names = "held-out", "spread", "difference", "std", "error", "bits", "runs", "time", "settings"
     assert tuple(head.split()) == names
     rows = rows_of(program)
@@ -226,6 +231,7 @@ def test_the_table_ranks_by_the_mean_over_seeds_with_their_spread(program: Progr
     spread = abs(losses[0] - losses[1]) / 2**0.5
     assert first.split()[:2] == [f"{mean:.3f}", f"{spread:.3f}"]
     assert (first.split()[-1], second.split()[-1]) == ("lr=0.01", "lr=1e-09")
+    assert note.startswith("no clear difference (less than two standard errors) from the best: ")
     assert "\r" not in ran.err
     best = min(rows.values(), key=lambda row: row["best"]["nats_per_character"])
     assert f"charrnn sample -m {best['model']} -n 10" in ran.err

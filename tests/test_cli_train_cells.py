@@ -30,24 +30,6 @@ def test_a_cell_and_an_end_are_chosen_kept_shown_and_used(
     assert program.run("train", "--resume", "--epochs", "3", "-q").status == 0
 
 
-def test_a_run_keeps_its_cell(program: Program) -> None:
-    program.run("train", "names.txt", "--cell", "gru", *SMALL, "-q").says()
-    program.refuses(
-        *("train", "--resume", "--cell", "lstm"),
-        what="--cell lstm contradicts model.npz, which has gru",
-        hint="Leave it out",
-    )
-
-
-def test_an_unknown_cell_is_refused_with_those_there_are(program: Program) -> None:
-    program.refuses(
-        *("train", "names.txt", "--cell", "rnn"),
-        what="--cell: 'rnn' is not one of tanh, gru, lstm",
-        hint="--help",
-        status=2,
-    )
-
-
 def test_a_run_keeps_its_clock_and_its_way_to_end(program: Program) -> None:
     program.run("train", "names.txt", "--clock", "--ends", "length", *SMALL, "-q").says()
     program.refuses(

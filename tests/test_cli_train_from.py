@@ -69,47 +69,6 @@ def test_it_is_gone_on_with_and_scored_like_any_other(program: Program) -> None:
     assert "fine-tuned from a model with" in program.run("info", "-m", "new.npz").out
 
 
-def test_what_contradicts_the_model_is_refused_with_both_values(program: Program) -> None:
-    program.refuses(
-        *("train", "others.txt", "--from", "old.npz", "--hidden", "7"),
-        what="--hidden 7 contradicts the model to start from, which has 6",
-        hint="Leave it out",
-        status=2,
-    )
-    program.refuses(
-        *("train", "others.txt", "--from", "old.npz", "--cell", "tanh"),
-        what="--cell tanh contradicts the model to start from, which has gru",
-        hint="Leave it out",
-        status=2,
-    )
-    program.refuses(
-        *("train", "others.txt", "--from", "old.npz", "--clock"),
-        what="--clock contradicts the model to start from, which has no clock",
-        hint="Leave it out",
-        status=2,
-    )
-    program.train("others.txt", "-m", "output.npz", "--cell", "output")
-    program.refuses(
-        *("train", "others.txt", "--from", "output.npz", "--teacher-forcing"),
-        what="--teacher-forcing contradicts the model to start from, which has no teacher_forcing",
-        hint="Leave it out",
-        status=2,
-    )
-    program.refuses(
-        *("train", "--resume", "--from", "old.npz"),
-        what="--resume and --from exclude each other",
-        hint="Leave one",
-        status=2,
-    )
-
-
-def test_what_is_no_model_cannot_be_started_from(program: Program) -> None:
-    for name in ("names.txt", "none.npz"):
-        program.refuses(
-            *("train", "others.txt", "--from", name), what=name, hint="Name with --from", status=1
-        )
-
-
 def test_from_python_it_is_a_model_that_is_handed_over(program: Program) -> None:
     old = charrnn.load("old.npz")
     texts = OTHERS.split()

@@ -111,7 +111,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 def test_the_clock_of_the_first_is_that_of_all(
     lines: Program, often: str, steps: int, counts: tuple[str, ...]
 ) -> None:
-    seconds = "from charrnn.training.loop import Stopwatch; Stopwatch.lap = lambda _: {}; "
+    seconds = "from charrnn.training.schedule import Stopwatch; Stopwatch.lap = lambda _: {}; "
     line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", often, *counts)
     second = others(seconds.format(0), *line)
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))

@@ -43,14 +43,6 @@ def test_a_model_is_never_lost_unasked(program: Program) -> None:
     assert Path("model.npz").read_bytes() != before
 
 
-def test_what_cannot_be_written_is_said_before_anything_is_read(program: Program) -> None:
-    program.write("bad.txt", b"\xff")
-    for model, said in (("no/m.npz", "there is no folder"), (".", "it is a folder")):
-        ran = program.run("train", "bad.txt", "-m", model)
-        assert ran.status == 1
-        assert said in ran.err
-
-
 def test_a_dry_run_tells_the_plan_and_touches_nothing(program: Program) -> None:
     summary_of(program)
     before = {path: path.stat().st_mtime_ns for path in Path().iterdir()}

@@ -101,43 +101,6 @@ def test_every_command_knows_a_network_that_feeds_back_outputs(
     assert (settings["cell"], settings["teacher_forcing"]) == ("output", forced)
 
 
-@pytest.mark.parametrize(
-    ("line", "what", "hint"),
-    [
-        (
-            "--teacher-forcing",
-            "--teacher-forcing replaces outputs that are fed back",
-            "add --cell output",
-        ),
-        ("--teacher-forcing --cell gru", "gru units feed back their state", "add --cell output"),
-        ("--cell output --layers 2", "--layers 2 is too many for the cell output", "Use 1 layer"),
-        ("--cell output --teacher-forcing --own-inputs 0.5", "--own-inputs 0.5 contra", "Leave"),
-        ("--cell output --teacher-forcing --free-running 2", "--free-running 2 contra", "Leave"),
-        ("--cell output --teacher-forcing --stride 2", "--stride 2 contradicts", "Leave"),
-        (
-            "--bptt 4 --stride 5",
-            "--stride 5 is more than the 4 steps of a window",
-            "raise --bptt",
-        ),
-        (
-            "--bptt 4 --free-running 5",
-            "--free-running 5 is more than the 4 steps",
-            "raise --bptt",
-        ),
-        ("--stride 1000000", "--stride 1,000,000 is more than the", "raise --bptt"),
-    ],
-)
-def test_what_does_not_go_together_is_refused_with_a_reason(
-    program: Program, line: str, what: str, hint: str
-) -> None:
-    before = program.files()
-    ran = program.run("train", "names.txt", *line.split())
-    assert ran.status == 2
-    assert what in ran.err
-    assert hint in ran.err
-    assert program.files() == before
-
-
 def test_from_python_it_is_refused_at_once() -> None:
     with pytest.raises(SettingError, match="replaces outputs that are fed back"):
         charrnn.TrainConfig(teacher_forcing=True)

@@ -134,51 +134,6 @@ def test_the_same_line_with_resume_goes_on(program: Program) -> None:
 
 
 ANEW = "Leave it out to resume, or train into another file with -m."
-HINTS = {
-    "--epochs 2": "--epochs may be raised, not lowered.",
-    "--minutes 9": "--minutes may be raised, not lowered.",
-    "--patience 9": "--patience may be raised, not lowered.",
-}
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        ("--hidden 7", "--hidden 7 contradicts model.npz, which has 6"),
-        ("--layers 2", "--layers 2 contradicts model.npz, which has 1"),
-        ("--lr 0.5", "--lr 0.5 contradicts model.npz, which has 0.002"),
-        ("--seed 8", "--seed 8 contradicts model.npz, which has 0"),
-        ("--threads 2", "--threads 2 contradicts model.npz, which has 1"),
-        ("--batch 3", "--batch 3 contradicts model.npz, which has 4"),
-        ("--bptt 0", "--bptt 7 contradicts model.npz, which has 6"),
-        ("--carry", "--carry contradicts model.npz, which has --reset"),
-        ("--clock", "--clock contradicts model.npz, which has no --clock"),
-        ("--counts", "--counts contradicts model.npz, which has no --counts"),
-        ("--stride 2", "--stride 2 contradicts model.npz, which has none"),
-        ("--own-inputs 0.5", "--own-inputs 0.5 contradicts model.npz, which has 0"),
-        ("--optimizer sgd", "--optimizer sgd contradicts model.npz, which has adam"),
-        ("--check-every 9", "--check-every 9 contradicts model.npz, which has 20"),
-        ("--epochs 2", "--epochs 2 contradicts model.npz, which has 3"),
-        ("--minutes 9", "--minutes 9 contradicts model.npz, which has no limit"),
-        ("--patience 9", "--patience 9 contradicts model.npz, which has no limit"),
-        ("--holdout 0.5", "--holdout 0.5 contradicts model.npz, which has 0.1"),
-        ("--examples files", "--examples files contradicts model.npz, which has lines"),
-        ("--encoding latin-1", "--encoding latin-1 contradicts model.npz, which has utf-8"),
-        ("--newlines keep", "--newlines keep contradicts model.npz, which has translate"),
-        ("--normalize NFC", "--normalize NFC contradicts model.npz, which has none"),
-    ],
-)
-def test_what_contradicts_the_run_is_refused_with_both_values(
-    program: Program, options: str, what: str
-) -> None:
-    assert program.run(*BRIEF, "--lr", "0.002").status == 0
-    before = {path: path.read_bytes() for path in Path().iterdir()}
-    ran = program.run("train", "--resume", *options.split())
-    assert (ran.status, ran.out) == (1, "")
-    error, hint = ran.err.splitlines()[-2:]
-    assert error == f"charrnn: error: {what}"
-    assert hint == HINTS.get(options, ANEW)
-    assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
 def test_what_was_trained_with_an_option_is_not_gone_on_with_without_it(program: Program) -> None:

@@ -15,7 +15,7 @@ from tests.corpora import NAMES
 from tests.program import Program, Result
 
 need_dask()
-from charrnn.cluster import jobs  # noqa: E402
+from charrnn.cluster import pool  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[1, 3])
@@ -38,8 +38,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So large are pieces of work, in samples and in symbols."""
     found = int(request.param)
-    monkeypatch.setattr(jobs, "FIRST_PIECE", found)
-    monkeypatch.setattr(jobs, "LARGEST_PIECE", found)
+    monkeypatch.setattr(pool, "FIRST_PIECE", found)
+    monkeypatch.setattr(pool, "LARGEST_PIECE", found)
     monkeypatch.setattr(pieces, "PIECE", found)
     return found
 
@@ -79,8 +79,8 @@ def timeless(ran: Result) -> dict[str, Any]:
 def test_so_it_is_while_workers_are_killed(
     trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LARGEST_PIECE", 7)
-    monkeypatch.setattr(jobs, "FIRST_PIECE", 7)
+    monkeypatch.setattr(pool, "LARGEST_PIECE", 7)
+    monkeypatch.setattr(pool, "FIRST_PIECE", 7)
     one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
@@ -95,10 +95,12 @@ def test_so_it_is_while_workers_are_killed(
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
-    """A scheduler with two workers."""
-    with machines(tmp_path_factory.mktemp("two"), 2) as made:
-        yield made
+def several(grown: Machines) -> Machines:
+    """A scheduler with two workers or more."""
+    while len(grown.workers) < 2:
+        grown.work()
+    grown.until_there_are(2)
+    return grown
 
 
 @pytest.fixture
@@ -129,16 +131,16 @@ def models(trained: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     ],
 )
 def test_however_samples_are_asked_for_workers_draw_the_same(
-    models: Program, two: Machines, line: str
+    models: Program, several: Machines, line: str
 ) -> None:
-    one, others = alike(models, two, "sample", "-n", "23", "--seed", "3", *line.split())
+    one, others = alike(models, several, "sample", "-n", "23", "--seed", "3", *line.split())
     assert (others.status, others.out_bytes, others.err) == (0, one.out_bytes, one.err)
     assert others.out
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_hopeless_is_given_up_by_workers_too(models: Program, two: Machines) -> None:
-    one, others = alike(models, two, "sample", "-n", "23", "--seed", "3", "--shortest", "99")
+def test_what_is_hopeless_is_given_up_by_workers_too(models: Program, several: Machines) -> None:
+    one, others = alike(models, several, "sample", "-n", "23", "--seed", "3", "--shortest", "99")
     assert (others.status, others.out, others.err) == (1, one.out, one.err)
     assert "found only 0 of 23 samples" in others.err
 
@@ -158,13 +160,13 @@ def test_what_is_hopeless_is_given_up_by_workers_too(models: Program, two: Machi
         "- --per-example",
     ],
 )
-def test_rows_are_the_same_whoever_scores(models: Program, two: Machines, line: str) -> None:
+def test_rows_are_the_same_whoever_scores(models: Program, several: Machines, line: str) -> None:
     models.write("more.txt", "\ufeffAnna\r\n\r\nZoë\n")
     models.write("verses.txt", "one\ntwo\n\nthree\nfour\n\n\nfive\n")
     models.write("wide.txt", NAMES.encode("utf-16"))
     typed = ("eval", *line.split())
     one = models.run(*typed, stdin=NAMES.encode())
-    others = models.run(*typed, "--scheduler", str(two.file), stdin=NAMES.encode())
+    others = models.run(*typed, "--scheduler", str(several.file), stdin=NAMES.encode())
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
 
 
@@ -179,17 +181,17 @@ def test_rows_are_the_same_whoever_scores(models: Program, two: Machines, line: 
         "names.txt --html page.html --force",
     ],
 )
-def test_sums_are_the_same_whoever_scores(models: Program, two: Machines, line: str) -> None:
+def test_sums_are_the_same_whoever_scores(models: Program, several: Machines, line: str) -> None:
     typed = ("eval", *line.split(), "--json")
     one = models.run(*typed)
     page = (models / "page.html").read_bytes() if "page.html" in line else b""
-    others = models.run(*typed, "--scheduler", str(two.file))
+    others = models.run(*typed, "--scheduler", str(several.file))
     assert (others.status, timeless(others), others.err) == (0, timeless(one), one.err)
     assert page == ((models / "page.html").read_bytes() if page else b"")
 
 
-def test_what_is_above_is_found_by_workers_too(models: Program, two: Machines) -> None:
-    one, others = alike(models, two, "eval", "names.txt", "--above", "4")
+def test_what_is_above_is_found_by_workers_too(models: Program, several: Machines) -> None:
+    one, others = alike(models, several, "eval", "names.txt", "--above", "4")
     assert (others.status, others.err) == (one.status, one.err)
     assert others.status == 3
 

@@ -19,7 +19,7 @@ from charrnn.scoring.baselines import (
     file_content,
 )
 from charrnn.scoring.pieces import ScoredBlock
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import END, SCALARS
 
 NAMES = ["uniform", "unigram", *(f"markov-{order}" for order in range(1, 7)), "xz", "bzip2"]

@@ -15,7 +15,7 @@ from charrnn.corpus import corpus as builder
 from charrnn.corpus import files as sources
 from charrnn.corpus.corpus import Corpus, Examples, from_texts, read_files
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.using import CorpusConfig, Kind, Reading
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from tests.child import answer
 
 WHOLE = CorpusConfig(holdout=0)

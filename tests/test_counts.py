@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.counts import model
-from charrnn.counts import model as counts_model
-from charrnn.counts import model as trie_module
-from charrnn.counts import ngrams as windows_module
-from charrnn.counts.baselines import HIGHEST, surprisals
-from charrnn.counts.model import NONE, Counts, Floats, GrowingCounts, Rule, trie_of
+from charrnn.counts import kneser_ney, ngrams
+from charrnn.counts.kneser_ney import NONE, Counts, Floats, GrowingCounts, Rule, trie_of
+from charrnn.counts.markov import HIGHEST, surprisals
 from charrnn.counts.ngrams import bits_for, break_of, pack, packed_size, sequence_of, unpack
 from charrnn.plan import counting_bytes
 from charrnn.vocabulary import END, Ids
@@ -46,7 +43,7 @@ def test_after_any_text_all_that_may_come_sums_to_one(learned: Ids, text: Ids, o
 @given(texts, texts, st.sampled_from([0, 40, 1 << 22]))
 def test_it_is_the_kneser_ney_of_the_baselines(learned: Ids, text: Ids, ready: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts_model, "READY", ready)  # rows made beforehand change nothing
+        patch.setattr(kneser_ney, "READY", ready)  # rows made beforehand change nothing
         p = read(Counts(learned, SYMBOLS, HIGHEST), text)
     *_, highest = surprisals(learned, text, SYMBOLS)
     own = -np.log(p[np.arange(len(text)), text])
@@ -68,9 +65,9 @@ def test_the_trie_has_each_n_gram_as_often_as_it_occurs(
     learned: Ids, highest: int, block: int, word: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trie_module, "BLOCK", block)  # nor does it matter how
-        patch.setattr(windows_module, "BLOCK", block)
-        patch.setattr(windows_module, "WORD", word)
+        patch.setattr(kneser_ney, "BLOCK", block)  # nor does it matter how
+        patch.setattr(ngrams, "BLOCK", block)
+        patch.setattr(ngrams, "WORD", word)
         trie = trie_of(learned, SYMBOLS, highest)
     line = [END, *learned.tolist()]
     found: dict[tuple[int, ...], int] = {}
@@ -93,7 +90,7 @@ PEAK = """
 import json, re, sys, sysconfig
 from pathlib import Path
 import numpy as np
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 
 def peak():
     return 1024 * int(re.search("VmHWM:(.*) kB", Path("/proc/self/status").read_text())[1])
@@ -161,8 +158,7 @@ def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> No
     learned = ended(learned)
     fixed = np.array([0.0, 0.5, 1.0, 1.5])  # those of the text that was learned stay, else
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "kneser_ney", lambda _: Rule(fixed, fixed))
-        patch.setattr(counts_model, "kneser_ney", lambda _: Rule(fixed, fixed))
+        patch.setattr(kneser_ney, "kneser_ney", lambda _: Rule(fixed, fixed))
         last = GrowingCounts(Counts(learned, SYMBOLS)).read(ended(text))[-1]
         both = Counts(np.concatenate([learned, text]), SYMBOLS)
         np.testing.assert_allclose(last, read(both, ended(text))[-1], rtol=1e-9)

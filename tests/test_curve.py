@@ -15,7 +15,7 @@ from charrnn.cli.terminal.curve import HEIGHT, LABEL, learning_curve, picture
 from charrnn.corpus.corpus import from_texts
 from charrnn.display import Curve
 from charrnn.model_file.fields import record_of
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.text import Visible
 
 LOSSES = st.floats(0.01, 20)

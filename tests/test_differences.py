@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.scoring import difference
-from charrnn.scoring.difference import Difference, Pairing, block_means, paired
+from charrnn.scoring import score
+from charrnn.scoring.score import Difference, Pairing, block_means, paired
 from charrnn.sweeping.grid import Result, standings
 from charrnn.vocabulary import END
 from tests.program import Program
@@ -63,7 +63,7 @@ def test_the_standard_error_is_that_of_a_mean_over_examples() -> None:
 
 def test_a_stream_is_cut_into_blocks_and_a_text_of_one_unit_has_no_error() -> None:
     rng = np.random.default_rng(2)
-    nats = rng.normal(0, 1, 100 * difference.BLOCK)
+    nats = rng.normal(0, 1, 100 * score.BLOCK)
     found = of(np.full(len(nats), 7, np.uint8), nats, [])
     assert found.standard_error == pytest.approx(1 / math.sqrt(len(nats)), rel=0.2)
     short = of(np.full(9, 7, np.uint8), nats[:9], [])
@@ -84,7 +84,7 @@ def test_it_does_not_depend_on_how_the_text_arrives(cuts: list[int], examples: i
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ids, nats = stream(4, 3000, 9)
     whole = of(ids, nats, [])
-    monkeypatch.setattr(difference, "MOST", 1 << 9)
+    monkeypatch.setattr(score, "MOST", 1 << 9)
     pairing = Pairing()
     for at in range(0, len(ids), 1000):
         pairing.add(ids[at : at + 1000], nats[at : at + 1000])

@@ -10,12 +10,12 @@ import pytest
 import charrnn
 from charrnn.analysis import drawn_texts
 from charrnn.corpus.corpus import from_texts
-from charrnn.counts.baselines import Budget, surprisals
+from charrnn.counts.markov import Budget, surprisals
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.runs import load
 from charrnn.sampling.sampler import SampleConfig
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import END
 from tests.program import Program
 from tests.speaking import independent

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.counts.model import Counts, GrowingCounts
+from charrnn.counts.kneser_ney import Counts, GrowingCounts
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
-from charrnn.scoring import mixed
-from charrnn.scoring.mixed import STEPS, DynamicScorer, MixedScorer
+from charrnn.scoring import predictor
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import Predictor, Use
+from charrnn.scoring.predictor import STEPS, DynamicScorer, MixedScorer, Predictor, Use
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, Ids, Vocabulary
 
@@ -121,7 +120,7 @@ def test_where_gradients_are_usually_large_a_number_moves_little() -> None:
 
 def test_numbers_are_pulled_back_to_where_they_began(monkeypatch: pytest.MonkeyPatch) -> None:
     def farthest(pull: float) -> float:
-        monkeypatch.setattr(mixed, "PULL", pull)
+        monkeypatch.setattr(predictor, "PULL", pull)
         abc = model()
         scorer = DynamicScorer(abc, 0.001)
         scorer.read(REFRAIN)

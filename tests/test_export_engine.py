@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
+from charrnn.export import ExportOptions
 from charrnn.export.encoding import check_known
 from charrnn.export.js import CELLS, HEADS, export, facts_of, plain_json
 from charrnn.export.js import engine as source
@@ -23,7 +24,6 @@ from charrnn.network.architecture import Architecture
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import ExportOptions
 from tests.javascript import InJavaScript, ask, engine, holding, lively
 
 LONG = "abc" * 21  # after it the state settles while a text is drawn

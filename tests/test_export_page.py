@@ -14,14 +14,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from charrnn.export import export
+from charrnn.export import ExportOptions, export
 from charrnn.export.html import HASHES, filter_of
 from charrnn.export.js import asset
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.runs import load
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import ExportOptions
 from charrnn.text import STEERING
 from charrnn.vocabulary import Vocabulary
 from tests.javascript import ask, holding, lively, small

@@ -19,7 +19,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.scoring.pieces import score_examples
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import FillConfig
+from charrnn.settings.sampling import FillConfig
 from charrnn.vocabulary import Vocabulary
 from tests.speaking import babbler, independent, markov, vocabulary_of
 

@@ -20,8 +20,8 @@ from charrnn.network.heads import length as head
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.mixed import STEPS, DynamicScorer
 from charrnn.scoring.pieces import score_blocks
+from charrnn.scoring.predictor import STEPS, DynamicScorer
 from charrnn.scoring.scorer import MOST_LENGTHS, NetworkScorer, likelier_lengths
 from charrnn.vocabulary import END, SCALARS, Vocabulary
 from tests.program import Program

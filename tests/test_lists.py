@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus import files
+from charrnn.corpus.checks import Finding, findings
+from charrnn.corpus.columns import Records, column_of
 from charrnn.corpus.files import blocks
-from charrnn.corpus.lists import Finding, Records, column_of, findings
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.using import CorpusConfig, Reading
+from charrnn.settings.corpus import CorpusConfig, Reading
 from tests.evaluating import scored
 from tests.program import Program
 

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from charrnn.counts import baselines as tallies
-from charrnn.counts import ngrams
-from charrnn.counts.baselines import Baseline, Budget, baselines, surprisals
-from charrnn.counts.model import Counts, CountsReader
+from charrnn.counts import markov, ngrams
+from charrnn.counts.kneser_ney import Counts, CountsReader
+from charrnn.counts.markov import Baseline, Budget, baselines, surprisals
 from charrnn.counts.ngrams import break_of, sequence_of
 
 Example = tuple[int, ...]  # without its END
@@ -87,9 +86,9 @@ def discounts(n: Counter[int]) -> tuple[float, ...]:
 def counted_in_small_shares() -> Iterator[None]:
     """As a text is of which there are many: windows in blocks, shares, and several words."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tallies, "SHARE", 16)
-        patch.setattr(tallies, "MOST", 5)
-        patch.setattr(tallies, "BLOCK", 7)
+        patch.setattr(markov, "SHARE", 16)
+        patch.setattr(markov, "MOST", 5)
+        patch.setattr(markov, "BLOCK", 7)
         patch.setattr(ngrams, "BLOCK", 3)
         patch.setattr(ngrams, "WORD", 9)
         yield

@@ -10,19 +10,19 @@ import pytest
 
 import charrnn
 from charrnn.corpus.corpus import Corpus, from_texts
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
 from charrnn.model_file import checkpoint as saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
-from charrnn.scoring.mixed import MixedScorer
-from charrnn.scoring.predictor import Predictor
+from charrnn.scoring.predictor import MixedScorer, Predictor
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import CorpusConfig
 from charrnn.training import loop
-from charrnn.training.loop import Checkup, Done, Event, Step, Stopwatch, lowest_so_far
+from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
 from charrnn.training.members import find_common_ending, share_done, start_all, train_all
+from charrnn.training.schedule import Stopwatch
 from charrnn.training.state import TrainState
 from charrnn.vocabulary import Ids
 from tests.program import Program

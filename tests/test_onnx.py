@@ -11,10 +11,9 @@ import onnxruntime
 import pytest
 
 from charrnn.errors import MissingPackageError
-from charrnn.export import export
+from charrnn.export import ExportOptions, export
 from charrnn.model import Model
 from charrnn.network.rounding import Array, Integers
-from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 from tests.extras import without
 

@@ -7,7 +7,7 @@ import pytest
 
 from charrnn.corpus.segmentation import cut
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.using import Cut
+from charrnn.settings.corpus import Cut
 
 TEXT = "\n \nanna\nbob\n\n\nclara\n \u3000\ndora\nemil"
 LINES: dict[tuple[Cut, bool], list[int]] = {

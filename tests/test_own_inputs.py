@@ -15,9 +15,9 @@ from charrnn.network.parameters import Parameters, initial
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import Window
 from charrnn.plan import fit_settings
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import CorpusConfig
-from charrnn.training.batches import OwnInputs
+from charrnn.training.own_inputs import OwnInputs
 from charrnn.vocabulary import END, UNKNOWN
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4

@@ -11,16 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import ModelFileError, SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import UNIT, Array64
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring import mixed
-from charrnn.scoring import predictor as mixing
-from charrnn.scoring.mixed import MixedScorer
-from charrnn.scoring.predictor import Predictor, Use, combine
+from charrnn.scoring import predictor as prediction
+from charrnn.scoring.predictor import MixedScorer, Predictor, Use, combine
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 from tests.speaking import vocabulary_of
@@ -83,7 +81,7 @@ def test_what_it_says_is_half_of_each_by_hand(
     mean = np.mean(each, axis=0)
     counted = softmax(logits_after(replace(mix, use="counts"), line))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixing, "MOST_ROOTS", roots)
+        patch.setattr(prediction, "MOST_ROOTS", roots)
         both = softmax(logits_after(mix, line))
     wanted = np.sqrt(mean * counted) if roots else mean + counted
     np.testing.assert_allclose(both, wanted / wanted.sum(), rtol=1e-9)
@@ -116,9 +114,9 @@ def test_scores_are_the_same_however_the_text_arrives(
 ) -> None:
     mix, ids = predictor(2, use=use), text(5, 700)
     whole, ranks = MixedScorer(mix, ranking=True).read(ids)
-    monkeypatch.setattr(mixed, "FEWEST", 7)
-    monkeypatch.setattr(mixed, "MOST", 7)
-    monkeypatch.setattr(mixed, "CACHED", 13)
+    monkeypatch.setattr(prediction, "FEWEST", 7)
+    monkeypatch.setattr(prediction, "MOST", 7)
+    monkeypatch.setattr(prediction, "CACHED", 13)
     scorer = MixedScorer(mix, 2, ranking=True)
     parts = [scorer.read(part) for part in np.split(ids, [1, 2, 64, 65, 300])]
     np.testing.assert_array_equal(np.concatenate([nats for nats, _ in parts]), whole)
@@ -227,7 +225,7 @@ def test_models_of_other_vocabularies_are_not_mixed() -> None:
 def test_what_has_no_chance_of_the_end_beside_those_of_characters_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mixing, "MIXABLE_HEADS", ("symbol",))
+    monkeypatch.setattr(prediction, "MIXABLE_HEADS", ("symbol",))
     assert Predictor((network(1, "halt"),)).single_network is not None  # alone it need not be mixed
     with pytest.raises(SettingError, match="ends halt cannot be mixed"):
         predictor(head="halt")

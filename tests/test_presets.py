@@ -18,8 +18,8 @@ from charrnn.plan import (
     preset_for_longer,
     usual_epochs,
 )
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 
 SYMBOLS = 65
 CORPORA = (2_000, 15_000, 50_000, 200_000, 1_000_000, 20_000_000)

@@ -21,8 +21,8 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import UNIT
 from charrnn.plan import fit_settings
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import Checkup, train
 from charrnn.training.state import start
 from tests.corpora import NAMES
@@ -178,8 +178,8 @@ def test_wide_characters_take_two_columns() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says, and a processor that was always in use."""
     now = [1000.0]
-    monkeypatch.setattr("charrnn.training.loop.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("charrnn.training.loop.time.process_time", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.schedule.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.schedule.time.process_time", lambda: now[0])
     return now
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from charrnn.corpus import files
 from charrnn.corpus.files import HEAP, SAFE, blocks
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.using import Errors, Reading
+from charrnn.settings.corpus import Errors, Reading
 
 FORMS: tuple[Literal["NFC", "NFKC"], ...] = ("NFC", "NFKC")
 # what melts into what stands before it: accents, jamo, voicing marks, vowel signs

@@ -18,8 +18,8 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.plan import fit_settings
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import train
 from charrnn.training.state import start
 from tests.scoring import nats_of

@@ -22,7 +22,7 @@ from charrnn.sampling.sampler import (
     redraw,
 )
 from charrnn.scoring.predictor import MixedStepper
-from charrnn.settings.using import Cut
+from charrnn.settings.corpus import Cut
 from tests.speaking import END, babbler, independent, speller
 
 CONFIG = SampleConfig(seed=1)

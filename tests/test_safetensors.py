@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import load
 
 from charrnn.errors import ExportError
-from charrnn.export import export
+from charrnn.export import ExportOptions, export
 from charrnn.model import Model
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.network.rounding import Array
-from charrnn.settings.using import ExportOptions
 from tests.exporting import FEW, IDS, MODELS, model_of, random_ids
 
 LAYERS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}

@@ -21,7 +21,7 @@ from charrnn.network.rounding import UNIT
 from charrnn.scoring.pieces import Floats, Gatherer, score_blocks
 from charrnn.scoring.score import Score, bytes_of
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.vocabulary import END, SCALARS, UNKNOWN, Ids, Vocabulary, codes_of
 from tests.scoring import nats_of, score_examples, score_texts
 

@@ -14,7 +14,7 @@ from charrnn.corpus.corpus import from_texts, read_files
 from charrnn.corpus.files import blocks, byte_blocks, path_of
 from charrnn.errors import SettingError
 from charrnn.sampling.draws import Choice
-from charrnn.settings.using import Reading
+from charrnn.settings.corpus import Reading
 from charrnn.text import SCRIPTS, script_of
 from tests.program import Program
 from tests.speaking import END, independent, saved

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.corpus.segmentation import END_CODE, cut, is_space
-from charrnn.settings.using import Cut
+from charrnn.settings.corpus import Cut
 
 TEXTS = st.text("ab \t\n\n\n\u3000\u2028é")
 

@@ -14,9 +14,10 @@ from charrnn.cli import app
 from charrnn.cli.console import Console
 from charrnn.cli.options import CommandOptions, group, quiet
 from charrnn.errors import SettingError
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import NETWORK, File, OneOf, Real, Values, Whole, setting, settings_of
+from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading, SampleConfig
 from tests.program import Program
 
 CONFIGS = (TrainConfig, SampleConfig, CorpusConfig, Reading)

@@ -15,7 +15,7 @@ from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError
 from charrnn.scoring import pieces as splitting
 from charrnn.scoring.pieces import extent_of, span_of, whole_pieces
-from charrnn.settings.using import Part
+from charrnn.settings.corpus import Part
 from charrnn.vocabulary import Codes
 from tests.corpora import NAMES
 from tests.program import Program

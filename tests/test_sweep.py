@@ -16,10 +16,9 @@ import charrnn
 from charrnn import TrainConfig, json_lines
 from charrnn.corpus import corpus as corpora
 from charrnn.errors import CorpusError, ResumeError, SaveError, SettingError
-from charrnn.settings.using import Seeds
+from charrnn.settings.training import Seeds
 from charrnn.sweeping import grid, processes
 from charrnn.sweeping import run as sweep_run
-from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import (
     Grid,
     Result,
@@ -41,6 +40,7 @@ from charrnn.sweeping.run import (
     make_run,
     plan_settings,
 )
+from charrnn.sweeping.sweep import Folder
 from tests.corpora import WORDS
 
 SAFE = set(string.ascii_letters + string.digits + "=,-.")

@@ -13,7 +13,7 @@ from charrnn.corpus.segmentation import text_of
 from charrnn.errors import CorpusError
 from charrnn.model_file.fields import CorpusRecord, record_of
 from charrnn.scoring import texts
-from charrnn.settings.using import CorpusConfig, Errors, Kind, Reading
+from charrnn.settings.corpus import CorpusConfig, Errors, Kind, Reading
 from charrnn.vocabulary import UNKNOWN, Vocabulary
 
 WORDS = [f"{'abcdefgh'[i % 8]}{'ijklmnop'[(3 * i + i // 8) % 8]}" for i in range(64)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.files import blocks
 from charrnn.errors import CorpusError
-from charrnn.settings.using import Reading
+from charrnn.settings.corpus import Reading
 
 TEXTS = {
     "cp1252": "François était là, près de la forêt.\n",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from charrnn.corpus import checks
 from charrnn.corpus.checks import Warned, repeated, warnings
 from charrnn.corpus.corpus import Corpus, Examples, from_texts, read_files
-from charrnn.settings.using import CorpusConfig
+from charrnn.settings.corpus import CorpusConfig
 
 NAMES = [f"{a}{b}{c}" for a in "bdk" for b in "aeiou" for c in "nrst"]
 

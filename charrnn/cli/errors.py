@@ -38,12 +38,15 @@ def in_words_of_the_command_line(error: CharrnnError) -> tuple[str, str]:
 
 def option_for(name: str, *, denied: bool = False) -> str:
     """Return the option for a setting, such as --threads for workers; denied: to switch it off."""
-    from charrnn.settings import fields, using  # slow to import: only for the text of an error
+    from charrnn.export import ExportOptions  # slow to import: only for the text of an error
+    from charrnn.settings.corpus import CorpusConfig, Reading
+    from charrnn.settings.fields import settings_of
+    from charrnn.settings.sampling import FillConfig, SampleConfig
     from charrnn.settings.training import TrainConfig
 
-    configs = (using.SampleConfig, using.CorpusConfig, using.Reading, using.FillConfig)
-    for config in (TrainConfig, *configs, using.ExportOptions):
-        setting = fields.settings_of(config).get(name)
+    configs = (SampleConfig, CorpusConfig, Reading, FillConfig)
+    for config in (TrainConfig, *configs, ExportOptions):
+        setting = settings_of(config).get(name)
         if setting is not None and setting.names != ():
             yes, _, no = setting.options(name)[-1].partition("/")
             return no if denied and no else yes

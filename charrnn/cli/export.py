@@ -11,9 +11,8 @@ from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
 from charrnn.errors import SettingError
-from charrnn.export import KINDS, export, kind_of
+from charrnn.export import FILE, KINDS, ExportOptions, export, kind_of
 from charrnn.settings.fields import OneOf, setting
-from charrnn.settings.using import FILE, ExportOptions
 
 HELP = """
 Export a model to HTML, JavaScript, C, PyTorch or ONNX.

@@ -11,8 +11,9 @@ from charrnn.cli import options
 from charrnn.cli.console import BOLD, CYAN, Console
 from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import CorpusError, SettingError
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import FILLING, Text, setting
-from charrnn.settings.using import FillConfig, Reading
+from charrnn.settings.sampling import FillConfig
 from charrnn.text import Raw, Visible, encodable, joined, visible_line
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def run(options: Options, threads: int, console: Console) -> None:
 def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
     """Yield the texts that were typed; for "-", each line of standard input as soon as it comes."""
     from charrnn.cli.sample.run import as_read
+    from charrnn.corpus.columns import whole_lines
     from charrnn.corpus.files import blocks
-    from charrnn.corpus.lists import whole_lines
 
     for text in typed:
         if text != "-":

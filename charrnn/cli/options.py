@@ -21,6 +21,7 @@ import typer
 from charrnn.cli.console import Console
 from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
     CORPUS,
     File,
@@ -34,7 +35,6 @@ from charrnn.settings.fields import (
     settings_of,
 )
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster
@@ -78,7 +78,7 @@ class Trying(Text):
 
     def complete(self, incomplete: str) -> list[str]:
         """Return the settings that begin so."""
-        from charrnn.settings.using import words_to_try
+        from charrnn.settings.training import words_to_try
 
         return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
 

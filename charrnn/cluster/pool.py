@@ -1,4 +1,8 @@
-"""A pool of Dask workers: send pieces of work, receive results in order or as they complete."""
+"""A pool of Dask workers: send pieces of work, receive results in order or as they complete.
+
+A sample depends only on its number, and a score is exact to the last bit. So any division of the
+work gives the results of one process, and only the order has to be kept.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import time
 import warnings
 from asyncio import CancelledError as AsyncCancelledError
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
@@ -17,7 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from charrnn.cluster import worker
+from charrnn.cluster.worker import SamplingJob, ScoringJob, TextPiece, draw, score_piece
 from charrnn.errors import CharrnnError, ClusterError
+from charrnn.sampling.sampler import IN_VAIN, Sample
+from charrnn.scoring.pieces import ScoredBlock
+from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -26,6 +34,10 @@ AHEAD: Final = 3  # pieces per thread that are sent before the oldest result is 
 POLL: Final = 0.2  # seconds between two checks for messages
 RECOUNT: Final = 2.0  # seconds after which workers are counted again
 QUIET: Final = 10.0  # seconds without a worker before a message appears
+FIRST_PIECE: Final = 16  # samples a piece: few at first, so that the first texts appear soon
+LARGEST_PIECE: Final = 1 << 14
+LONG_ENOUGH: Final = 1.0  # seconds; a piece that took so long does not grow
+LARGE_ENOUGH: Final = 1 << 20  # characters, likewise
 
 Message = Mapping[str, Any]
 
@@ -274,3 +286,48 @@ def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
     """Release all futures, so that Dask cancels their tasks."""
     while pending:
         pending.popleft()[1].release()
+
+
+def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
+    """Yield the samples of these numbers in order, None for each failure; stop after IN_VAIN
+    failures in a row.
+    """
+    size, failures = FIRST_PIECE, 0
+
+    def pieces() -> Iterable[range]:
+        at = 0
+        while at < len(numbers):
+            piece = numbers[at : at + size]
+            at += len(piece)
+            yield piece  # the size may grow before the next one
+
+    def name(piece: range) -> str:
+        return f"drawing samples {piece[0]:,} to {piece[-1]:,}"
+
+    for samples, seconds in cluster.ordered(draw, pieces(), cluster.share(job), name):
+        characters = sum(len(sample.nats) for sample in samples if sample)
+        if seconds < LONG_ENOUGH and characters < LARGE_ENOUGH:
+            size = min(4 * size, LARGEST_PIECE)
+        for sample in samples:
+            yield sample
+            failures = 0 if sample is not None else failures + 1
+            if failures == IN_VAIN:
+                return
+
+
+def scored(
+    cluster: Cluster, job: ScoringJob, text: Iterable[TextPiece]
+) -> Iterator[Sequence[ScoredBlock]]:
+    """Yield the pieces of a text in order, each as scored by every reader of the job."""
+    sent: deque[Codes] = deque()
+
+    def remember() -> Iterator[TextPiece]:
+        for piece in text:
+            sent.append(piece.codes)
+            yield piece
+
+    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job)):
+        codes = sent.popleft()
+        for block in blocks:
+            block.codes = codes
+        yield blocks

@@ -1,4 +1,4 @@
-"""Code that runs on a worker: check that it computes the same, run a piece, cache, report.
+"""Code that runs on a worker: compare versions, draw samples, score pieces, cache, report.
 
 A worker cannot stop a thread, so a task checks regularly whether its client still wants the result.
 Outside of a cluster, ``check_wanted`` and ``report`` do nothing.
@@ -11,17 +11,24 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
 from charrnn.errors import CharrnnError, ClusterError
+from charrnn.model import Model
+from charrnn.sampling.sampler import Conditions, Fragment, Sample, SampleConfig, Sampler, redraw
+from charrnn.scoring.pieces import ScoredBlock, Scorer, SummedBlock, score_blocks
+from charrnn.scoring.predictor import combine, scorer_of
+from charrnn.scoring.score import Score
 from charrnn.system import matrix_library
+from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -30,6 +37,7 @@ SAME_INSTALL: Final = "Install the same versions on all machines."
 POLL: Final = 0.2  # seconds between two checks whether the result is wanted
 DEPTH: Final = 20  # calls of a traceback that are sent
 WANTED: Final = ("executing", "long-running", "resumed")  # Dask's states of a wanted task
+CHECK_WORK: Final = 1 << 33  # multiply-adds between two checks whether a score is still wanted
 
 Made = TypeVar("Made")
 
@@ -163,3 +171,111 @@ def own_folder() -> tempfile.TemporaryDirectory[str]:
     task: Task | None = getattr(_thread, "task", None)
     parent = None if task is None else task.worker.local_directory
     return tempfile.TemporaryDirectory(prefix="charrnn-", dir=parent)
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingJob:
+    """The models and settings of sampling; sent to each worker once."""
+
+    models: tuple[Model, ...]  # slim
+    config: SampleConfig  # with a seed
+    prime: str = ""
+    use: str | None = None
+    conditions: Conditions | None = None
+    key: str = field(default_factory=lambda: uuid4().hex)
+
+    def sampler(self) -> CancellableSampler:
+        predictor = combine([model.predictor(self.use) for model in self.models])
+        return CancellableSampler(predictor, self.config, self.prime)
+
+
+class CancellableSampler(Sampler):
+    """A sampler that stops when its result is no longer wanted."""
+
+    def fragments(self, numbers: Sequence[int], attempt: int = 0) -> Iterator[Fragment]:
+        for piece in super().fragments(numbers, attempt):
+            check_wanted()
+            yield piece
+
+
+def draw(numbers: range, job: SamplingJob) -> tuple[list[Sample | None], float]:
+    """Draw the samples of these numbers on a worker; stop early after too many failures. Return the
+    samples, None for each failure, and the seconds it took.
+    """
+    began = time.monotonic()
+    sampler, conditions = cached(job.key, job.sampler), job.conditions
+    samples: list[Sample | None]
+    if conditions is None:
+        samples = list(sampler.samples(numbers))
+    else:
+        samples = list(redraw(sampler, numbers, conditions.whole, conditions.rejects))
+    return samples, time.monotonic() - began
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringJob:
+    """The models and figures of a scoring run; sent to each worker once."""
+
+    models: tuple[Model, ...]  # slim
+    use: str | None = None
+    mixed: bool = False  # score with the mean of all models first
+    fast: bool = False
+    ranking: bool = False
+    detailed: bool = False  # return the cost of each symbol instead of sums
+    key: str = field(default_factory=lambda: uuid4().hex)
+
+    def readers(self) -> list[Scorer]:
+        each = [model.predictor(self.use) for model in self.models]
+        predictors = [combine(each), *each] if self.mixed else each
+        return [scorer_of(one, ranking=self.ranking, fast=self.fast) for one in predictors]
+
+    @property
+    def block(self) -> int:
+        """The number of symbols between two checks whether the score is still wanted."""
+        size = sum(
+            network.parameters.architecture.parameter_count
+            for model in self.models
+            for network in model.trained.networks
+        )
+        return max(1 << 12, min(1 << 16, CHECK_WORK // size))
+
+
+@dataclass(frozen=True, eq=False)
+class TextPiece:
+    """Whole examples of a text, and a name for messages."""
+
+    codes: Codes
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def score_piece(piece: TextPiece, job: ScoringJob) -> list[ScoredBlock]:
+    """Score a piece with each reader, on a worker."""
+    return [score_with(reader, piece.codes, job) for reader in cached(job.key, job.readers)]
+
+
+def score_with(reader: Scorer, codes: Codes, job: ScoringJob) -> ScoredBlock:
+    """Score code points with one reader; return costs or sums, without the code points."""
+
+    def wanted_blocks(size: int) -> Iterator[Codes]:
+        for at in range(0, len(codes), size):
+            check_wanted()
+            yield codes[at : at + size]
+
+    blocks = list(score_blocks(reader, wanted_blocks(job.block), 1))
+    parts = blocks[0].parts
+    if job.detailed:
+        ranks = [block.ranks for block in blocks if block.ranks is not None]
+        return ScoredBlock(
+            codes[:0],
+            np.concatenate([block.ids for block in blocks]),
+            np.concatenate([block.nats for block in blocks]),
+            np.concatenate(ranks) if job.ranking else None,
+            {name: np.concatenate([block.parts[name] for block in blocks]) for name in parts},
+        )
+    sums = {"": sum((block.score() for block in blocks), Score())}
+    for name in parts:
+        sums[name] = sum((block.of_part(name).score() for block in blocks), Score())
+    return SummedBlock(codes[:0], sums)

@@ -1,23 +1,27 @@
 """Checks of a corpus: too much held out, too little to learn from, texts that occur in both parts.
 
+Some lists have more than the text in a line, such as numbers or the other columns of a table.
+
 A set of texts keeps 64 bits of each. Against a million texts, a new text is taken for one of them
 with a probability of 10^-13.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.corpus.columns import SEPARATORS
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.corpus.lists import findings
 from charrnn.corpus.segmentation import texts_in, whole_examples
 from charrnn.text import script_of
 from charrnn.vocabulary import END, Codes, codes_of
@@ -27,6 +31,15 @@ LOOKED_THROUGH: Final = 1 << 24  # symbols of the training part
 BLOCK: Final = 1 << 10  # examples compared at a time
 MIXED: Final = 0.02  # of all examples have more than the usual script
 LINES: Final = 1 << 10  # whose traits are looked at
+ENOUGH: Final = 10  # lines that show what all lines have in common
+NEARLY_ALL: Final = 0.95
+NAMES: Final = {
+    *("name", "first name", "firstname", "given name", "last name", "surname"),
+    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
+}  # of columns
+ENDINGS: Final = ",;:|/\"'"
+NUMBER: Final = re.compile(r"\s*(?:\d+[.):]?|[-*•–])\s")
+NUMBERS: Final = "0123456789.):-*•– "
 
 
 @dataclass(frozen=True)
@@ -144,3 +157,35 @@ class TextSet:
 
     def _hash(self, text: str) -> int:
         return hash_of(text.strip().casefold() if self._ignoring_case else text)
+
+
+class Finding(NamedTuple):
+    """A trait of nearly all lines that is hardly a part of the texts."""
+
+    kind: str
+    lines: int  # that have it
+    what: str  # the column to read, or the characters to strip
+
+
+def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
+    """Return the traits of a list. One of ``firsts`` is its first line."""
+    if len(lines) < ENOUGH:
+        return []
+    many = NEARLY_ALL * len(lines)
+    fields = [one.strip(" \"'") for line in firsts for one in re.split("[\t;,]", line)]
+    named = next((one for one in fields if one.casefold() in NAMES), "")
+    for separator, word in SEPARATORS.items():
+        inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
+        often, count = inner.most_common(1)[0]
+        if often and count >= many:
+            return [Finding(f"{word} in lines", count, named or "1")]
+    if named:
+        return [Finding("header", 1, named)]
+    found = []
+    last, count = Counter(line.rstrip()[-1:] for line in lines).most_common(1)[0]
+    if last and last in ENDINGS and count >= many:
+        found.append(Finding("same ending", count, last))
+    count = sum(NUMBER.match(line) is not None for line in lines)
+    if count >= many:
+        found.append(Finding("numbered", count, NUMBERS))
+    return found

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from charrnn.corpus.files import blocks, name_of
 from charrnn.corpus.segmentation import END_CODE, FileCut, common_cut, cut_file, stream_of
 from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.using import CorpusConfig, Kind
+from charrnn.settings.corpus import CorpusConfig, Kind
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary, is_surrogate
 
 Starts = NDArray[np.unsignedinteger[Any]]

@@ -27,9 +27,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from charrnn.corpus.lists import Records, column_of, lines_of_script, strip_lines, whole_lines
+from charrnn.corpus.columns import Records, column_of, lines_of_script, strip_lines, whole_lines
 from charrnn.errors import CorpusError
-from charrnn.settings.using import Reading
+from charrnn.settings.corpus import Reading
 
 OF_SCRIPT = {"given-names-latin": ("given-names", "latin")}  # the lines of a corpus in a script
 NAMES = ("dinosaurs", "given-names", *OF_SCRIPT, "reber", "verses")  # come with the program

@@ -18,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.settings.using import Cut, Kind
+from charrnn.settings.corpus import Cut, Kind
 from charrnn.vocabulary import Codes, codes_of
 
 END_CODE: Final = np.uint32(0x110000)  # the first number that is not a code point

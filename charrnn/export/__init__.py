@@ -8,21 +8,26 @@ A kind of file is a module in this folder with one function, and a line in KINDS
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
-from charrnn.settings.using import ExportOptions
+from charrnn.settings import fields
+from charrnn.settings.fields import Checked, Flag, Text, Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from charrnn.model_file.checkpoint import Trained
 
-    Export = Callable[[Trained, ExportOptions], bytes]
+    Export = Callable[[Trained, "ExportOptions"], bytes]
+
+FILE = "File"  # a panel of help
+_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of FILE")
 
 
 class Kind(NamedTuple):
@@ -40,6 +45,53 @@ KINDS = {
     "safetensors": Kind("charrnn.export.torch", ".safetensors", frozenset()),
     "onnx": Kind("charrnn.export.onnx", ".onnx", frozenset()),
 }
+
+
+class Exporting(TypedDict, total=False):
+    """The export options of Python: the first fields of ExportOptions."""
+
+    bits: int
+    title: str | None
+    prefix: str | None
+    without_counts: bool
+
+
+@dataclass(frozen=True)
+class ExportOptions(Checked):
+    """Options of an exported file; each is for some kinds, and refused for the others."""
+
+    bits: int = fields.setting(
+        Whole(8, 32, "32|16|8"),
+        "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
+        " change a few samples.",
+        panel=FILE,
+        default=32,
+    )
+    title: str | None = _named_like_file(Text(), "Set the title of a page.")
+    prefix: str | None = _named_like_file(Text("NAME"), "Begin all names in a C header with this.")
+    without_counts: bool = fields.setting(
+        Flag(),
+        "If the model has n-gram counts, export its network alone, which draws other texts.",
+        panel=FILE,
+        default=False,
+    )
+    novel: tuple[str, ...] = ()  # texts that a page does not write
+    name: str = "charrnn"  # of the exported file, without folder and suffix
+    model: str = "MODEL"  # the file name of the model, if it has one
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bits not in (32, 16, 8):
+            raise SettingError(f"bits cannot be {self.bits}", "It may be 32, 16 or 8.", "bits")
+        if self.prefix is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.prefix):
+            hint = "It may have letters, digits and _, and does not begin with a digit."
+            raise SettingError(f"prefix cannot be {self.prefix!r}", hint, "prefix")
+
+    def check_for(self, kind: str, takes: Collection[str]) -> None:
+        """Raise SettingError if an option is set that this kind of file does not use."""
+        for name in ("bits", "title", "prefix", "novel"):
+            if getattr(self, name) != getattr(ExportOptions, name) and name not in takes:
+                raise SettingError(f"{name} does not apply to {kind}", "Leave it out.", name)
 
 
 def kind_of(path: str | PathLike[str]) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from charrnn.export import ExportOptions
 from charrnn.export.encoding import encode
 from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
 from charrnn.model_file.checkpoint import Trained
@@ -22,7 +23,7 @@ from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map
 from charrnn.scoring.heat_map import NAMES
 from charrnn.scoring.score import BITS
-from charrnn.settings.using import ExportOptions, SampleConfig
+from charrnn.settings.sampling import SampleConfig
 from charrnn.text import STEERING, visible_in_html
 
 BITS_A_TEXT: Final = 20  # of the filter: it takes one new text in some 14,000 for a known one

@@ -10,9 +10,9 @@ import base64
 import json
 from importlib.resources import files
 
+from charrnn.export import ExportOptions
 from charrnn.export.encoding import check_known, encode
 from charrnn.model_file.checkpoint import Trained
-from charrnn.settings.using import ExportOptions
 
 # Each cell and each head needs a function in assets/network.js, and a name here.
 CELLS = ("tanh", "gru", "lstm")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from charrnn.errors import MissingPackageError
+from charrnn.export import ExportOptions
 from charrnn.export.encoding import check_known
 from charrnn.export.torch import CELLS, HEADS, metadata, torch_arrays
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture
 from charrnn.network.rounding import Array
-from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from charrnn.export import ExportOptions
 from charrnn.export.encoding import check_known
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
-from charrnn.settings.using import ExportOptions
 from charrnn.vocabulary import END, UNKNOWN
 
 CELLS = {"tanh": "RNN", "gru": "GRU", "lstm": "LSTM"}  # the names in torch and ONNX

@@ -28,7 +28,7 @@ from charrnn.network.rounding import Array64
 from charrnn.sampling import draws
 from charrnn.sampling.sampler import random_seed
 from charrnn.scoring.predictor import Predictor, State, as_predictor
-from charrnn.settings.using import FillConfig as FillConfig
+from charrnn.settings.sampling import FillConfig as FillConfig
 from charrnn.vocabulary import END, UNKNOWN
 
 LANES: Final = 1 << 14  # at most

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import NOWHERE, locate, place_of, relative_place
 from charrnn.model_file.container import JSON, Document, NewerFormatError, printable
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import settings_of
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.training.loop import LOSSES
 from charrnn.vocabulary import Vocabulary
 

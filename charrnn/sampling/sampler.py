@@ -29,9 +29,8 @@ from charrnn.sampling import draws
 from charrnn.sampling.copied import Runs
 from charrnn.sampling.draws import Choice
 from charrnn.sampling.lengths import LengthChoice, nats_of_beginning
-from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.predictor import Predictor, State, as_predictor
-from charrnn.settings.using import SampleConfig as SampleConfig
+from charrnn.scoring.predictor import Predictor, State, as_predictor, scorer_of
+from charrnn.settings.sampling import SampleConfig as SampleConfig
 from charrnn.text import SCRIPTS, script_of
 from charrnn.vocabulary import END, Ids, Vocabulary
 

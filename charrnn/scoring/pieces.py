@@ -19,12 +19,12 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.corpus.lists import Records
+from charrnn.corpus.columns import Records
 from charrnn.corpus.segmentation import END_CODE, LineNumbers, text_of, whole_examples
 from charrnn.errors import CorpusError
 from charrnn.network.rounding import UNIT
 from charrnn.scoring.score import BITS, Score, sum_of_units, sums_of_units, tally, tally_examples
-from charrnn.settings.using import Part
+from charrnn.settings.corpus import Part
 from charrnn.vocabulary import END, UNKNOWN, Codes, Ids, Vocabulary
 
 Floats = NDArray[np.float64]

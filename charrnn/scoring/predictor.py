@@ -1,14 +1,23 @@
-"""The distribution of the next symbol, by networks, by counts, or by both.
+"""The distribution of the next symbol, by networks, by counts, or by both; and its surprisals.
 
 several networks   P = the mean of their P, of all texts: each keeps its own novelty
 with counts        P ~ sqrt(P of the networks * P of the counts)     up to 500 symbols
                    P = the mean of both                              above, where roots are slow
+
+Mixing needs the logits of every symbol, so a text is read in blocks that fit into memory. Scorers
+continue where they stopped, so the blocks do not change the score.
+
+Dynamic evaluation: score a window, learn from it, and go on.
+
+    v = v + g^2;    p += pull (p at first - p) - rate g / (sqrt(v / n) + e)     after window n
+
+A parameter moves by about the rate in a window, whatever the size of its gradient g.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, Literal
@@ -16,12 +25,18 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.model import Counts
-from charrnn.errors import ModelFileError, SettingError
+from charrnn.counts.kneser_ney import Counts, CountsReader, GrowingCounts
+from charrnn.errors import DivergedError, ModelFileError, SettingError
+from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel
-from charrnn.network.rounding import Array64, Integers
+from charrnn.network.readout import ExactReadout, add_novelty, nats_of
+from charrnn.network.rounding import Array, Array64, Integers
 from charrnn.network.stepper import NONE, InputCounts, Stepper
-from charrnn.vocabulary import Vocabulary
+from charrnn.network.unfolded import Unfolded, Window
+from charrnn.scoring.pieces import Floats, Ranks
+from charrnn.scoring.scorer import NetworkScorer, rank_ends
+from charrnn.settings.fields import DYNAMIC_RATE, check
+from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
 
 Use = Literal["network", "counts", "both"]
 State = list[NDArray[Any]]  # arrays whose first axis is the lane
@@ -30,6 +45,15 @@ MOST_ROOTS: Final = 500  # symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained on the same texts."
+STEPS: Final = 32  # symbols read before learning from them
+TINY: Final = 1e-6
+PULL: Final = 1e-3  # of the way back, at each window
+REMEMBERED: Final = 100  # windows that Adam's second moments in a model file stand for
+LARGEST: Final = 1000.0  # nats; no symbol is that improbable
+NUMBERS: Final = 1 << 22  # of logits in a block, for each scorer
+MOST: Final = 1 << 16  # symbols in a block
+FEWEST: Final = 1 << 11
+CACHED: Final = 1 << 16  # numbers of logits mixed at a time
 
 
 def check_mixable(head_name: str) -> None:
@@ -188,3 +212,207 @@ def combine(predictors: Sequence[Predictor]) -> Predictor:
     use: Use = uses.pop() if len(uses) == 1 else "both"
     sharing = tuple(replace(each, vocabulary=shared) for each in networks)
     return Predictor(sharing, counts, use, weights)
+
+
+class DynamicScorer:
+    """A scorer of one network that learns from the text while it reads."""
+
+    def __init__(
+        self, model: LanguageModel, rate: float, ranking: bool = False, *, keep_logits: bool = False
+    ) -> None:
+        """With ``keep_logits``, ``logits`` holds those of the last block."""
+        check("rate", rate, DYNAMIC_RATE)
+        self.model = model
+        self.vocabulary = model.vocabulary
+        self.rate = rate
+        self.ranking = ranking
+        self.needs_whole_examples = model.architecture.head.lengths is not None
+        self.parts: dict[str, Floats] = {}  # one network has no parts
+        self._exact_readout = ExactReadout(
+            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keep_logits
+        )
+        self._keep_logits = keep_logits
+        self.logits: Floats | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        p = self.model.parameters.copy()
+        self._first = self.model.parameters.flat
+        self._p, self._gradient, self._squares = p, p.like(), p.like()
+        self._seen = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
+        self._seen.readout = self._exact_readout
+        self._learned = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
+        self._windows = 0
+        if self.model.squares is not None:
+            self._windows = REMEMBERED
+            self._squares.flat[...] = self.model.squares * (REMEMBERED / STEPS)
+        # the symbols of the window so far, with one before it; clock and left of each
+        self._line: Ids = np.zeros(1, self.vocabulary.dtype)
+        self._counts: NDArray[np.int64] = np.zeros((2, 1), np.int64)
+        self._since = 0
+
+    def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
+        nats = np.zeros(len(ids))
+        ranks = np.zeros(len(ids), np.int32) if self.ranking else None
+        counts = np.array([read_before(ids, self._since), still_to_come(ids)])
+        self._since = read_after(ids, self._since)
+        self.logits = np.empty((len(ids), self.vocabulary.symbols)) if self._keep_logits else None
+        at = 0
+        while at < len(ids):
+            taken = ids[at : at + STEPS + 1 - len(self._line)]
+            self._line = np.concatenate([self._line, taken])
+            here = slice(at, at + len(taken))
+            self._counts = np.concatenate([self._counts, counts[:, here]], 1)
+            with np.errstate(all="ignore"):  # reported below as divergence
+                nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
+                if ranks is not None:
+                    ranks[here] = self._exact_readout.ranks
+                    if self.needs_whole_examples:
+                        rank_ends(self._p, taken, counts[0, here], ranks[here])
+                if self.logits is not None:
+                    self.logits[here] = self._exact_readout.logits
+                if len(self._line) == STEPS + 1:
+                    self._learn()
+            at += len(taken)
+        if not (nats < LARGEST).all():  # also if one is NaN
+            smaller = f"{min(self.rate / 10, 2e-4):.1g}"
+            raise DivergedError(
+                "the loss diverged while learning from the text",
+                f"Try a smaller rate, such as [dynamic] {smaller}",
+            )
+        add_novelty(self.model, ids, nats, ranks)
+        return nats, ranks
+
+    def _window(self, steps: int) -> Window:
+        line = self._line[-steps - 1 :, None].astype(np.intp)
+        x = line[:-1]
+        clock, left = self._counts[:, -steps:, None]
+        begins = None if self.model.carry else x == END
+        return Window(x, line[1:], begins, clock=clock, left=left)
+
+    def _learn(self) -> None:
+        """Update the parameters by the gradient of the full window."""
+        self._windows += 1
+        g, v = self._gradient.flat, self._squares.flat
+        self._learned.nats_and_gradient(self._p, self._window(STEPS), self._gradient, 1 / STEPS)
+        v += g * g
+        size: Array = np.sqrt(v * (1 / self._windows))
+        size += TINY
+        step: Array = self.rate * (g / size)
+        step += PULL * (self._p.flat - self._first)
+        self._p.flat[...] -= step
+        self._line, self._counts = self._line[-1:], self._counts[:, -1:]
+
+
+class MixedScorer:
+    """A scorer of several networks, or of networks and counts."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        threads: int = 1,
+        *,
+        ranking: bool = False,
+        fast: bool = False,
+        rate: float | None = None,
+    ) -> None:
+        """With a rate, the networks learn and the counts grow while they read."""
+        self.predictor = predictor
+        self.vocabulary = predictor.vocabulary
+        self.ranking = ranking
+        self.needs_whole_examples = False  # networks that draw the length first cannot be mixed
+        counts = predictor.counts
+        self._scorers: list[NetworkScorer | DynamicScorer]
+        self._counts: CountsReader | GrowingCounts | None = None
+        if rate is None:
+            self._scorers = [
+                NetworkScorer(network, threads, fast=fast, keep_logits=True)
+                for network in predictor.networks
+            ]
+            self._counts = None if counts is None else CountsReader(counts)
+        else:
+            self._scorers = [
+                DynamicScorer(network, rate, keep_logits=True) for network in predictor.networks
+            ]
+            self._counts = None if counts is None else GrowingCounts(counts)
+        is_ranked = ranking and predictor.use == "network"
+        # A scorer returns the nats of its network; those of a mean, or ranks, are computed here.
+        self._computes_network = len(self._scorers) > 1 or is_ranked or rate is not None
+        self._at_once = max(FEWEST, min(MOST, NUMBERS // self.vocabulary.symbols))
+        self.parts: dict[str, Floats] = {}  # nats of the last block under each part
+        self.mean_alone: Floats = np.zeros(0)  # its mean nats under each network alone
+        self.names = part_names(predictor) or ("network",)
+        self.begin()
+
+    def begin(self) -> None:
+        for scorer in self._scorers:
+            scorer.begin()
+        if self._counts is not None:
+            self._counts.begin()
+
+    def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
+        starts = range(0, len(ids), self._at_once)
+        blocks = [self._read(ids[at : at + self._at_once]) for at in starts]
+        self.parts = {
+            name: np.concatenate([np.zeros(0), *(parts[name] for parts, _, _ in blocks)])
+            for name in self.names
+        }
+        self.mean_alone = np.concatenate([np.zeros(0), *(alone for _, alone, _ in blocks)])
+        ranks = None
+        if self.ranking:
+            ranks = np.concatenate([np.zeros(0, np.int32), *(each for _, _, each in blocks)])
+        return self.parts[self.predictor.use].copy(), ranks
+
+    def _read(self, ids: Ids) -> tuple[dict[Use, Floats], Floats, Ranks]:
+        """Return the nats of each part, the mean nats of a network alone, and the ranks."""
+        alone = [scorer.read(ids)[0] for scorer in self._scorers]
+        logits = [scorer.logits for scorer in self._scorers if scorer.logits is not None]
+        parts: dict[Use, Floats] = {name: np.empty(len(ids)) for name in self.names}
+        ranks = np.zeros(len(ids), np.int32)
+        step = max(1, CACHED // self.vocabulary.symbols)
+        for at in range(0, len(ids), step):
+            rows = slice(at, at + step)
+            y = ids[rows].astype(np.intp)
+            for name, o in self._logits([each[rows] for each in logits], ids[rows]):
+                is_ranked = self.ranking and name == self.predictor.use
+                parts[name][rows], some_ranks = nats_of(o, y, UNKNOWN, is_ranked)
+                if some_ranks is not None:
+                    ranks[rows] = some_ranks
+        for name, nats in parts.items():
+            if name == "network" and not self._computes_network:
+                nats[...] = alone[0]  # its scorer has already made room for unseen characters
+                continue
+            is_used = name == self.predictor.use
+            add_novelty(self.predictor.networks[0], ids, nats, ranks if is_used else None)
+        return parts, np.add.reduce(alone) / len(alone), ranks
+
+    def _logits(self, logits: list[Floats], ids: Ids) -> Iterator[tuple[Use, Floats]]:
+        """Yield the logits of each part at these symbols, in arrays that may be changed."""
+        o = mean_logits(logits, self.predictor.weights)
+        if self._computes_network:
+            yield "network", o.copy()
+        if self._counts is not None:
+            log_p = np.log(self._counts.read(ids))
+            yield "counts", log_p.copy()
+            yield "both", mix_with_counts(o, log_p)
+
+
+def part_names(predictor: Predictor) -> tuple[Use, ...]:
+    """Return the names of the parts of its scores; () if the network is the only one."""
+    return () if predictor.counts is None else ("network", "counts", "both")
+
+
+def scorer_of(
+    predictor: Predictor,
+    threads: int = 1,
+    *,
+    ranking: bool = False,
+    fast: bool = False,
+    rate: float | None = None,
+) -> NetworkScorer | DynamicScorer | MixedScorer:
+    """Return the simplest scorer for this predictor; with a rate, one that learns."""
+    if len(predictor.networks) > 1 or predictor.counts is not None:
+        return MixedScorer(predictor, threads, ranking=ranking, fast=fast, rate=rate)
+    if rate is not None:
+        return DynamicScorer(predictor.networks[0], rate, ranking)
+    return NetworkScorer(predictor.networks[0], threads, ranking=ranking, fast=fast)

@@ -18,7 +18,7 @@ from charrnn.corpus.files import blocks, path_of
 from charrnn.corpus.segmentation import END_CODE, cut_file
 from charrnn.errors import CorpusError
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.using import CorpusConfig, Kind, Reading
+from charrnn.settings.corpus import CorpusConfig, Kind, Reading
 from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
 
 BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time

@@ -1,22 +1,35 @@
-"""Settings of a network and of its training; and what ends a run."""
+"""Settings of a network, of its training and of sweeps over them; and what ends a run."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings import fields
-from charrnn.settings.fields import COUNT, SEED, SIZE, STEPS, Checked, Flag, OneOf, Real, Whole
+from charrnn.settings.fields import (
+    COUNT,
+    SEED,
+    SIZE,
+    STEPS,
+    Checked,
+    Flag,
+    OneOf,
+    Real,
+    Values,
+    Whole,
+)
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 History = Sequence[Mapping[str, float]]  # a row for each check-up, in order
+MOST_SEEDS = 1 << 16
+FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,3 +243,32 @@ def ending(
         since = bisect_right(history, float(best_step), key=lambda row: row["step"])
         return "patience" if len(history) - since >= config.patience else None
     return None
+
+
+def words_to_try() -> dict[str, str]:
+    """Return the settings that a sweep can try, by the words that are typed for them."""
+    known = fields.settings_of(TrainConfig)
+    typed = {name: known[name].options(name)[-1] for name in known if name not in FIXED}
+    return {option.partition("/")[0].lstrip("-"): name for name, option in typed.items()}
+
+
+@dataclass(frozen=True)
+class Seeds(Values):
+    """Seeds and ranges of them, with commas between."""
+
+    metavar: str = "N-N"
+    allowed: str = f"seeds such as 0-4 or 1,5,7, ascending, without repeats, {MOST_SEEDS:,} at most"
+
+    def plain(self, value: Any) -> tuple[int, ...]:
+        fields.ensure(isinstance(value, tuple) and bool(value))
+        return tuple(map(SEED.plain, value))
+
+    def read(self, typed: Any) -> tuple[int, ...]:
+        seeds: list[int] = []
+        for piece in str(typed).split(","):
+            first, dash, last = piece.partition("-")
+            low, high = int(first), int(last if dash else first)
+            fields.ensure(0 <= high - low < MOST_SEEDS - len(seeds))
+            seeds += range(low, high + 1)
+        fields.ensure(len(set(seeds)) == len(seeds))
+        return tuple(seeds)

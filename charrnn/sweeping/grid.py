@@ -16,10 +16,9 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
-from charrnn.scoring.difference import Difference, paired
+from charrnn.scoring.score import Difference, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
-from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import FIXED
+from charrnn.settings.training import FIXED, TrainConfig
 
 MOST_RUNS = 100_000
 LONGEST = 150  # characters of a name, which every file system has room for

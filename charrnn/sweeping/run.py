@@ -29,10 +29,9 @@ from charrnn.model_file.saving import locked
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import Plan, characters_per_second, fit_settings, plan
 from charrnn.runs import begin, compute_baselines, configure, reopen
-from charrnn.scoring.difference import block_means
-from charrnn.scoring.score import tally
+from charrnn.scoring.score import block_means, tally
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted
-from charrnn.settings.using import CorpusConfig, Reading
 from charrnn.sweeping.grid import Grid, Result, Trial, failure
 from charrnn.system import single_threaded
 from charrnn.training.loop import Done, nats_of_best

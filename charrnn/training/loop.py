@@ -12,7 +12,6 @@ check-up of several networks also measures their mixture, with the counts if the
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,21 +21,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus, Examples
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of
 from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
-from charrnn.scoring.mixed import MixedScorer, scorer_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import Predictor, mean_logits, mix_with_counts
+from charrnn.scoring.predictor import (
+    MixedScorer,
+    Predictor,
+    mean_logits,
+    mix_with_counts,
+    scorer_of,
+)
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
-from charrnn.settings.training import Ending, Fitted, Schedule, ending, of_member
-from charrnn.training.batches import Epoch, OwnInputs
+from charrnn.settings.training import Ending, Fitted, of_member
+from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Optimizer, clip
+from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.ranks import ALONE, Ranks
+from charrnn.training.schedule import Stopwatch, find_ending, is_due, progress, rate
 from charrnn.training.state import Best, TrainState
 from charrnn.vocabulary import UNKNOWN, Ids
 
@@ -244,10 +250,7 @@ def nats_of_best(
     return {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
 
 
-FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
 USUAL_LR = 0.002
-LONG = 1.0  # seconds
-ASLEEP = 20  # times as long as the processor worked: the process was stopped
 
 
 @dataclass(frozen=True)
@@ -389,45 +392,3 @@ class Learner:
     def _add_time(self) -> None:
         if self.config.minutes is not None:
             self.state.minutes += self.ranks.of_first(self.clock.lap()) / 60
-
-
-def is_due(state: TrainState, config: Fitted) -> bool:
-    """Return True if a check-up comes next, also in a run that was stopped right before one."""
-    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
-        return False
-    return state.step % config.check_every == 0 or find_ending(state, config) is not None
-
-
-def find_ending(state: TrainState, config: Fitted) -> Ending | None:
-    best_step = None if state.best is None else state.best.step
-    return ending(config, state.epoch, state.minutes, best_step, state.history)
-
-
-def progress(state: TrainState, config: Fitted, symbols: int) -> float:
-    """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
-    seen = state.characters / (config.epochs * symbols)
-    used = 0.0 if config.minutes is None else state.minutes / config.minutes
-    return min(1.0, max(seen, used))
-
-
-def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
-    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
-    rising = min(1.0, (step + 1) / (warmup + 1))
-    left = 1.0 - progress
-    if schedule == "constant":
-        return rising
-    falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
-    return rising * (FLOOR + (1 - FLOOR) * falling)
-
-
-class Stopwatch:
-    """A clock that leaves out the time in which the process was stopped, as by Ctrl-Z."""
-
-    def __init__(self) -> None:
-        self._wall, self._used = time.monotonic(), time.process_time()
-
-    def lap(self) -> float:
-        wall, used = time.monotonic(), time.process_time()
-        seconds, work = max(0.0, wall - self._wall), used - self._used  # a clock may jump back
-        self._wall, self._used = wall, used
-        return work if seconds > LONG and seconds > ASLEEP * work else seconds

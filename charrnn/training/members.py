@@ -14,18 +14,9 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import Threads, results
 from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
-from charrnn.training.loop import (
-    Checkup,
-    Done,
-    Event,
-    JointCheckups,
-    Step,
-    Stopwatch,
-    find_ending,
-    progress,
-    train,
-)
+from charrnn.training.loop import Checkup, Done, Event, JointCheckups, Step, train
 from charrnn.training.ranks import ALONE, Ranks
+from charrnn.training.schedule import Stopwatch, find_ending, progress
 from charrnn.training.state import Best, TrainState, start
 from charrnn.vocabulary import Ids
 

@@ -24,8 +24,8 @@ from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel, useful_threads
 from charrnn.network.unfolded import Masks, State, Window
 from charrnn.scoring.score import Score
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted, TrainConfig
-from charrnn.settings.using import CorpusConfig
 
 if TYPE_CHECKING:
     from mpi4py import MPI

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from charrnn.cluster import jobs
-from charrnn.cluster.jobs import SamplingJob, ScoringJob, TextPiece, drawn, score_piece, scored
+from charrnn.cluster import pool
 from charrnn.cluster.opening import open_cluster
-from charrnn.cluster.pool import Cluster
+from charrnn.cluster.pool import Cluster, drawn, scored
+from charrnn.cluster.worker import SamplingJob, ScoringJob, TextPiece, score_piece
 from charrnn.corpus.files import path_of
 from charrnn.model import Model
 from charrnn.runs import train
@@ -24,8 +24,8 @@ from charrnn.sampling.sampler import SampleConfig
 from charrnn.scoring.pieces import PIECE, whole_pieces
 from charrnn.scoring.score import Score
 from charrnn.scoring.texts import codes_in
+from charrnn.settings.corpus import Reading
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import Reading
 from tests.cluster_work import cpu, twice
 
 WORKERS = 2
@@ -128,7 +128,7 @@ def memory(cluster: Cluster) -> None:
 
 def with_dask() -> None:
     """Print figures of the workers from Dask."""
-    print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {jobs.LONG_ENOUGH} s")
+    print(f"Dask, {WORKERS} workers on {os.cpu_count()} cores; pieces grow to {pool.LONG_ENOUGH} s")
     with open_cluster(workers=WORKERS) as cluster:
         memory(cluster)
         overhead(cluster)

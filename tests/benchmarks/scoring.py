@@ -16,8 +16,8 @@ from charrnn.corpus.files import path_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.scoring.scorer import NetworkScorer
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import part_of, train
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio

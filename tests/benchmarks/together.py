@@ -8,14 +8,13 @@ from pathlib import Path
 
 from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.corpus.files import path_of
-from charrnn.counts.model import Counts
+from charrnn.counts.kneser_ney import Counts
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring.mixed import scorer_of
-from charrnn.scoring.predictor import Predictor
+from charrnn.scoring.predictor import Predictor, scorer_of
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.state import start
 from tests.benchmarks.measuring import Work, in_turn, median_ratio
 

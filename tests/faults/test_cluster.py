@@ -17,7 +17,7 @@ import pytest
 
 import charrnn
 from charrnn.errors import ClusterError
-from charrnn.settings.using import SampleConfig
+from charrnn.settings.sampling import SampleConfig
 from tests.child import HOME, wait_until
 from tests.cluster_work import meet, twice
 from tests.clusters import (
@@ -196,16 +196,16 @@ def cluster_is_busy(machines: Machines) -> bool:
 
 DEADLY = """
 import os, signal
-from charrnn.cluster import jobs
-score = getattr(jobs, "given", jobs.score_with)  # this code may run more than once
-jobs.given = score
+from charrnn.cluster import worker
+score = getattr(worker, "given", worker.score_with)  # this code may run more than once
+worker.given = score
 
 def deadly(reader, codes, job):
     if ord("Q") in codes.tolist():
         os.kill(os.getpid(), signal.SIGKILL)
     return score(reader, codes, job)
 
-jobs.score_with = deadly
+worker.score_with = deadly
 """
 
 

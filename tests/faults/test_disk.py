@@ -15,8 +15,8 @@ import pytest
 
 from charrnn.errors import SaveError
 from charrnn.model_file import checkpoint
-from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import Trial, failure
+from charrnn.sweeping.sweep import Folder
 from tests.faults.limits import limited, unprivileged
 from tests.faults.long_run import is_tidy, lines_of
 from tests.faults.tracing import needs_strace, strace

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 import charrnn
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.model_file import checkpoint
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.fields import OneOf, Real, Whole, settings_of
+from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, SampleConfig
 
 TEXTS = ["anna", "bob", "clara", "dora", "emil"] * 4
 PLAIN = {int, float, bool, str, type(None)}

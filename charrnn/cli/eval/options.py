@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from charrnn.cli import options
 from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
 from charrnn.errors import SettingError
-from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Whole, setting
-from charrnn.settings.using import Part, Parts, Threshold, Thresholds
+from charrnn.settings import fields
+from charrnn.settings.corpus import Part, Parts
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
 
 SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
 SORTS = ("surprise", "nats", "input")
@@ -64,6 +67,40 @@ charrnn eval --add 1.json 2.json 3.json 4.json
 charrnn eval play.txt -m small.npz -m large.npz
 charrnn eval play.txt --dynamic 0.0002
 """
+
+
+class Threshold(NamedTuple):
+    """A surprisal per character, in the unit in which it was typed."""
+
+    number: float
+    unit: str = "bits"
+
+    @property
+    def bits(self) -> float:
+        return self.number if self.unit == "bits" else self.number / math.log(2)
+
+    def __str__(self) -> str:
+        nats = self.bits * math.log(2)
+        other = f"{nats:.4g} nats" if self.unit == "bits" else f"{self.bits:.4g} bits"
+        return f"{self.number:g} {self.unit} ({other})"
+
+
+@dataclass(frozen=True)
+class Thresholds(Values):
+    """A threshold as it is typed: 6, 6bits or 4nats."""
+
+    metavar: str = "BITS"
+    allowed: str = "a number of at least 0, of bits, or with a unit: 6bits or 4nats"
+
+    def plain(self, value: Any) -> Any:
+        fields.ensure(isinstance(value, Threshold) and 0 <= value.number < math.inf)
+        return value
+
+    def read(self, typed: Any) -> Threshold:
+        if isinstance(typed, Threshold):
+            return typed
+        unit = "nats" if str(typed).endswith("nats") else "bits"
+        return Threshold(float(str(typed).removesuffix(unit)), unit)
 
 
 @dataclass(frozen=True, kw_only=True)

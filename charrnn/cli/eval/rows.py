@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from charrnn.cli.console import ABOVE, CYAN, DIM, Console, Output
-from charrnn.cli.eval.options import Options
+from charrnn.cli.eval.options import Options, Threshold
 from charrnn.cli.eval.summary import Summary, show
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import Column, Table, count, fitted
+from charrnn.corpus.columns import Records
 from charrnn.corpus.files import blocks, name_of
-from charrnn.corpus.lists import Records
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.errors import CorpusError
 from charrnn.json_lines import parse
@@ -44,7 +44,7 @@ from charrnn.scoring.pieces import (
     ScoredBlock,
 )
 from charrnn.scoring.score import BITS, Score
-from charrnn.settings.using import Part, Parts, Reading, Threshold
+from charrnn.settings.corpus import Part, Parts, Reading
 from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
 
 PLACE = "where"

@@ -15,7 +15,7 @@ import numpy as np
 
 from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
-from charrnn.cli.eval.options import Options
+from charrnn.cli.eval.options import Options, Threshold
 from charrnn.cli.eval.rows import (
     Alarm,
     CharacterRows,
@@ -30,26 +30,24 @@ from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
 from charrnn.cli.terminal.colours import Painter
 from charrnn.cli.terminal.tables import count
-from charrnn.cli.train.folds import validate
 from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
+from charrnn.folds import validate
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import pieces, texts
 from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
-from charrnn.scoring.mixed import part_names, scorer_of
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
-from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine
+from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine, part_names, scorer_of
 from charrnn.scoring.score import bytes_of
-from charrnn.settings.using import Threshold
 from charrnn.vocabulary import Codes
 
 if TYPE_CHECKING:
-    from charrnn.cluster.jobs import TextPiece
     from charrnn.cluster.pool import Cluster
+    from charrnn.cluster.worker import TextPiece
 
 SOON = 1.0  # seconds until the bar is drawn
 SLOWLY = 1 << 13  # symbols in a block if the network learns from each window
@@ -141,7 +139,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         draw_texts(summaries, models, corpus, options, threads)
     if corpus is not None and options.folds is not None:
         config = replace(models[0].config, workers=threads)
-        summaries[0].validated = validate(corpus, config, options.folds, console, use=options.use)
+        note, use = console.note, options.use or "both"
+        summaries[0].validated = validate(corpus, config, options.folds, note, use=use)
     more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
         if not summaries[0].score.overall.count:
@@ -330,7 +329,8 @@ def score_by_workers(
     cluster: Cluster, models: Sequence[Model], options: Options, text: Text, *, is_mixed: bool
 ) -> Iterator[Sequence[ScoredBlock]]:
     """Yield each block of the text as scored by workers, for every model."""
-    from charrnn.cluster.jobs import ScoringJob, scored
+    from charrnn.cluster.pool import scored
+    from charrnn.cluster.worker import ScoringJob
 
     slim = tuple(model.slim() for model in models)
     compares = options.baselines or len(models) > 1 or models[0].counts is not None
@@ -341,7 +341,7 @@ def score_by_workers(
 
 def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
     """Yield the pieces for workers, named by file and line; without files, by example numbers."""
-    from charrnn.cluster.jobs import TextPiece
+    from charrnn.cluster.worker import TextPiece
 
     for codes in pieces.whole_pieces(text.codes):
         of, lines = text.origins.take("workers", int(np.count_nonzero(codes == END_CODE)))

@@ -10,13 +10,12 @@ from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
-from charrnn.cli.train.folds import fold_facts
-from charrnn.counts.baselines import Baseline
+from charrnn.cli.train.summary import fold_facts
+from charrnn.counts.markov import Baseline
 from charrnn.folds import CrossValidated
 from charrnn.scoring.baselines import COMPRESSORS
-from charrnn.scoring.difference import UNCLEAR, Difference, Pairing, json_of
 from charrnn.scoring.pieces import ScoredBlock
-from charrnn.scoring.score import Mean, Score
+from charrnn.scoring.score import UNCLEAR, Difference, Mean, Pairing, Score, json_of
 from charrnn.text import Visible, visible_line
 
 TOGETHER = "together"  # the name of the mean of several models

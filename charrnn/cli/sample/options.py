@@ -9,8 +9,9 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
 from charrnn.errors import SettingError
+from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, setting, settings_of
-from charrnn.settings.using import TEMPERATURE, Reading, SampleConfig
+from charrnn.settings.sampling import TEMPERATURE, SampleConfig
 
 PRIME = "Prime"  # panels of help
 AGAIN = "Rejecting samples"

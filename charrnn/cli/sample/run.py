@@ -48,7 +48,7 @@ from charrnn.sampling.sampler import (
 )
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
 from charrnn.scoring.texts import codes_like, example_lengths
-from charrnn.settings.using import Reading
+from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
 from charrnn.vocabulary import Vocabulary
 
@@ -276,7 +276,8 @@ def draw_by_workers(
     conditions: Conditions | None,
 ) -> Iterator[Sample | None]:
     """Yield the samples as workers draw them."""
-    from charrnn.cluster.jobs import SamplingJob, drawn
+    from charrnn.cluster.pool import drawn
+    from charrnn.cluster.worker import SamplingJob
 
     slim = tuple(model.slim() for model in models)
     seed = random_seed() if config.seed is None else config.seed

@@ -14,9 +14,9 @@ from charrnn.cli.launcher import cores
 from charrnn.cli.options import flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import LEARNING, File, Flag, Setting, setting, settings_of
-from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading, Seeds, words_to_try
+from charrnn.settings.training import Seeds, TrainConfig, words_to_try
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 SEE_HELP = "Try 'charrnn sweep --help'."

@@ -18,12 +18,12 @@ from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.plan import check_memory, text_bytes
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import check_agreement, settings_of
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading
-from charrnn.sweeping.folder import Folder, Record
 from charrnn.sweeping.grid import Result, Trial, grid_of, in_words
 from charrnn.sweeping.run import Material, Planned, Split, Splits, estimate_seconds, plan_settings
+from charrnn.sweeping.sweep import Folder, Record
 
 Tried = dict[str, tuple[Any, ...]]
 

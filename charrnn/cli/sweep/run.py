@@ -21,10 +21,10 @@ from charrnn.cli.terminal.tables import entries
 from charrnn.cli.train.summary import fed, typed_again
 from charrnn.errors import ClusterError, ModelExistsError
 from charrnn.runs import compute_baselines
-from charrnn.sweeping.folder import Folder
 from charrnn.sweeping.grid import best_of
 from charrnn.sweeping.processes import Lost, Processes
 from charrnn.sweeping.run import Advanced, Ended
+from charrnn.sweeping.sweep import Folder
 from charrnn.text import Visible, visible_line
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from charrnn.cli.terminal.progress import LiveBar, Pace
 from charrnn.cli.terminal.tables import Column, Entry, Table, bits, bytes_in_words, clock, count
 from charrnn.cli.train.plan import best_in_words, corpus_in_words, part_in_words
 from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
-from charrnn.counts.baselines import Baseline
+from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.scoring.difference import UNCLEAR, json_of
+from charrnn.scoring.score import UNCLEAR, json_of
 from charrnn.sweeping.grid import Result, Standing, best_of, in_words, standings, value_in_words
 from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line

@@ -12,9 +12,9 @@ from charrnn.cli import launcher, options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES
+from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
 from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import CorpusConfig, Reading
 
 HELP = """
 Train a network on a corpus.

@@ -24,7 +24,7 @@ from charrnn.cli.terminal.tables import (
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
-from charrnn.counts.baselines import Baseline
+from charrnn.counts.markov import Baseline
 from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer

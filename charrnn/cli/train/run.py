@@ -22,25 +22,23 @@ from charrnn.cli.errors import explain
 from charrnn.cli.files import check_may_be_replaced
 from charrnn.cli.signals import Stop
 from charrnn.cli.terminal.progress import Progress
-from charrnn.cli.train.folds import validate
 from charrnn.cli.train.metrics import Metrics, check_place
 from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
-from charrnn.counts.baselines import Baseline
+from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
-from charrnn.folds import check_folds
+from charrnn.folds import check_folds, validate
 from charrnn.model_file import container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.container import is_model
 from charrnn.model_file.saving import locked
 from charrnn.scoring.baselines import counting_baselines, differences
-from charrnn.scoring.difference import difference_of
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.score import tally
+from charrnn.scoring.score import difference_of, tally
+from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
-from charrnn.settings.using import CorpusConfig
 from charrnn.training.loop import Done, Event, nats_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
@@ -228,7 +226,9 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
     outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
     if options.folds is not None and not stop.requested:
-        found = validate(ready.corpus, checkpoint.config, options.folds, console, stop)
+        found = validate(
+            ready.corpus, checkpoint.config, options.folds, console.note, lambda: stop.requested
+        )
         return replace(outcome, validated=found)
     return outcome
 

@@ -25,7 +25,6 @@ from charrnn.cli.terminal.tables import (
     of_bits,
     of_held_out,
 )
-from charrnn.cli.train.folds import fold_facts
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
@@ -34,9 +33,8 @@ from charrnn.folds import CrossValidated
 from charrnn.model_file.checkpoint import Checkpoint
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.plan import FOREVER
-from charrnn.scoring.difference import Difference, json_of
 from charrnn.scoring.predictor import MIXABLE_HEADS
-from charrnn.scoring.score import Mean, Score
+from charrnn.scoring.score import Difference, Mean, Score, json_of
 from charrnn.settings.training import Ending, Fitted
 from charrnn.text import Visible
 from charrnn.training.members import mean_of_bests
@@ -297,3 +295,18 @@ def resume_line(run: Checkpoint, options: Options, *more: str) -> str:
     file = options.metrics
     metrics = ["--metrics", placeholder(str(file), "FILE")] if file is not None else []
     return fed(options.line("train", *again, "--resume", *more, *metrics), again, sources)
+
+
+def fold_facts(found: CrossValidated) -> Iterator[Fact]:
+    """Yield the loss over all folds, and how it compares with counting."""
+    nats, error = found.loss
+    figures = {
+        "folds": found.folds,
+        **Mean(nats, 1).per_character(),
+        "error": found.loss.as_json()["standard_error"],
+        "baseline": found.baseline,
+        **found.difference.as_json(),
+    }
+    loss = f"{of_bits(nats)} per character of the whole corpus (standard error {error:.3f})"
+    yield Fact("folds", figures, "folds", loss)
+    yield Fact(text=found.difference.compared(f"{found.baseline}, the best baseline"))

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.counts.model import NONE, WITTEN_BELL, Floats, Numbers, Rule, kneser_ney_by
+from charrnn.counts.kneser_ney import NONE, WITTEN_BELL, Floats, Numbers, Rule, kneser_ney_by
 from charrnn.counts.ngrams import (
     BLOCK,
     PIECES,

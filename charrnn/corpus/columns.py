@@ -1,4 +1,4 @@
-"""Lists as people have them: a column of a table, and lines with more than the text.
+"""Columns of tables as lines of text, and lines without what does not belong to the text.
 
 Rows are read by Python's csv. The separator is the one that the first line has most of: tab,
 semicolon or comma. Quotes enclose fields except between tabs, where they are characters. Each row
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from charrnn.errors import CorpusError
 from charrnn.text import script_of
@@ -135,46 +135,3 @@ def _place(column: str, first: Sequence[str], name: str) -> int:
                 return names.index(same(column))
     what = f"{name} has no column {column}; its first row is: {', '.join(first)[:200]}"
     raise CorpusError(what, "Give [column] one of its names, or a number from 1.")
-
-
-ENOUGH: Final = 10  # lines that show what all lines have in common
-NEARLY_ALL: Final = 0.95
-NAMES: Final = {
-    *("name", "first name", "firstname", "given name", "last name", "surname"),
-    *("title", "word", "words", "text", "label", "term", "sentence", "line", "string", "id"),
-}  # of columns
-ENDINGS: Final = ",;:|/\"'"
-NUMBER: Final = re.compile(r"\s*(?:\d+[.):]?|[-*•–])\s")
-NUMBERS: Final = "0123456789.):-*•– "
-
-
-class Finding(NamedTuple):
-    """A trait of nearly all lines that is hardly a part of the texts."""
-
-    kind: str
-    lines: int  # that have it
-    what: str  # the column to read, or the characters to strip
-
-
-def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
-    """Return the traits of a list. One of ``firsts`` is its first line."""
-    if len(lines) < ENOUGH:
-        return []
-    many = NEARLY_ALL * len(lines)
-    fields = [one.strip(" \"'") for line in firsts for one in re.split("[\t;,]", line)]
-    named = next((one for one in fields if one.casefold() in NAMES), "")
-    for separator, word in SEPARATORS.items():
-        inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
-        often, count = inner.most_common(1)[0]
-        if often and count >= many:
-            return [Finding(f"{word} in lines", count, named or "1")]
-    if named:
-        return [Finding("header", 1, named)]
-    found = []
-    last, count = Counter(line.rstrip()[-1:] for line in lines).most_common(1)[0]
-    if last and last in ENDINGS and count >= many:
-        found.append(Finding("same ending", count, last))
-    count = sum(NUMBER.match(line) is not None for line in lines)
-    if count >= many:
-        found.append(Finding("numbered", count, NUMBERS))
-    return found

@@ -1,21 +1,26 @@
-"""The folder of a sweep.
+"""Sweeps from Python, and the folder of a sweep, which both Python and the command line resume.
 
 sweep.json        the settings, values and texts of the sweep, for --resume
 sweep.jsonl       a row for each run that has ended; of several rows of a run the last one counts
 NAME.npz          the model file of each run
+
+for result in charrnn.sweep(Path("names.txt"), {"hidden": [64, 128]}, folder="sizes", seeds=[0, 1]):
+    print(result.name, result.nats_per_character)
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from charrnn.corpus.files import absolute_place, place_of, relative_place
+from charrnn.corpus.corpus import Texts, check_texts, files_in
+from charrnn.corpus.files import absolute_place, is_stream, name_of, place_of, relative_place
 from charrnn.errors import (
     CharrnnError,
     ModelBusyError,
@@ -23,15 +28,19 @@ from charrnn.errors import (
     ModelFileError,
     ResumeError,
     SaveError,
+    SettingError,
 )
 from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked, remedy
 from charrnn.plan import fit_window
-from charrnn.settings.training import TrainConfig
-from charrnn.settings.using import FIXED, CorpusConfig, Reading
+from charrnn.runs import check_config
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import Whole, check, check_agreement, settings_of
+from charrnn.settings.training import FIXED, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
-from charrnn.sweeping.run import Material, Task
+from charrnn.sweeping.processes import Processes
+from charrnn.sweeping.run import Ended, Material, Splits, Task, plan_settings
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
@@ -39,6 +48,7 @@ CHOSEN = {*FIXED, "known", "reading"}  # settings that the sweep chooses itself
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 ANOTHER = "name another folder"
 GROUPS = {"learning": TrainConfig, "reading": Reading, "cutting": CorpusConfig}
+PROCESSES = Whole(1, 1 << 12)
 
 
 @dataclass(frozen=True)
@@ -243,3 +253,102 @@ def strings(values: object) -> tuple[str, ...]:
     if not isinstance(values, list) or any(type(v) is not str or "\0" in v for v in values):
         raise TypeError("not a list of names")
     return tuple(values)
+
+
+def sweep(
+    texts: Texts,
+    tried: Mapping[str, Iterable[Any]],
+    *,
+    folder: str | PathLike[str],
+    seeds: Iterable[int] = (0,),
+    config: TrainConfig | None = None,
+    holdout: float = 0.1,
+    processes: int | None = None,
+    resume: bool = False,
+) -> Iterator[Result]:
+    """Train with each combination of values from each seed, and yield each result as its run ends.
+
+    Runs share the cores in processes of one thread each. Closing the iterator stops and saves
+    them; ``resume`` makes the runs that are missing in the folder.
+    """
+    there = Folder(Path(folder))
+    wanted = grid_of(tried, seeds)
+    processes = cores() if processes is None else check("processes", processes, PROCESSES)
+    files = files_in(texts)
+    learning = changed_settings(TrainConfig() if config is None else check_config(config), wanted)
+    cutting = {"holdout": holdout}
+    if resume:
+        record = resume_record(there, wanted, learning, cutting)
+    else:
+        record = Record(
+            wanted, learning, Material(files, (), tuple(map(place_of, files)), {}, cutting)
+        )
+    given = None if files else tuple(check_texts(texts))
+    material = replace(record.material, files=files, texts=given)
+    splits = Splits(material)
+    for settings in wanted.combinations:
+        plan_settings(settings, wanted, record.learning, splits)
+    fingerprint = splits.of(wanted.seeds[0]).corpus.fingerprint
+    record = replace(record, material=replace(material, fingerprint=fingerprint))
+    return _results(there, record, processes, resume)
+
+
+def _results(folder: Folder, record: Record, processes: int, resume: bool) -> Iterator[Result]:
+    with folder.lock():
+        if resume:
+            folder.read_rows()
+            folder.forget_lost()
+        else:
+            folder.check_free(record.grid)
+        folder.write_record(record)
+        with Processes(record.material, processes) as running:
+            for event in running.events(folder.tasks(record)):
+                if isinstance(event, Ended):
+                    folder.add(event.result)
+                    yield event.result
+
+
+def resume_record(
+    folder: Folder, wanted: Grid, learning: dict[str, Any], cutting: dict[str, Any]
+) -> Record:
+    """Return the record of the folder with added values. Raise ResumeError for other settings.
+
+    Settings that only the command line has, such as --valid, stay as they are.
+    """
+    had = folder.read_record()
+    for source in filter(is_stream, had.material.valid):
+        raise ResumeError(
+            f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
+        )
+    hint = "Give the same settings, or use another folder."
+    for kind, before, now in (
+        (TrainConfig, had.learning, learning),
+        (CorpusConfig, had.material.cutting, had.material.cutting | cutting),
+    ):
+        check_agreement(folder.path, all_settings(kind, before), all_settings(kind, now), hint)
+    return had.extend(wanted)
+
+
+def all_settings(config: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings: the given ones, and the defaults of the others."""
+    return {name: given.get(name, one.default) for name, one in settings_of(config).items()}
+
+
+def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
+    """Return the settings that differ from their defaults. Raise SettingError if one is tried."""
+    defaults = all_settings(TrainConfig, {})
+    changed = {
+        name: getattr(config, name)
+        for name, default in defaults.items()
+        if name not in FIXED and getattr(config, name) != default
+    }
+    for name in wanted.tried:
+        if name in changed:
+            raise SettingError(f"{name} is tried, and also has one value", "Leave one of them out.")
+    return changed
+
+
+def cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

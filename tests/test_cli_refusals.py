@@ -1,0 +1,305 @@
+"""Command lines that are refused: one table for each command.
+
+A row holds the exit status, the command line, the start of the error, and a part of the hint.
+No file changes. ``test_cli_sweep``, ``test_cli_export``, ``test_cli_slim`` and ``test_cli_embed``
+have tables of their own.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.corpora import NAMES
+from tests.program import Program
+from tests.runs import SIZE
+
+Row = tuple[int, str, str, str]
+
+CHECK = "Check the name, and the folder you are in."
+ONE = "Leave one of them out."
+ANEW = "Leave it out to resume, or train into another file with -m."
+THRESHOLD = "is not a number of at least 0, of bits, or with a unit: 6bits or 4nats"
+STARTED = "contradicts the model to start from, which has "
+TEMPERATURES = "is not a number from 0 to 1,000,000, or several separated by commas"
+MIXED = "needs models that can be mixed, but the vocabularies of numbers.npz and model.npz differ"
+
+TRAIN: list[Row] = [
+    # What does not go together
+    (2, "", "CORPUS is missing", "Name a file, - or one of dinosaurs, "),
+    (2, "--lr 3", "CORPUS is missing", "see --help."),
+    (2, "x --resume --force", "--resume and --force exclude each other", ONE),
+    (2, "--resume --from old.npz", "--resume and --from exclude each other", ONE),
+    (2, "x --valid y --holdout 0.5", "--valid and --holdout exclude each other", ONE),
+    (2, "- --valid -", "standard input can be read only once", "Name one - at most."),
+    # What would be overwritten
+    (2, "x -m a.npz --metrics a.npz", "--metrics would overwrite a.npz", "Name another file."),
+    (2, "x --metrics ./x", "--metrics would overwrite x", "Name another file."),
+    (2, "names.txt -m ./names.txt", "-m would overwrite names.txt", "Name another file."),
+    (2, "names.txt -m names.txt --dry-run", "-m would overwrite names.txt", "Name another file."),
+    (2, "x --valid names.txt -m names.txt", "-m would overwrite names.txt", "Name another file."),
+    (2, "names.txt -m names.txt --resume", "-m would overwrite names.txt", "Name another file."),
+    (2, "verses -m verses", "-m would overwrite verses", "Name another file."),
+    (2, "verses --metrics verses", "--metrics would overwrite verses", "Name another file."),
+    # Networks
+    (2, "names.txt --cell rnn", "--cell: 'rnn' is not one of tanh, gru, lstm", "--help"),
+    (
+        *(2, "names.txt -m x --teacher-forcing"),
+        *("--teacher-forcing replaces outputs that are fed back", "add --cell output"),
+    ),
+    (
+        *(2, "names.txt -m x --teacher-forcing --cell gru"),
+        *("--teacher-forcing replaces outputs that are fed back", "add --cell output"),
+    ),
+    (
+        *(2, "names.txt -m x --cell output --layers 2"),
+        *("--layers 2 is too many for the cell output", "Use 1 layer"),
+    ),
+    (
+        *(2, "names.txt -m x --cell output --teacher-forcing --own-inputs 0.5"),
+        *("--own-inputs 0.5 contra", "Leave"),
+    ),
+    (
+        *(2, "names.txt -m x --cell output --teacher-forcing --free-running 2"),
+        *("--free-running 2 contra", "Leave"),
+    ),
+    (
+        *(2, "names.txt -m x --cell output --teacher-forcing --stride 2"),
+        *("--stride 2 contradicts", "Leave"),
+    ),
+    (
+        *(2, "names.txt -m x --bptt 4 --stride 5"),
+        *("--stride 5 is more than the 4 steps of a window", "raise --bptt"),
+    ),
+    (
+        *(2, "names.txt -m x --bptt 4 --free-running 5"),
+        *("--free-running 5 is more than the 4 steps", "raise --bptt"),
+    ),
+    (2, "names.txt -m x --stride 1000000", "--stride 1,000,000 is more than the", "raise --bptt"),
+    # Files
+    (1, "bad.txt -m no/x.npz", "no/x.npz cannot be saved: there is no folder", "Make the folder"),
+    (1, "bad.txt -m .", ". cannot be saved: it is a folder", "Name a file"),
+    *(
+        row
+        for more in ("", " --dry-run")
+        for row in (
+            (1, f"names.txt -m no/x.npz{more}", "no/x.npz cannot be saved: ", "or name a file"),
+            (
+                *(1, f"names.txt -m x --metrics no/x{more}"),
+                *("no/x cannot be written: No such file", "Make the folder first, or"),
+            ),
+            (
+                *(1, f"names.txt -m x --metrics .{more}"),
+                *(". cannot be written: Is a directory", "Name another file with --metrics"),
+            ),
+            (
+                *(1, f"names.txt -m x --metrics names.txt/x{more}"),
+                *("names.txt/x cannot be written: Not a directory", "Name another file"),
+            ),
+        )
+    ),
+    # From another model
+    (1, "names.txt -m x --from bad.txt", "bad.txt is not a charrnn model", "Name with --from"),
+    (1, "names.txt -m x --from none.npz", "there is no model none.npz", "Name with --from"),
+    *(
+        (2, f"names.txt -m x --from {name} {option}", f"{option} {STARTED}{has}", "Leave it out")
+        for name, option, has in (
+            ("gru.npz", "--hidden 7", "6"),
+            ("gru.npz", "--cell tanh", "gru"),
+            ("gru.npz", "--clock", "no clock"),
+            ("output.npz", "--teacher-forcing", "no teacher_forcing"),
+        )
+    ),
+    # Resumed otherwise than begun
+    *(
+        (1, f"--resume {option}", f"{option} contradicts model.npz, which has {has}", hint)
+        for option, has, hint in (
+            ("--hidden 7", "6", ANEW),
+            ("--layers 2", "1", ANEW),
+            ("--lr 0.5", "0.002", ANEW),
+            ("--seed 8", "0", ANEW),
+            ("--threads 2", "1", ANEW),
+            ("--batch 3", "4", ANEW),
+            ("--carry", "--reset", ANEW),
+            ("--cell lstm", "tanh", ANEW),
+            ("--clock", "no --clock", ANEW),
+            ("--counts", "no --counts", ANEW),
+            ("--stride 2", "none", ANEW),
+            ("--own-inputs 0.5", "0", ANEW),
+            ("--optimizer sgd", "adam", ANEW),
+            ("--check-every 9", "20", ANEW),
+            ("--epochs 2", "3", "--epochs may be raised, not lowered."),
+            ("--minutes 9", "no limit", "--minutes may be raised, not lowered."),
+            ("--patience 9", "no limit", "--patience may be raised, not lowered."),
+            ("--holdout 0.5", "0.1", ANEW),
+            ("--examples files", "lines", ANEW),
+            ("--encoding latin-1", "utf-8", ANEW),
+            ("--newlines keep", "translate", ANEW),
+            ("--normalize NFC", "none", ANEW),
+        )
+    ),
+    (1, "--resume --bptt 0", "--bptt 7 contradicts model.npz, which has 6", ANEW),
+]
+
+EVAL: list[Row] = [
+    (2, "--per-example --per-char", "--per-example and --per-char exclude each other", ONE),
+    (2, "--per-char --baselines", "--per-char and --baselines exclude each other", ONE),
+    (2, "--sort input", "--sort needs --per-example or --top N", "Add --per-example."),
+    (2, "--top 3 --sort input", "--top and --sort input exclude each other", ONE),
+    (2, "--top 3 --per-char", "--top and --per-char exclude each other", ONE),
+    (2, "--fast --dynamic 0.1", "--fast and --dynamic exclude each other", ONE),
+    (2, "--force", "--force needs --html PATH", "Add --html PATH."),
+    (2, "--held-out names.txt", "--held-out and names.txt exclude each other", ONE),
+    (
+        2,
+        "--sort size --per-example",
+        "--sort: 'size' is not one of surprise, nats, input",
+        "--help",
+    ),
+    (2, "--encoding utf-8", "--encoding needs TEXT", "as in training"),
+    (2, "--examples lines", "--examples needs TEXT", "as in training"),
+    (2, "- -", "standard input can be read only once", "Name one - at most."),
+    (2, "--examples words names.txt", "--examples: 'words' is not one of auto, lines, para", "--h"),
+    (2, "names.txt --csv", "--csv needs --per-example", "Add --per-example."),
+    (2, "names.txt --csv --per-example --json", "--csv and --json exclude each other", ONE),
+    (
+        2,
+        "names.txt --csv --per-example --sort nats",
+        "--csv and --sort nats exclude each other",
+        ONE,
+    ),
+    (2, "names.txt --quantile 0.5 --above 3", "--quantile and --above exclude each other", ONE),
+    (2, "names.txt --reference names.txt", "--reference needs --quantile NUMBER", "Add --quantile"),
+    (2, "--quantile 1", "--quantile: '1' is not a number of at least 0 and less than 1", "--help"),
+    *(
+        (2, f"names.txt --above {above}", f"--above: '{above}' {THRESHOLD}", "--help")
+        for above in ("4volts", "-1", "-1nats", "nats", "inf", "nan")
+    ),
+    *(
+        (1, f"names.txt -m model.npz -m numbers.npz {option}", f"{name} {MIXED}", "Name a single")
+        for option in ("--per-example", "--per-char", "--html=x", "--above=1")
+        for name in [option.partition("=")[0]]
+    ),
+    (1, "missing.txt", "missing.txt does not exist", CHECK),
+    (1, "folder", "folder is a folder", "Name the files in it: FOLDER/*.txt"),
+    (1, "-m missing.npz names.txt", "there is no model missing.npz", "name another with -m."),
+    (1, "names.txt --html no/page.html", "no/page.html cannot be written: there is", "with --html"),
+    (1, "names.txt --html .", ". cannot be written: it is a folder", "another file with --html."),
+    (2, "names.txt --html model.npz", "--html would overwrite model.npz", "Name another file."),
+    (2, "bad.txt --html bad.txt", "--html would overwrite bad.txt", "Name another file."),
+    (2, "bad.txt --html ./bad.txt", "--html would overwrite bad.txt", "Name another file."),
+]
+
+SAMPLE: list[Row] = [
+    (2, "-p a --prime-file x", "--prime and --prime-file exclude each other", ONE),
+    (2, "--json --null", "--json and --null exclude each other", ONE),
+    (2, "--json --raw", "--json and --raw exclude each other", ONE),
+    (2, "--json --surprise", "--json and --surprise exclude each other", ONE),
+    (
+        2,
+        "--hide-prime",
+        "--hide-prime needs --prime TEXT or --prime-file FILE",
+        "Add --prime TEXT.",
+    ),
+    (
+        2,
+        "--encoding latin-1",
+        "--encoding needs --prime-file FILE or --novel CORPUS",
+        "Add --prime",
+    ),
+    (2, "--novel - --prime-file -", "standard input can be read only once", "Name one - at most."),
+    (
+        2,
+        "--first 3 --unique",
+        "--first and --unique exclude each other",
+        "--unique compares a samp",
+    ),
+    (2, "--longest 3 -p aaaa", "the prime has more than 3 characters", "Raise --longest."),
+    (
+        *(2, "-p an --max-chars 3 --shortest 6"),
+        *("--shortest 6 is more than the 5 characters of a sample", "Raise --max-chars."),
+    ),
+    *(
+        (2, f"--temp={typed}", f"-t or --temp: '{typed}' {TEMPERATURES}", "--help")
+        for typed in ("-1", "0.5,", "0.5,x", "nan", "1,inf", ",", "1e7")
+    ),
+    (1, "-m none.npz", "there is no model none.npz", "Train one first, or name another with -m."),
+    (1, "--prime-file none.txt", "none.txt does not exist", CHECK),
+    (1, "--novel none.txt", "none.txt does not exist", CHECK),
+]
+
+FILL: list[Row] = [
+    (2, "a --blank xy", "--blank: 'xy' is not one character", "--help"),
+    (2, "a --gap _", "--gap and blank cannot both be _", "another"),
+    (2, "a --max-gap -1", "--max-gap: '-1' is not a whole number", "--help"),
+    (2, "- -", "standard input can be read only once", "Name one - at most."),
+    (1, "-", "standard input has no text", "Write one text a line."),
+    (2, "a --encoding latin-1", "--encoding is for standard input, and no", "typed"),
+    (2, "- --encoding elvish", "'elvish' is not an encoding", "Try utf-8"),
+    (1, "a -m no.npz", "there is no model no.npz", "Train one first"),
+]
+
+REACH: list[Row] = [
+    (1, "-", "the text has no examples", "Name a text"),
+    (1, "no.txt", "no.txt does not exist", CHECK),
+    (1, "-m no.npz", "there is no model no.npz", "Train one first"),
+    (2, "--examples lines", "--examples needs TEXT", "as in training"),
+    (2, "- -m a -m b", "standard input can be read only once", "Name a file"),
+]
+
+INFO: list[Row] = [
+    (1, "-m bad.txt", "bad.txt is not a charrnn model", "Name a model with -m."),
+    (1, "-m folder", "folder is not a charrnn model: it is a folder", "Name a model with -m."),
+    (1, "-m model.npz -m no.npz", "there is no model no.npz", "Train one first, or name another"),
+    (2, "names.txt", "unexpected argument: names.txt", "--help"),
+]
+
+TABLES = {
+    "train": TRAIN,
+    "eval": EVAL,
+    "sample": SAMPLE,
+    "fill": FILL,
+    "reach": REACH,
+    "info": INFO,
+}
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A folder of texts and models, which no refused command changes."""
+    made = Program(tmp_path_factory.mktemp("refusals"))
+    made.write("names.txt", NAMES)
+    made.write("bad.txt", b"\xff")  # a fault that is found when it is read
+    made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
+    begun = (*SIZE, "--check-every", "20", "--epochs", "3", "--lr", "0.002")
+    made.run("train", "names.txt", *begun).says()
+    made.train("numbers.txt", "-m", "numbers.npz").says()
+    for cell in ("gru", "output"):
+        line = (*SIZE, "--cell", cell, "--epochs", "1", "-m", f"{cell}.npz")
+        made.run("train", "names.txt", *line).says()
+    (made / "folder").mkdir()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "line", "what", "hint"),
+    [(command, *row) for command, rows in TABLES.items() for row in rows],
+)
+def test_refusals(
+    there: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    status: int,
+    line: str,
+    what: str,
+    hint: str,
+) -> None:
+    monkeypatch.chdir(there.folder)
+    refused = there.refuses(
+        *(command, *line.split()), what=f"error: {what}", hint=hint, status=status, stdin=b""
+    )
+    assert refused.out == ""
+
+
+def test_a_network_that_memory_cannot_hold_is_refused(there: Program) -> None:
+    line = ("train", "names.txt", "-m", "x", "--hidden", "1048576")
+    there.refuses(*line, what="GiB of memory", hint="Try a smaller --hidden")
