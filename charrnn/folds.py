@@ -71,7 +71,9 @@ def examples_of(texts: list[Ids]) -> Examples:
     return Examples(np.concatenate(texts), starts)
 
 
-def cross_validate(corpus: Corpus, config: Fitted, folds: int) -> Iterator[Fold | None]:
+def cross_validate(
+    corpus: Corpus, config: Fitted, folds: int, use: str = "both"
+) -> Iterator[Fold | None]:
     """Train on each fold, and yield it with its costs; yield None after each step before."""
     for part in corpora_of(corpus, folds, config.seed):
         own = fit_settings(TrainConfig(**asdict(config)), part)
@@ -84,7 +86,7 @@ def cross_validate(corpus: Corpus, config: Fitted, folds: int) -> Iterator[Fold 
         ids = part.held_out.ids
         every = {one.name: one.nats for one in counting_baselines(part, ids)}
         known = {name: nats for name, nats in every.items() if nats is not None}
-        yield Fold(ids, costs.get("both", costs["network"]), known, places(ids))
+        yield Fold(ids, costs.get(use, costs["network"]), known, places(ids))
 
 
 def join(folds: list[Fold]) -> CrossValidated:
@@ -106,12 +108,14 @@ def validate(
     number: int,
     note: Callable[[str], None],
     is_stopped: Callable[[], bool] = lambda: False,
+    use: str = "both",
 ) -> CrossValidated | None:
     """Train and score all folds, with a note of each; return None if stopped."""
     note(f"cross-validation: training {number:,} more networks")
     done: list[Fold] = []
-    for fold in cross_validate(corpus, config, number):
+    for fold in cross_validate(corpus, config, number, use):
         if is_stopped():
+            note(f"cross-validation stopped after {len(done):,} of {number:,} folds")
             return None
         if fold is not None:
             done.append(fold)

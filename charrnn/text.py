@@ -106,12 +106,14 @@ SCRIPTS: Final = (
     *("bengali", "gurmukhi", "gujarati", "oriya", "tamil", "telugu", "kannada", "malayalam"),
     *("sinhala", "thai", "lao", "tibetan", "myanmar", "georgian", "hangul", "ethiopic", "cherokee"),
     *("khmer", "mongolian", "hiragana", "katakana", "bopomofo", "cjk"),
+    *("coptic", "gothic", "nko", "thaana", "tifinagh", "canadian", "vai", "yi"),
 )
+LETTERS: Final = {"letter", "syllable", "syllabics", "hieroglyph"}  # in names of rarer scripts
 
 
 def script_of(character: str) -> str:
     """Return the script of a character by its Unicode name; "" for those that all scripts share."""
     words = unicodedata.name(character, "").replace("-", " ").lower().split()
     found = next((word for word in words[:2] if word in SCRIPTS), "")
-    is_rarer = not found and "letter" in words[1:] and words[0] != "modifier"
-    return words[0] if is_rarer else found
+    is_letter = unicodedata.category(character) in ("Lu", "Ll", "Lo")  # not a flag or modifier
+    return words[0] if is_letter and not found and LETTERS.intersection(words[1:]) else found

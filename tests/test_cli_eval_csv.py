@@ -61,9 +61,24 @@ def test_the_other_columns_come_along(well_trained: Program) -> None:
 
 def test_several_files_keep_their_order_and_their_rows(well_trained: Program) -> None:
     well_trained.write("a.csv", "Name,n\nAnna,1\nBo,2\n")
-    well_trained.write("b.csv", "n;Name\n3;Cy\n")
+    well_trained.write("b.csv", "Name;n\nCy;3\n")
     ran = well_trained.run(*ROWS, "a.csv", "b.csv", "--csv", "--column", "Name")
-    assert [row[:2] for row in table_of(ran)[1:]] == [["Anna", "1"], ["Bo", "2"], ["3", "Cy"]]
+    assert [row[:2] for row in table_of(ran)[1:]] == [["Anna", "1"], ["Bo", "2"], ["Cy", "3"]]
+
+
+def test_no_field_comes_under_another_heading(well_trained: Program) -> None:
+    well_trained.write("a.csv", "Name,n\nAnna,1\n")
+    well_trained.write("b.csv", "n,Name\n3,Cy\n")
+    line = (*ROWS, "a.csv", "b.csv", "--column", "Name")
+    ran = well_trained.run(*line, "--csv")
+    assert (ran.status, "b.csv has other columns than the table before it" in ran.err) == (1, True)
+    assert well_trained.run(*line, "-q").status == 0
+    well_trained.write("a.csv", "\nName,n\nAnna,1,\nBo,2,x\n")
+    ran = well_trained.run(*ROWS, "a.csv", "--column", "Name", "--csv")
+    assert "a.csv, line 4 has 3 fields, and the first row has 2" in ran.err
+    well_trained.write("a.csv", "Name,n\nAnna,1,\n")  # an empty field too many
+    ran = well_trained.run(*ROWS, "a.csv", "--column", "Name", "--csv")
+    assert [row[:2] for row in table_of(ran)] == [["Name", "n"], ["Anna", "1"]]
 
 
 def test_rows_above_a_limit_keep_their_columns(well_trained: Program) -> None:

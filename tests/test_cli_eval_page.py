@@ -81,6 +81,12 @@ def test_a_reader_who_leaves_ends_a_page_quietly_too(well_trained: Program) -> N
     assert not list(Path().glob(".page*"))
 
 
+def test_a_page_never_takes_the_place_of_a_reference(well_trained: Program) -> None:
+    line = ("eval", "names.txt", "--quantile", "0.9", "--reference", write("anna\n"))
+    ran = well_trained.run(*line, "--html", "text.txt", "--force")
+    assert (ran.status, "--html would overwrite text.txt" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize("args", [(), ("text.txt",), ("text.txt", "--baselines")])
 @pytest.mark.parametrize("how", ["plainly", "linked", "hard linked"])
 def test_a_page_never_takes_the_place_of_the_corpus(

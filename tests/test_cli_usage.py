@@ -81,6 +81,13 @@ def test_no_graphics_card_is_asked_for(program: Program) -> None:
         assert "needs no graphics card" in program.run("train", "names.txt", option).err
 
 
+@pytest.mark.parametrize("typed", ["", " ", "x.npz"])
+def test_an_argument_too_many_is_refused_even_if_it_is_empty(program: Program, typed: str) -> None:
+    ran = program.run("sample", typed)
+    assert (ran.status, ran.err.count("\n")) == (2, 2)
+    assert ran.err.startswith(f"charrnn: error: unexpected argument: {typed or repr('')}\n")
+
+
 def test_every_word_of_others_leads_to_something_of_ours() -> None:
     assert {name for names in app.COMMANDS_ELSEWHERE.values() for name in names} <= {*app.COMMANDS}
     for word, (command, option) in app.OPTIONS_ELSEWHERE.items():

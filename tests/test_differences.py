@@ -69,8 +69,9 @@ def test_a_stream_is_cut_into_blocks_and_a_text_of_one_unit_has_no_error() -> No
     short = of(np.full(9, 7, np.uint8), nats[:9], [])
     assert math.isnan(short.standard_error)
     assert short.as_json() == pytest.approx({"difference": nats[:9].mean(), "standard_error": None})
-    assert not short.is_clear
+    assert short.is_worse == (nats[:9].mean() > 0)
     assert not short.may_be_chance
+    assert Difference(0, 0).may_be_chance
 
 
 @given(st.lists(st.integers(0, 700), max_size=6), st.sampled_from([3, 60]))
@@ -179,6 +180,13 @@ def result(name: str, seed: int, blocks: list[float]) -> Result:
     return Result(name, {"hidden": name}, seed, 1, loss, None, 1.0, "epochs", blocks=blocks)
 
 
+def test_without_a_standard_error_nothing_is_said_of_chance(two: Program) -> None:
+    two.write("x.txt", "xoxo\n")
+    out = two.run("eval", "x.txt", "-m", "0.npz", "-m", "1.npz", "--baselines").out
+    assert "difference" in out
+    assert "no clear difference" not in out
+
+
 def test_a_sweep_compares_settings_on_the_same_held_out_text() -> None:
     rng = np.random.default_rng(0)
     text = rng.normal(2, 1, (2, 64))
@@ -189,7 +197,7 @@ def test_a_sweep_compares_settings_on_the_same_held_out_text() -> None:
     first = standings(results)[0]
     clear = ranked["hidden=b"].difference(first)
     assert clear is not None
-    assert clear.is_clear
+    assert clear.is_worse
     other = ranked["hidden=c" if first.name == "hidden=a" else "hidden=a"].difference(first)
     assert other is not None
     assert other.may_be_chance

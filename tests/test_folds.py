@@ -7,7 +7,7 @@ import pytest
 
 import charrnn
 from charrnn.corpus.corpus import from_texts
-from charrnn.folds import Fold, corpora_of, cross_validate, join
+from charrnn.folds import Fold, corpora_of, cross_validate, join, validate
 from charrnn.plan import fit_settings
 from charrnn.scoring.baselines import counting_baselines
 from charrnn.settings.corpus import CorpusConfig
@@ -99,3 +99,22 @@ def test_folds_that_cannot_be_are_refused_before_training(program: Program) -> N
     for other in ("--dry-run", "--from=model.npz"):
         assert program.run(*LINE, other, "--force").status == 2
     assert charrnn.load().config.epochs == 1
+
+
+def test_folds_measure_the_part_of_the_model_that_is_used(program: Program) -> None:
+    assert program.run(*LINE[:-2], "--counts", "-q").status == 0
+    line = ("eval", "--held-out", "--folds", "2", "--json")
+    uses = ("network", "counts", "both")
+    losses = [program.run(*line, "--use", use).json["folds"]["nats_per_character"] for use in uses]
+    assert len({*losses}) == 3
+    assert losses[2] == program.run(*line).json["folds"]["nats_per_character"]
+    assert program.run(*LINE[:-2], "--force", "-q").status == 0
+    assert losses[0] == program.run(*line).json["folds"]["nats_per_character"]
+
+
+def test_folds_that_a_signal_stops_are_told_of() -> None:
+    corpus = from_texts(NAMES.split())
+    config = fit_settings(TrainConfig(hidden=3, layers=1, epochs=1), corpus)
+    notes: list[str] = []
+    assert validate(corpus, config, 2, notes.append, lambda: True) is None
+    assert notes[-1] == "cross-validation stopped after 0 of 2 folds"

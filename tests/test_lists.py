@@ -79,6 +79,7 @@ def test_rows_come_with_the_block_that_they_stand_in() -> None:
         ("name,n\nAnna,1\n", "title", "has no column title; its first row is: name, n"),
         ("Anna,1\n", "3", "has no column 3"),
         ('name,n\n"Anna,1\nBo,2\n', "name", "is not a table: line 3, unexpected end of data"),
+        ('\n\nname,n\n"Anna,1\n', "name", "is not a table: line 4, unexpected end of data"),
     ],
 )
 def test_a_table_without_the_column_is_refused(
@@ -92,6 +93,8 @@ def test_a_table_without_the_column_is_refused(
 def test_what_is_no_column_of_examples_is_refused(column: str) -> None:
     with pytest.raises(SettingError, match="column"):
         CorpusConfig("paragraphs", reading=Reading(column=column))
+    with pytest.raises(SettingError, match="column"):
+        Reading(column="00")
 
 
 def test_characters_are_stripped_from_both_ends_of_each_line(tmp_path: Path) -> None:

@@ -318,7 +318,7 @@ def _what(error: Any) -> str:
         return f"{name} is missing" if is_missing else f"{name}: {error.message}"
     message = str(error.format_message()).rstrip(".")
     if extra := re.search(EXTRA, message):
-        return f"unexpected argument: {extra[1]}"
+        return f"unexpected argument: {extra[1] or repr('')}"
     if re.search(r"requires an? (argument|value)", message):
         return f"{error.option_name} needs a value"
     return message[:1].lower() + message[1:]
@@ -328,8 +328,9 @@ def _hint(error: Any) -> str:
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
     meant = ""
     extra = re.search(EXTRA, str(error.message))
-    if extra and (model := extra[1].split()[0]).endswith(".npz"):
-        meant = f"A model is named with -m: {command} -m {model}. "
+    typed = extra[1].split() if extra else []
+    if typed and typed[0].endswith(".npz"):
+        meant = f"A model is named with -m: {command} -m {typed[0]}. "
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
         names = [name for param in params for name in (*param.opts, *param.secondary_opts)]

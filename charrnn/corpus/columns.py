@@ -28,8 +28,26 @@ class Records:
 
     keeps: bool = False  # any rows
     tables: set[str] = field(default_factory=set)  # the names of their sources
-    header: list[str] = field(default_factory=list)  # of the first table
+    header: list[str] = field(default_factory=list)  # of all tables
     rows: deque[list[str]] = field(default_factory=deque)
+
+    def begin(self, name: str, header: list[str]) -> None:
+        """Begin a table. Raise CorpusError if its columns are not those of the tables before."""
+        self.tables.add(name)
+        self.header = self.header or header
+        if self.keeps and header != self.header:
+            what = f"{name} has other columns than the table before it"
+            raise CorpusError(what, "Score each table by itself.")
+
+    def add(self, row: list[str], name: str, line: int) -> None:
+        """Keep a row. Raise CorpusError if it has more fields than the table has columns."""
+        if not self.keeps:
+            return
+        columns = len(self.header)
+        if any(row[columns:]):
+            what = f"{name}, line {line:,} has {len(row)} fields, and the first row has {columns}"
+            raise CorpusError(what, "Mend that line: quotes enclose a field with a separator.")
+        self.rows.append(row[:columns])
 
 
 def whole_lines(texts: Iterable[str]) -> Iterator[str]:
@@ -77,31 +95,30 @@ def column_of(
                 yield waiting.popleft()
 
     every = lines()
-    first = next((line for line in every if line.strip()), "")
+    blank, first = next(((n, line) for n, line in enumerate(every) if line.strip()), (0, ""))
     if not first:
         return
     separator = max(SEPARATORS, key=first.count)
     quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" in first else csv.QUOTE_MINIMAL
     table = csv.reader(chain([first], every), delimiter=separator, quoting=quoting, strict=True)
     records = records or Records()
-    records.tables.add(name)
     at, done = -1, []
     try:
         for row in table:
             if at < 0:
                 at = _place(column, row, name)
-                if not column.isdecimal():
-                    records.header = records.header or row
+                is_named = not column.isdecimal()
+                header = row if is_named else [f"column_{n}" for n in range(1, len(row) + 1)]
+                records.begin(name, header)
+                if is_named:
                     continue
-                records.header = records.header or [f"column_{n}" for n in range(1, len(row) + 1)]
-            if records.keeps:
-                records.rows.append(row)
+            records.add(row, name, blank + table.line_num)
             done.append(re.sub("[\r\n]+", " ", row[at]) if at < len(row) else "")
             if not waiting:
                 yield "".join([f"{text}\n" for text in done])
                 done = []
     except csv.Error as error:
-        what = f"{name} is not a table: line {table.line_num}, {error}"
+        what = f"{name} is not a table: line {blank + table.line_num}, {error}"
         raise CorpusError(what, 'Mend that line; a " may have no end.') from None
     yield "".join([f"{text}\n" for text in done])
 

@@ -20,7 +20,7 @@ from charrnn.export.js import asset, encode, engine, facts_of, in_base64, plain_
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map
-from charrnn.scoring.heat_map import DARK, LIGHT, NAMES
+from charrnn.scoring.heat_map import NAMES
 from charrnn.scoring.score import BITS
 from charrnn.settings.sampling import SampleConfig
 from charrnn.text import STEERING, visible_in_html
@@ -72,17 +72,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 def style_sheet() -> str:
     """Return the style sheet, with the colours of surprisal that ``eval --html`` has."""
-    light, dark = (
-        " ".join(
-            f"--{name}-ink: {ink}; --{name}: {ground};"
-            for name, (ink, ground) in zip(NAMES[1:], map(str.split, colours), strict=True)
-        )
-        for colours in (LIGHT, DARK)
-    )
-    bands = "\n".join(
-        f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
-    )
-    return fill(asset("page.css"), {"light": light, "dark": dark, "bands": bands})
+    return fill(asset("page.css"), heat_map.colours_in_css())
 
 
 def policy(scripts: Sequence[str], style: str) -> str:

@@ -30,7 +30,7 @@ from charrnn.sampling.copied import Runs
 from charrnn.sampling.draws import Choice, LengthChoice, nats_of_beginning
 from charrnn.scoring.predictor import Predictor, State, as_predictor, scorer_of
 from charrnn.settings.sampling import SampleConfig as SampleConfig
-from charrnn.text import script_of
+from charrnn.text import SCRIPTS, script_of
 from charrnn.vocabulary import END, Ids, Vocabulary
 
 Beginning = tuple[State, NDArray[np.intp], NDArray[np.int64] | None, Array64]
@@ -216,7 +216,8 @@ def not_in_script(vocabulary: Vocabulary, script: str) -> NDArray[np.bool_]:
     """Return which symbols are characters of other scripts, (K,)."""
     scripts = ["", "", *map(script_of, vocabulary.characters)]
     if script not in scripts:
-        hint = f"Leave [script] out, or use one of {', '.join(sorted({*scripts} - {''}))}."
+        known = ", ".join(sorted({*scripts}.intersection(SCRIPTS)))
+        hint = f"Leave [script] out{known and ', or use one of '}{known}."
         raise SettingError(f"script {script}: the model knows none of its characters", hint)
     return np.array([one not in ("", script) for one in scripts])
 

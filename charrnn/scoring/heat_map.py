@@ -125,7 +125,8 @@ def page(
     yield f"</pre>\n<dl>{facts}</dl>\n</body>\n</html>\n".encode()
 
 
-def _head(title: str) -> str:
+def colours_in_css() -> dict[str, str]:
+    """Return the colours of the bands by light and by dark, and the rules that use them."""
     light, dark = (
         " ".join(
             f"--{name}-ink: {ink}; --{name}: {ground};"
@@ -133,10 +134,14 @@ def _head(title: str) -> str:
         )
         for colours in (LIGHT, DARK)
     )
-    rules = "\n".join(
+    bands = "\n".join(
         f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
     )
-    style = STYLE % {"light": light, "dark": dark, "bands": rules}
+    return {"light": light, "dark": dark, "bands": bands}
+
+
+def _head(title: str) -> str:
+    style = STYLE % colours_in_css()
     legend = "".join(
         f"<i class={css_class}>{escape(name)}</i>"
         for css_class, name in zip(NAMES, band_names(), strict=True)

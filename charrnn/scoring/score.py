@@ -239,13 +239,13 @@ class Difference(NamedTuple):
     standard_error: float  # NaN for fewer than two units
 
     @property
-    def is_clear(self) -> bool:
-        return abs(self.nats_per_character) >= CLEAR * self.standard_error
+    def is_worse(self) -> bool:
+        return self.nats_per_character > 0 and not self.may_be_chance
 
     @property
     def may_be_chance(self) -> bool:
         """Return True if the standard error is known and the difference is not clear."""
-        return not math.isnan(self.standard_error) and not self.is_clear
+        return abs(self.nats_per_character) <= CLEAR * self.standard_error
 
     def as_json(self) -> dict[str, float | None]:
         d, error = self
@@ -260,14 +260,13 @@ class Difference(NamedTuple):
         nats = f"{abs(d):.3f} nats {'below' if d < 0 else 'above'}"
         if math.isnan(error):
             return f"{nats} {other}"
-        if self.is_clear:
-            return f"{nats} {other} (standard error {error:.3f})"
-        return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
+        if self.may_be_chance:
+            return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
+        return f"{nats} {other} (standard error {error:.3f})"
 
     def compared(self, other: str) -> str:
         """Return how a network's loss compares with that of counting."""
-        is_worse = self.nats_per_character > 0 and not self.may_be_chance
-        return f"{'worse than counting: ' if is_worse else ''}{self.in_words(other)}"
+        return f"{'worse than counting: ' if self.is_worse else ''}{self.in_words(other)}"
 
 
 def json_of(difference: Difference | None) -> dict[str, float | None]:

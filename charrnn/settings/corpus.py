@@ -100,7 +100,7 @@ class Reading(Checked):
             raise SettingError(
                 f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
             ) from None
-        if self.column == "0":
+        if self.column is not None and self.column.isdecimal() and not int(self.column):
             raise SettingError("column cannot be 0", "The first column is 1.", "column")
 
     def kind(self, examples: Kind) -> Kind:

@@ -79,7 +79,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         page_file = OutputFile(options.html, "--html", force=options.force, is_ours=is_page)
     models = [load(path) for path in options.models]
     if page_file is not None:
-        page_file.check(*options.models, *options.sources, corpus=models[0].corpus.files)
+        texts_read = *options.sources, *options.reference
+        page_file.check(*options.models, *texts_read, corpus=models[0].corpus.files)
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
@@ -138,7 +139,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         draw_texts(summaries, models, corpus, options, threads)
     if corpus is not None and options.folds is not None:
         config = replace(models[0].config, workers=threads)
-        summaries[0].validated = validate(corpus, config, options.folds, console.note)
+        note, use = console.note, options.use or "both"
+        summaries[0].validated = validate(corpus, config, options.folds, note, use=use)
     more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
     if options.part is not None and text.extent is not None:
         if not summaries[0].score.overall.count:

@@ -196,16 +196,12 @@ def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visibl
             means = {name: score.overall for name, score in summary.parts.items()}
             apart = {name: summary.difference(name) for name in means}
             yield from losses(title, means.items(), bold, output, apart)
-            yield from entries(way_out(apart.get("counts")), output)
+            if (from_counts := apart.get("counts")) is not None and from_counts.is_worse:
+                way_out = "--use counts, or train the network for longer"
+                yield from entries([("", f"worse than the counts alone: {way_out}")], output)
     if summaries[0].baselines:
         yield from with_baselines(summaries, output)
     yield from with_drawn_texts(summaries, output)
-
-
-def way_out(from_counts: Difference | None) -> Iterator[Entry]:
-    """Yield a note if the model is clearly worse than its counts alone."""
-    if from_counts is not None and from_counts.nats_per_character > 0 and from_counts.is_clear:
-        yield "", "worse than the counts alone: --use counts, or train the network for longer"
 
 
 def losses(
@@ -239,7 +235,7 @@ def notes_on(differences: Mapping[str, Difference], meaning: str) -> Iterator[En
     """Yield the meaning of differences and the names of those that may be due to chance."""
     if differences:
         yield "", f"difference: {meaning}, in nats; its standard error is over examples"
-    unclear = [name for name, one in differences.items() if not one.is_clear]
+    unclear = [name for name, one in differences.items() if one.may_be_chance]
     if unclear:
         names = ", ".join(map(fitted, unclear))
         yield "", f"{UNCLEAR}: {names}"

@@ -203,7 +203,7 @@ def table(results: list[Result], output: Output) -> Iterator[Visible]:
             cells["runs"] = f"{len(standing.results):,}"
             difference = standing.difference(ranked[0])
             cells |= tables.difference_cells(difference)
-            if difference is not None and not difference.is_clear:
+            if difference is not None and difference.may_be_chance:
                 unclear.append(standing.name)
             row = columns.row(cells, {} if place else {"held-out": BEST})
         failures = f"  ({standing.failed:,} failed)" if standing.failed else ""
