@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from charrnn.training.loop import Done as Done
     from charrnn.training.loop import Step as Step
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "display": "plot",
@@ -54,7 +54,11 @@ __all__ = sorted(_MODULES)
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        from charrnn.settings.fields import complete_docstrings
+
+        found = globals()[name] = getattr(import_module(f"charrnn.{_MODULES[name]}"), name)
+        complete_docstrings(found)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -123,7 +123,11 @@ SETTINGS: Final[Any] = {"svg.hashsalt": "charrnn", "svg.fonttype": "none", "text
 
 
 def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
-    """Draw the learning curves of models by name, and return the Axes."""
+    """Draw the learning curves of models by name, and return the Axes; needs matplotlib.
+
+    models: The models by the names that the legend gives them: {"tanh": model, "lstm": other}.
+    ax: The Axes of matplotlib to draw into, or None: new ones.
+    """
     hint = "Give models by their names: {'a': model}."
     if not isinstance(models, Mapping):
         raise SettingError(f"models cannot be {type(models).__name__}", hint, "models")
@@ -236,7 +240,7 @@ def matplotlib_needed() -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise MissingPackageError("matplotlib", "plot") from None
+        raise MissingPackageError("matplotlib", "matplotlib") from None
 
 
 WIDTH, HEIGHT = 480, 160  # of the curve

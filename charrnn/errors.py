@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_NAME = re.compile(r"(?<!\w)\[([a-z_]+)\]")  # not that of charrnn[plot]
+_NAME = re.compile(r"\[([a-z_]+)\]")
 
 
 class CharrnnError(Exception):
@@ -23,6 +23,7 @@ class CharrnnError(Exception):
 
     @property
     def hint(self) -> str:
+        """What to do about it."""
         return self.hint_with(str)
 
     def hint_with(self, written: Callable[[str], str]) -> str:
@@ -83,11 +84,11 @@ class ClusterError(CharrnnError):
 
 
 class MissingPackageError(CharrnnError):
-    """An optional package that is not installed."""
+    """An optional library that is not installed."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed", f"pip install 'charrnn[{extra}]'")
-        self._given = package, extra
+    def __init__(self, name: str, package: str) -> None:
+        super().__init__(f"{name} is not installed", f"pip install {package}")
+        self._given = name, package
 
     def __reduce__(self) -> tuple[type[MissingPackageError], tuple[str, str]]:
         return type(self), self._given

@@ -48,7 +48,7 @@ from charrnn.scoring.predictor import Predictor, Use, scorer_of
 from charrnn.scoring.score import Score
 from charrnn.scoring.texts import codes_like
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import OneOf, Text, Whole, check, make_config
+from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
 from charrnn.settings.training import Fitted
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
@@ -123,6 +123,7 @@ class Model:
 
     @property
     def language_model(self) -> LanguageModel:
+        """The first network and its vocabulary."""
         return self.trained.model
 
     @cached_property
@@ -132,7 +133,10 @@ class Model:
         return None if counted is None else Counts(counted, self.vocabulary.symbols)
 
     def predictor(self, use: str | None = None) -> Predictor:
-        """Return the predictor of all networks and counts; ``use`` can choose a part."""
+        """Return the predictor of all networks and counts, or of a part.
+
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        """
         networks = self.trained.networks
         if use is None:
             return Predictor(networks, self.counts)
@@ -147,32 +151,40 @@ class Model:
 
     @property
     def parameters(self) -> Parameters:
+        """The parameters of the first network."""
         return self.trained.model.parameters
 
     @property
     def vocabulary(self) -> Vocabulary:
+        """The characters that the model knows."""
         return self.trained.model.vocabulary
 
     @property
     def config(self) -> Fitted:
+        """The settings of training, with nothing left open."""
         return self.trained.config
 
     @property
     def corpus(self) -> CorpusRecord:
+        """The record of the training corpus: its files, sizes and baselines."""
         return self.trained.corpus
 
     @property
     def reading(self) -> Reading:
+        """How the bytes of the corpus became text."""
         return self.trained.corpus.reading
 
     @property
     def carry(self) -> bool:
+        """Whether the hidden state is carried from one example to the next."""
         return self.trained.config.carry
 
     @property
     def examples_are(self) -> str:
+        """The kind of examples: lines, paragraphs or files."""
         return self.trained.corpus.examples_are
 
+    @documented(SampleConfig)
     def sample(
         self,
         count: int = 1,
@@ -191,9 +203,20 @@ class Model:
     ) -> list[str]:
         """Return new texts, each with the prime at its beginning.
 
-        ``first`` is the number of the first text in the sequence that the seed determines. Texts
-        are drawn again if they are in ``novel`` (texts or paths), repeat another (``unique``), or
-        are too short or long. ``best`` returns the likeliest of ``of`` texts (10 x count).
+        Texts that may not be shown are drawn again; CharrnnError if too few are found.
+
+        count: How many texts, a whole number from 0; default: 1.
+        first: The number of the first text in the sequence that the seed determines, from 0;
+            default: 0.
+        prime: The text that each begins with; default: none.
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        novel: Texts, or paths of files with texts, that may not be shown; default: none.
+        ignore_case: Compare with novel texts without regard to case; default: False.
+        unique: Show no text twice; default: False.
+        shortest: The least number of characters, from 0, or None: no limit.
+        longest: The greatest number of characters, from 0, or None: no limit.
+        best: Return the likeliest of several texts, the likeliest first; default: False.
+        of: How many texts to choose the best from, or None: 10 times count.
         """
         count, first = (check(name, n, NUMBER) for name, n in (("count", count), ("first", first)))
         shortest, longest, of = (
@@ -230,10 +253,15 @@ class Model:
         codes = codes_like(self.corpus, files, {}) if files else stream_of(texts)
         return TextSet(codes, ignoring_case=ignore_case)
 
+    @documented(SampleConfig)
     def stream(
         self, *, prime: str = "", use: str | None = None, **drawing: Unpack[Drawing]
     ) -> Iterator[str]:
-        """Yield the characters of one text as they are sampled, without the prime."""
+        """Yield the characters of one text as they are sampled, without the prime.
+
+        prime: The text that it begins with; default: none.
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        """
         prime = check("prime", prime, Text())
         config = make_config(SampleConfig, drawing, "prime", "use")
         with single_threaded():
@@ -242,13 +270,21 @@ class Model:
         return (piece.text for piece in iter(advance, None) if piece.text)
 
     def score(self, texts: Iterable[str], *, use: str | None = None) -> Score:
-        """Return the score of these texts, each an example with its END."""
+        """Return the score of these texts, each an example with its END.
+
+        texts: The texts, an iterable of str; a str alone is one text.
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        """
         with single_threaded():
             blocks = score_blocks(scorer_of(self.predictor(use)), stream_of(each_of(texts)))
             return sum((block.score() for block in blocks), Score())
 
     def scores(self, texts: Iterable[str], *, use: str | None = None) -> list[Score]:
-        """Return the score of each text; all are read side by side."""
+        """Return the score of each text; all are read side by side.
+
+        texts: The texts, an iterable of str; a str alone is one text.
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        """
         with single_threaded():
             scorer = scorer_of(self.predictor(use))
             return list(score_examples(scorer, stream_of(each_of(texts))))
@@ -257,6 +293,9 @@ class Model:
         """Yield the score of each text as soon as the text comes, in constant memory.
 
         The scores are those of ``scores``, which reads texts side by side and is faster.
+
+        texts: The texts, an iterable of str; a str alone is one text.
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
         """
         scorer = scorer_of(self.predictor(use))
         blocks = (block for text in each_of(texts) for block in stream_of([text]))
@@ -264,7 +303,11 @@ class Model:
         return iter(single_threaded()(lambda: next(scores, None)), None)
 
     def surprisal(self, text: str, *, use: str | None = None) -> Surprisal:
-        """Return the loss of each character of a text, and of its END."""
+        """Return the loss of each character of a text, and of its END.
+
+        text: The text, a str.
+        use: "network", "counts" or "both" of a model with counts; default: both, if it has them.
+        """
         text = check("text", text, Text())
         with single_threaded():
             reader = scorer_of(self.predictor(use), ranking=True)
@@ -274,23 +317,30 @@ class Model:
         return Surprisal(text, nats, [int(place) for place in ranks])
 
     def embed(self, texts: Iterable[str]) -> Vectors:
-        """Return a vector for each text, (N, H): the last state of the top layer."""
+        """Return a vector for each text, (N, H): the last state of the top layer.
+
+        texts: The texts, an iterable of str; a str alone is one text.
+        """
         blank: Vectors = np.empty((0, self.parameters.architecture.hidden), np.float32)
         with single_threaded():
             some = embed(self.language_model, stream_of(each_of(texts)))
             return np.concatenate([blank, *(one.vectors for one in some)])
 
+    @documented(FillConfig)
     def fill(self, text: str, **how: Unpack[Missing]) -> Filled:
         """Return the likeliest fillings of a text and their probabilities.
 
-        ``_`` is a missing character, and ``*`` a gap of some characters.
+        text: The text, where _ is a missing character and * a gap of some characters.
         """
         text = check("text", text, Text())
         with single_threaded():
             return Filler(self.predictor(), make_config(FillConfig, how)).fill(text)
 
     def logits(self, ids: Sequence[int] | Integers) -> Array:
-        """Return the outputs o (T, K) after each of these ids, read from a zero state."""
+        """Return the outputs o (T, K) after each of these ids, read from a zero state.
+
+        ids: A row of symbols of the vocabulary, each a whole number from 0 to K - 1.
+        """
         x = np.asarray(ids)
         known = self.vocabulary.symbols
         if x.ndim != 1 or (
@@ -313,13 +363,17 @@ class Model:
         return o
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the learning curve into these Axes, or into new ones; needs matplotlib."""
+        """Draw the learning curve, and return its Axes; needs matplotlib.
+
+        ax: The Axes of matplotlib to draw into, or None: new ones.
+        """
         return plot({"": self}, ax)
 
     def slim(self, *, without_counts: bool = False) -> Model:
         """Return the model without its run: it samples and scores, and cannot be resumed.
 
-        Without counts, it no longer holds the training text either.
+        without_counts: Leave out the n-gram counts, and with them the training text; default:
+            False.
         """
         learned = tuple(replace(one, history=[]) for one in self.trained.learned)
         slim = replace(self.trained, learned=learned, slim=True)
@@ -327,6 +381,7 @@ class Model:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)
 
+    @documented(ExportOptions)
     def export(
         self,
         path: str | PathLike[str],
@@ -337,7 +392,9 @@ class Model:
     ) -> None:
         """Write a file that works without charrnn; its suffix decides the format.
 
-        See charrnn.export. An HTML page never shows one of the ``novel`` texts.
+        path: The name of the file, which ends in .html, .mjs, .h, .safetensors or .onnx.
+        force: Replace a file that charrnn did not write; default: False.
+        novel: Texts that a page never shows; default: none.
         """
         texts = () if novel is None else tuple(check_texts(novel, "novel"))
         said = ExportOptions(**options, novel=texts)
@@ -349,6 +406,8 @@ class Model:
         """Write the model into a file, with the run after ``fit``.
 
         Without a run, the file is slim and never replaces a file with a run.
+
+        path: The name of the file, which ends in .npz.
         """
         with locked(path):
             if self.checkpoint is None:

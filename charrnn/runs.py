@@ -89,7 +89,10 @@ class Run(Iterator[Event]):
             return Model(checkpoint.copy_best(self.checkpoint))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the run into a model file for ``load`` and ``resume``; replace an older one."""
+        """Write the run into a model file for ``load`` and ``resume``; replace an older one.
+
+        path: The name of the file, which ends in .npz.
+        """
         with locked(path), self._between_steps:
             self._check_whole()
             checkpoint.save(path, self.checkpoint)
@@ -106,9 +109,13 @@ def train(
 ) -> Run:
     """Return a new run on texts, an example each, or on files.
 
-    The settings of ``config`` can also be given by name: ``epochs=5, hidden=64``. With
-    ``start_from`` the run starts from the parameters of a model and has its sizes. ``seed`` decides
-    which examples are held out; ``config.seed`` decides everything else, and this too by default.
+    texts: An iterable of str, each an example; or a path or paths of files with examples.
+    config: A TrainConfig, or None: the defaults.
+    holdout: The fraction that is held out to measure the loss, from 0 to below 1; default: 0.1.
+    seed: Decides which examples are held out, a whole number from 0, or None: the seed of the
+        configuration, which decides everything else.
+    start_from: A Model to start from, whose sizes the new one takes, or None: random parameters.
+    settings: Settings of TrainConfig by name, such as epochs=5, hidden=64; default: none.
     """
     if config is None:
         config = make_config(TrainConfig, {"seed": seed or 0, **settings}, "holdout", "start_from")
@@ -180,8 +187,10 @@ def resume(
 ) -> Run:
     """Return the run in a file, to go on exactly where it stopped.
 
-    The texts have to be the same, in the same order. Without them, the files that the run learned
-    from are read again. More epochs can be given than before, not fewer.
+    path: The model file of the run.
+    texts: The same texts as before in the same order, or None: the files that the run learned from
+        are read again.
+    epochs: More epochs than before, a whole number from 1, or None: as before.
     """
 
     def read(run: Checkpoint) -> Corpus:
@@ -266,7 +275,12 @@ def fit(
 ) -> Model:
     """Train on texts or files, and return the best model; its ``save`` keeps the run as well.
 
-    ``fit(texts, epochs=5, hidden=64)`` gives settings by name, ``config`` gives them together.
+    texts: An iterable of str, each an example; or a path or paths of files with examples.
+    config: A TrainConfig, or None: the defaults.
+    holdout: The fraction that is held out to measure the loss, from 0 to below 1; default: 0.1.
+    start_from: A Model to start from, whose sizes the new one takes, or None: random parameters.
+    progress: Show a progress bar, in a notebook or on the terminal; default: False.
+    settings: Settings of TrainConfig by name, such as epochs=5, hidden=64; default: none.
     """
     run = train(texts, config, holdout=holdout, start_from=start_from, **settings)
     for _ in show_progress(run.checkpoint, run) if progress else run:
@@ -275,6 +289,10 @@ def fit(
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
+    """Return the model in a file.
+
+    path: The name of the file; default: model.npz.
+    """
     return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 
 

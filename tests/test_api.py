@@ -217,7 +217,7 @@ def test_copies_and_pickles_of_a_model_are_whole(model: charrnn.Model) -> None:
 
 def test_errors_can_be_copied_and_pickled() -> None:
     for error in (
-        MissingPackageError("Dask", "cluster"),
+        MissingPackageError("Dask", "distributed"),
         SettingError("lr cannot be -1", "Give [lr] above 0.", "lr"),
     ):
         for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):

@@ -104,7 +104,7 @@ def test_fewer_bits_make_a_smaller_file(trained: Program) -> None:
         (2, ["names"], "names has no suffix", "Use one of .html, .mjs, "),
         (2, ["-"], "FILE: '-' is not the name of a file", "--help"),
         (2, ["x.html", "--to", "pdf"], "'pdf' is not one of html, js", "Try 'charrnn export"),
-        (2, ["x.html", "--bits", "12"], "--bits cannot be 12", "It may be 32, 16 or 8."),
+        (2, ["x.html", "--bits", "12"], "--bits: '12' is not 32, 16 or 8", "Try 'charrnn export"),
         (2, ["x.html", "--prefix", "a"], "--prefix does not apply to html", "Leave it out."),
         (2, ["x.mjs", "--title", "a"], "--title does not apply to js", "Leave it out."),
         (2, ["x.mjs", "--novel", "names.txt"], "--novel does not apply to js", "Leave it out."),
@@ -250,7 +250,7 @@ def test_without_the_package_it_says_what_to_install(
     trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, "onnx")
-    what, hint = "onnx is not installed", "pip install 'charrnn[onnx]'"
+    what, hint = "onnx is not installed", "pip install onnx"
     trained.refuses("export", "names.onnx", what=what, hint=hint)
 
 

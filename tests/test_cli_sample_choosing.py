@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.sample.copies import are_at_hand
+from charrnn.cli.sample.run import are_at_hand
 from charrnn.runs import load
 from tests.program import Program
 from tests.speaking import END, independent, saved, speller

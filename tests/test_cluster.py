@@ -123,4 +123,4 @@ def test_without_dask_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch
     without(monkeypatch, "distributed")
     with pytest.raises(MissingPackageError, match="Dask") as caught, open_cluster(workers=1):
         pass
-    assert caught.value.hint == "pip install 'charrnn[cluster]'"
+    assert caught.value.hint == "pip install distributed"

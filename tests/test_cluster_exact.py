@@ -219,6 +219,6 @@ def test_without_dask_workers_are_not_to_be_had(
     from tests.extras import without
 
     without(monkeypatch, "distributed")
-    hint = "pip install 'charrnn[cluster]'"
+    hint = "pip install distributed"
     models.refuses("sample", "--workers", "2", what="--workers needs Dask", hint=hint)
     models.refuses("eval", "--scheduler", "h:1", what="--scheduler needs Dask", hint=hint)

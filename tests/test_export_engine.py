@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.errors import ExportError
-from charrnn.export import ExportOptions
-from charrnn.export.encoding import check_known
+from charrnn.export import ExportOptions, check_known
 from charrnn.export.js import CELLS, HEADS, export, facts_of, plain_json
 from charrnn.export.js import engine as source
 from charrnn.network import cells, heads

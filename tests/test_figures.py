@@ -93,7 +93,7 @@ def test_without_the_package_it_says_what_to_install(
     without(monkeypatch, "matplotlib")
     with pytest.raises(MissingPackageError, match="matplotlib is not installed") as missing:
         model.plot()
-    assert missing.value.hint == "pip install 'charrnn[plot]'"
+    assert missing.value.hint == "pip install matplotlib"
 
 
 @pytest.mark.parametrize("command", ["info", "reach", "sample"])
@@ -102,7 +102,7 @@ def test_a_command_without_the_package_says_what_to_install(
 ) -> None:
     without(monkeypatch, "matplotlib")
     line = (command, "--plot", "curve.svg")
-    what, hint = "matplotlib is not installed", "pip install 'charrnn[plot]'"
+    what, hint = "matplotlib is not installed", "pip install matplotlib"
     assert well_trained.refuses(*line, what=what, hint=hint).out == ""
 
 

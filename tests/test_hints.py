@@ -85,9 +85,9 @@ def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None
 
 
 def test_a_hint_names_settings_as_python_and_the_command_line_write_them() -> None:
-    error = CharrnnError("it grew", "Try [workers] 1, or pip install 'charrnn[plot]'.")
-    assert error.hint == "Try workers 1, or pip install 'charrnn[plot]'."
-    assert said(error) == ("it grew", "Try --threads 1, or pip install 'charrnn[plot]'.")
+    error = CharrnnError("it grew", "Try [workers] 1, or raise [bptt].")
+    assert error.hint == "Try workers 1, or raise bptt."
+    assert said(error) == ("it grew", "Try --threads 1, or raise --bptt.")
 
 
 def test_what_was_noted_on_the_way_comes_after_the_hint() -> None:

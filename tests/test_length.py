@@ -18,7 +18,7 @@ from charrnn.errors import SettingError
 from charrnn.network.architecture import Architecture
 from charrnn.network.heads import length as head
 from charrnn.network.parameters import LanguageModel, Parameters, initial
-from charrnn.sampling.lengths import MOST, LengthChoice, nats_of_beginning
+from charrnn.sampling.draws import MOST, LengthChoice, nats_of_beginning
 from charrnn.sampling.sampler import SampleConfig, Sampler
 from charrnn.scoring.pieces import score_blocks
 from charrnn.scoring.predictor import STEPS, DynamicScorer

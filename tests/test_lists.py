@@ -111,6 +111,7 @@ def test_characters_are_stripped_from_both_ends_of_each_line(tmp_path: Path) -> 
         (NAMES[:9], []),
         ([f"{name}, so." for name in NAMES], [Finding("comma in lines", 10, "1")]),
         (["name\tn", *(f"{name}\t1" for name in NAMES)], [Finding("tab in lines", 11, "name")]),
+        (["id,name", *(f"1,{name}" for name in NAMES)], [Finding("comma in lines", 11, "name")]),
         ([f"{name}," for name in NAMES], [Finding("same ending", 10, ",")]),
         (["Name,", *(f"{name}," for name in NAMES)], [Finding("header", 1, "Name")]),
         ([f"{name}." for name in NAMES], []),  # sentences

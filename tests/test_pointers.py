@@ -29,7 +29,7 @@ FOLDERS = {
 ROOTS = (HOME, HOME / "charrnn", HOME / "tests")
 
 FILE = re.compile(r"(?<![\w./*{~-])(?:\w+/)*\w[\w-]*\.(?:py|js|css|md|toml)\b(?![\w/(-])")
-DOTTED = re.compile(r"(?<![\w./@-])(?:charrnn|tests)(?:\.[A-Za-z_]\w*)+(?![\w/-])")
+DOTTED = re.compile(r"(?<![\w./@-])(?:charrnn|tests)(?:\.[A-Za-z_]\w*)+(?![\w/-]|\.\w)")
 PATH = re.compile(rf"(?<![\w./~{{-])(?:{'|'.join(sorted(FOLDERS))})/[\w./*-]*[\w*]")
 IMPORTED = re.compile(
     r"from ((?:charrnn|tests)[.\w]*) import (\w+(?: as \w+)?(?:, \w+(?: as \w+)?)*)"

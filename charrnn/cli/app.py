@@ -49,6 +49,7 @@ class Entry(NamedTuple):
     options: str  # with Options, HELP and EXAMPLES, and without numpy
     work: str  # with run(options, threads, console)
     line: str
+    topic: str = ""  # of the guide, which explains the command
 
 
 IN_FOLDERS = {
@@ -64,12 +65,28 @@ IN_FILES = {
     "info": "Show the contents of a model file.",
     "export": "Export a model to HTML, JavaScript, C, PyTorch or ONNX.",
     "slim": "Write a smaller model file, without the training state.",
+    "guide": "Show the manual, a page for each topic.",
+}
+TOPICS = {  # the page of the guide that explains a command
+    "train": "better",
+    "sweep": "better",
+    "sample": "sampling",
+    "eval": "scoring",
+    "fill": "sampling",
+    "embed": "scoring",
+    "reach": "book",
+    "info": "formats",
+    "export": "export",
+    "slim": "export",
 }
 FOLDER = "charrnn.cli"
 COMMANDS = {
-    name: Entry(f"{FOLDER}.{name}.options", f"{FOLDER}.{name}.run", line)
+    name: Entry(f"{FOLDER}.{name}.options", f"{FOLDER}.{name}.run", line, TOPICS[name])
     for name, line in IN_FOLDERS.items()
-} | {name: Entry(f"{FOLDER}.{name}", f"{FOLDER}.{name}", line) for name, line in IN_FILES.items()}
+} | {
+    name: Entry(f"{FOLDER}.{name}", f"{FOLDER}.{name}", line, TOPICS.get(name, ""))
+    for name, line in IN_FILES.items()
+}
 
 HELP = """
 Learn the spelling of a list of names, or of any text, and generate more like it.
@@ -377,6 +394,9 @@ def write_help(command: Any, ctx: Any, formatter: Any) -> None:
             for line in command.epilog.strip().splitlines():
                 shown = _styled(line, DIM) if line.startswith("#") else line
                 formatter.write(f"  {shown}\n" if line else "\n")
+    if topic := COMMANDS[command.name].topic if command.name in COMMANDS else "":
+        formatter.write_paragraph()
+        formatter.write_text(f"More: charrnn guide {topic}")
 
 
 def _argument(param: Any) -> str:

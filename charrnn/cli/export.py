@@ -50,7 +50,7 @@ charrnn export names.mjs
 # one header for a program in C
 charrnn export names.h
 
-# for PyTorch, and for ONNX runtimes: pip install 'charrnn[onnx]'
+# for PyTorch, and for ONNX runtimes: pip install onnx
 charrnn export names.safetensors
 charrnn export names.onnx
 """

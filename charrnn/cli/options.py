@@ -108,7 +108,7 @@ class Option(NamedTuple):
 
 def with_options(kind: type, act: Callable[[Any], None]) -> Callable[..., None]:
     """Return a function for Typer, with a parameter for each option, that acts on the options."""
-    options = list(_options_of(kind))
+    options = list(options_of(kind))
 
     def called(**typed: Any) -> None:
         values: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def use(panel: str) -> Any:
 
 
 def plot(about: str) -> Any:
-    more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install 'charrnn[plot]'."
+    more = "Ends in .svg, .png or .pdf. Needs matplotlib: pip install matplotlib."
     allowed = "a file name that ends in .svg, .png or .pdf"
     kind = NewFile("FILE", allowed, (".svg", ".png", ".pdf"))
     return setting(kind, f"{about} {more}", panel=OUTPUT, names=("--plot",))
@@ -190,7 +190,7 @@ def workers(default_in_words: str = "none: this process alone") -> Any:
     return setting(
         Whole(1, 1 << 12),
         "Distribute the work to N processes on this machine. The result is the same. Needs Dask:"
-        " pip install 'charrnn[cluster]'.",
+        " pip install distributed.",
         panel=WORKERS,
         names=("--workers",),
         default_in_words=default_in_words,
@@ -276,7 +276,7 @@ def check(options: CommandOptions) -> None:
     kind = type(options)
     names, typed = {}, {}
     sources: list[str] = []
-    for one in _options_of(kind):
+    for one in options_of(kind):
         setting, value = one.setting, getattr(options, one.group or one.name)
         names[one.name] = option = setting.options(one.name)[-1].partition("/")[0]
         if option.startswith("-"):
@@ -303,7 +303,7 @@ def check(options: CommandOptions) -> None:
     options.check()
 
 
-def _options_of(kind: type) -> Iterator[Option]:
+def options_of(kind: type) -> Iterator[Option]:
     for one in fields(kind):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]

@@ -227,7 +227,7 @@ def open_cluster(
     try:
         import distributed  # noqa: F401  # may be missing
     except ImportError:
-        raise MissingPackageError("Dask", "cluster") from None
+        raise MissingPackageError("Dask", "distributed") from None
     with (
         _silent_loggers(),
         local_cluster(workers) if workers else nullcontext(address_of(scheduler or "")) as address,

@@ -173,7 +173,8 @@ def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
         return []
     many = NEARLY_ALL * len(lines)
     fields = [one.strip(" \"'") for line in firsts for one in re.split("[\t;,]", line)]
-    named = next((one for one in fields if one.casefold() in NAMES), "")
+    known = (one for one in fields if one.casefold() in NAMES)
+    named = min(known, key=lambda one: one.casefold() == "id", default="")
     for separator, word in SEPARATORS.items():
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
         often, count = inner.most_common(1)[0]

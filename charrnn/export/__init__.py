@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
 from charrnn.settings import fields
@@ -23,11 +23,26 @@ from charrnn.settings.fields import Checked, Flag, Text, Whole
 
 if TYPE_CHECKING:
     from charrnn.model_file.checkpoint import Trained
+    from charrnn.network.architecture import Architecture
 
     Export = Callable[[Trained, "ExportOptions"], bytes]
 
 FILE = "File"  # a panel of help
-_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of FILE")
+_named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of the file")
+
+
+@dataclass(frozen=True)
+class Bits(Whole):
+    """The size of a number in a file."""
+
+    least: int = 8
+    most: int = 32
+    metavar: str = "32|16|8"
+    allowed: str = "32, 16 or 8"
+
+    def plain(self, value: Any) -> int:
+        fields.ensure(value in (32, 16, 8))
+        return super().plain(value)
 
 
 class Kind(NamedTuple):
@@ -61,7 +76,7 @@ class ExportOptions(Checked):
     """Options of an exported file; each is for some kinds, and refused for the others."""
 
     bits: int = fields.setting(
-        Whole(8, 32, "32|16|8"),
+        Bits(),
         "Store numbers of html, js and c files in this many bits. 16 or 8 make the file smaller and"
         " change a few samples.",
         panel=FILE,
@@ -81,8 +96,6 @@ class ExportOptions(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bits not in (32, 16, 8):
-            raise SettingError(f"bits cannot be {self.bits}", "It may be 32, 16 or 8.", "bits")
         if self.prefix is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", self.prefix):
             hint = "It may have letters, digits and _, and does not begin with a digit."
             raise SettingError(f"prefix cannot be {self.prefix!r}", hint, "prefix")
@@ -130,3 +143,28 @@ def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
         hint = "Export its network alone with [without_counts]; it draws other texts."
         raise ExportError(what, hint)
     return cast("Export", import_module(KINDS[kind].module).export)(trained, options)
+
+
+def check_known(
+    architecture: Architecture, kind: str, cells: Collection[str], heads: Collection[str]
+) -> None:
+    """Raise ExportError if such a file would compute something else than this network."""
+    from charrnn.network.architecture import Architecture
+
+    cell, head = architecture.cell_name, architecture.head_name
+    for name, own, others in (("cell", cell, cells), ("ends", head, heads)):
+        if own not in others:
+            hint = f"It takes [{name}] {in_words(others)}."
+            raise ExportError(f"{name} {own} does not fit into {kind}", hint, name)
+    known = Architecture(architecture.symbols, architecture.hidden, architecture.layers, cell, head)
+    if architecture.shapes != known.shapes:
+        inputs = [name for name in architecture.inputs if name not in known.inputs]
+        others = [name for name in architecture.shapes if name not in known.shapes]
+        name = (*inputs, *others, "the network")[0]
+        raise ExportError(f"{name} does not fit into {kind}", "Train without it.", name)
+
+
+def in_words(names: Collection[str]) -> str:
+    """Join the names by commas, the last by "or"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last

@@ -15,11 +15,18 @@ from typing import Final
 import numpy as np
 
 from charrnn.errors import SettingError
-from charrnn.export import ExportOptions
-from charrnn.export.encoding import Integers, as_integers, check_known
+from charrnn.export import ExportOptions, check_known
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import OFTEN, SETTLED_BITS, Array, Array64, on_grid
+from charrnn.network.rounding import (
+    OFTEN,
+    SETTLED_BITS,
+    Array,
+    Array64,
+    Integers,
+    as_integers,
+    on_grid,
+)
 
 WIDTH: Final = 100  # columns of a line of numbers
 TEMPLATE: Final = Path(__file__).with_name("assets") / "model.h"

@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 
 from charrnn.export import ExportOptions
-from charrnn.export.encoding import encode
-from charrnn.export.js import asset, engine, facts_of, in_base64, plain_json
+from charrnn.export.js import asset, encode, engine, facts_of, in_base64, plain_json
 from charrnn.model_file.checkpoint import Trained
 from charrnn.sampling.draws import keys_of_texts
 from charrnn.scoring import heat_map

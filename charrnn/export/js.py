@@ -2,6 +2,10 @@
 
 import model from "./names.mjs";
 model.sample({ seed: 1, number: 0, temperature: 0.8 }).text
+
+The numbers are bytes, array after array, little-endian. With 32 bits they are float32, exact
+because matrices that multiply states are on the grid. With 16 or 8 each row of a matrix is an int16
+e and integers n: a weight is 2^e n; vectors remain float32.
 """
 
 from __future__ import annotations
@@ -10,9 +14,10 @@ import base64
 import json
 from importlib.resources import files
 
-from charrnn.export import ExportOptions
-from charrnn.export.encoding import check_known, encode
+from charrnn.export import ExportOptions, check_known
 from charrnn.model_file.checkpoint import Trained
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import as_integers
 
 # Each cell and each head needs a function in assets/network.js, and a name here.
 CELLS = ("tanh", "gru", "lstm")
@@ -68,3 +73,16 @@ def plain_json(value: object) -> str:
     """Return JSON in printable ASCII without characters that open or close markup."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def encode(p: Parameters, bits: int) -> bytes:
+    """Return all parameters as bytes."""
+    parts = []
+    for name, array in p.exact().items():
+        if bits == 32 or array.ndim == 1:
+            parts.append(array.astype("<f4").tobytes())
+        else:
+            exponents, integers = as_integers(p[name], bits)
+            for exponent, row in zip(exponents.astype("<i2"), integers, strict=True):
+                parts += [exponent.tobytes(), row.tobytes()]
+    return b"".join(parts)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from charrnn.errors import MissingPackageError
-from charrnn.export import ExportOptions
-from charrnn.export.encoding import check_known
+from charrnn.export import ExportOptions, check_known
 from charrnn.export.torch import CELLS, HEADS, metadata, torch_arrays
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.architecture import Architecture

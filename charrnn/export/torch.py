@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from charrnn.export import ExportOptions
-from charrnn.export.encoding import check_known
+from charrnn.export import ExportOptions, check_known
 from charrnn.model_file.checkpoint import Trained
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array

@@ -73,3 +73,14 @@ def in_units(nats: Array64) -> Array64:
     """Return the nats rounded to whole units, so that sums over texts are sums of integers."""
     rounded: Array64 = np.rint(nats * (1 / UNIT)) * UNIT
     return rounded
+
+
+def as_integers(matrix: Array, bits: int) -> tuple[Integers, Integers]:
+    """Return exponents e (R,) and integers n (R, N) of so many bits: the matrix is about 2^e n."""
+    rows: Array64 = matrix.astype(np.float64)
+    most = np.abs(rows).max(1)
+    exponents = np.frexp(most)[1] - (bits - 1)
+    too_large = np.rint(np.ldexp(most, -exponents)) > 2 ** (bits - 1) - 1
+    exponents = exponents + too_large
+    integers = np.rint(np.ldexp(rows, -exponents[:, None]))
+    return exponents, integers.astype(f"<i{bits // 8}")

@@ -27,8 +27,7 @@ from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import NONE, InputCounts
 from charrnn.sampling import draws
 from charrnn.sampling.copied import Runs
-from charrnn.sampling.draws import Choice
-from charrnn.sampling.lengths import LengthChoice, nats_of_beginning
+from charrnn.sampling.draws import Choice, LengthChoice, nats_of_beginning
 from charrnn.scoring.predictor import Predictor, State, as_predictor, scorer_of
 from charrnn.settings.sampling import SampleConfig as SampleConfig
 from charrnn.text import SCRIPTS, script_of

@@ -120,6 +120,7 @@ class Score:
 
     @property
     def nats(self) -> float:
+        """The surprisal of the whole text, ENDs included."""
         return self.units * UNIT
 
     @property
@@ -145,14 +146,17 @@ class Score:
 
     @property
     def nats_per_character(self) -> float:
+        """The loss: the mean surprisal of a character or END, in nats."""
         return self.overall.nats_per_character
 
     @property
     def bits_per_character(self) -> float:
+        """The loss in bits."""
         return self.overall.bits_per_character
 
     @property
     def perplexity(self) -> float:
+        """e to the power of the loss in nats."""
         return self.overall.perplexity
 
     @property

@@ -21,6 +21,7 @@ class Script(OneOf):
     metavar: str = "SCRIPT"
 
 
+@fields.documented()
 @dataclass(frozen=True, kw_only=True)
 class SampleConfig(Checked):
     """How texts are drawn."""
@@ -54,7 +55,8 @@ class SampleConfig(Checked):
     )
     seed: int | None = fields.of_drawing(
         SEED,
-        "Set the seed of random numbers. The same seed gives the same samples, whatever -n is.",
+        "Set the seed of random numbers. The same seed gives the same samples, however"
+        " many there are.",
         default_in_words=NEW_EACH_TIME,
     )
 

@@ -32,6 +32,7 @@ MOST_SEEDS = 1 << 16
 FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 
+@fields.documented()
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Checked):
     """How a network learns. Settings that are None are chosen to fit the corpus."""
@@ -88,8 +89,8 @@ class TrainConfig(Checked):
     )
     own_inputs: float = fields.of_learning(
         Real(0, 1),
-        "Replace a fraction of inputs by characters sampled from the network (scheduled sampling)."
-        " The fraction grows from 0 to NUMBER.",
+        "Replace this fraction of inputs by characters sampled from the network (scheduled"
+        " sampling). It grows from 0 during training.",
         default=0.0,
     )
     free_running: int = fields.of_learning(

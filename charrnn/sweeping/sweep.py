@@ -268,8 +268,18 @@ def sweep(
 ) -> Iterator[Result]:
     """Train with each combination of values from each seed, and yield each result as its run ends.
 
-    Runs share the cores in processes of one thread each. Closing the iterator stops and saves
-    them; ``resume`` makes the runs that are missing in the folder.
+    Runs share the cores in processes of one thread each. Closing the iterator stops and saves them.
+    A result has a name, settings, seed, best_step, nats_per_character, model (a path), seconds,
+    stopped (why the run ended) and error.
+
+    texts: An iterable of str, each an example; or a path or paths of files with examples.
+    tried: The values to try for settings of TrainConfig, by name: {"hidden": [32, 64]}.
+    folder: The folder for a model file of each run and the table of results, sweep.jsonl.
+    seeds: The seeds that each combination is trained from, whole numbers from 0; default: 0 alone.
+    config: A TrainConfig with the other settings, or None: the defaults.
+    holdout: The fraction that is held out to measure the loss, from 0 to below 1; default: 0.1.
+    processes: How many runs at once, from 1 to 4,096, or None: as many as there are cores.
+    resume: Make the runs that are missing in the folder; default: False.
     """
     there = Folder(Path(folder))
     wanted = grid_of(tried, seeds)

@@ -64,6 +64,8 @@ LOSSES = ("train", "train_while_hidden")
 
 @dataclass(frozen=True)
 class Checkup:
+    """An event of training: the loss was measured on the held-out text."""
+
     step: int
     score: Score | None
     train_nats_per_character: float  # on training text, measured like the held-out loss
@@ -255,6 +257,8 @@ USUAL_LR = 0.002
 
 @dataclass(frozen=True)
 class Step:
+    """An event of training: the network learned from a window of the text."""
+
     step: int
     characters: int  # targets in the window, ENDs included
     nats_per_character: float
@@ -264,6 +268,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
+    """An event of training, the last: the run is over."""
+
     why: Ending
 
 

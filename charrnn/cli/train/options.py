@@ -96,8 +96,7 @@ class Options(CorpusOptions):
     )
     folds: int | None = options.folds(LEARNING)
     mpi: bool = flag(
-        "Share the training among the processes that mpiexec starts. Needs mpi4py: pip install"
-        " 'charrnn[mpi]'.",
+        "Share the training among the processes that mpiexec starts. Needs: pip install mpi4py.",
         panel=LEARNING,
     )
     resume: bool = flag("Continue the run in the model file exactly where it stopped.")

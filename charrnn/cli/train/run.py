@@ -74,7 +74,7 @@ def join_ranks() -> MpiRanks:
     except ImportError as error:
         raise CharrnnError(
             "--mpi needs mpi4py",
-            "Install it: pip install 'charrnn[mpi]'. An MPI is needed as well: pip install mpich",
+            "pip install mpi4py. If there is no MPI on this machine, also: pip install mpich",
         ) from error
     except RuntimeError as error:  # its message lists where mpi4py has looked
         raise CharrnnError(

@@ -77,7 +77,7 @@ const network = (() => {
     },
   };
 
-  /* The numbers, in the layout of export/encoding.py. */
+  /* The numbers, in the layout of export/js.py. */
   function readNetwork(facts, bytes) {
     const { symbols: K, hidden: H, layers: L, bits } = facts;
     const cell = CELLS[facts.cell], head = HEADS[facts.head];

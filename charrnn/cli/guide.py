@@ -1,0 +1,170 @@
+"""``charrnn guide``: the manual, a Markdown page for each topic."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from itertools import groupby
+from pydoc import getpager
+from typing import NamedTuple
+
+from charrnn.cli.console import Console
+from charrnn.cli.options import OUTPUT, CommandOptions, flag
+from charrnn.errors import SettingError
+from charrnn.settings.fields import Text, setting
+from charrnn.text import Raw
+
+HELP = """
+Show the manual, a page for each topic.
+
+TOPIC is the name of a page, or a part of a title or heading. Without one, the command lists the
+topics. A page is formatted for a terminal, in the program that PAGER names if it is long. A file or
+a pipe gets the Markdown.
+"""
+EXAMPLES = """
+# list the topics
+charrnn guide
+
+# from a messy list to thirty good names
+charrnn guide first-names
+
+# every line of the manual with a word
+charrnn guide --search temperature
+"""
+INDEX = "README"
+ENTRY = re.compile(r"^- \[([a-z-]+)\]\([a-z-]+\.md\): (.*)$", re.MULTILINE)
+CLOSE = 0.6  # the similarity of a mistyped topic to a word of the manual
+
+
+class Line(NamedTuple):
+    """A line of a page, and the heading above it."""
+
+    page: str
+    heading: str
+    text: str
+    level: int  # 1 for a title, 2 and more for a heading, 0 for other lines
+
+
+@dataclass(frozen=True)
+class Topic(Text):
+    """The topic of a page."""
+
+    def complete(self, incomplete: str) -> list[str]:
+        return [name for name in topics() if name.startswith(incomplete)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(CommandOptions):
+    topic: str | None = setting(
+        Topic("TOPIC"), "The name of a page, or a part of a title or heading.", names=("TOPIC",)
+    )
+    search: str | None = setting(
+        Text("WORD"), "Show each line of the manual that contains this.", panel=OUTPUT
+    )
+    raw: bool = flag("Show the Markdown as it is.")
+    quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
+
+
+def run(options: Options, _threads: int, console: Console) -> None:
+    """Show a page, a part of one, the list of topics, or the lines with a word."""
+    if options.search is not None:
+        text = lines_with(options.search)
+    else:
+        text = read(INDEX) if options.topic is None else find(options.topic)
+    if options.raw or not console.out.is_terminal:
+        console.out.write(Raw(text))
+    else:
+        show(text, console)
+
+
+def read(page: str) -> str:
+    return files("charrnn").joinpath("guide", f"{page}.md").read_text("utf-8")
+
+
+def topics() -> dict[str, str]:
+    """Return the topics and their descriptions, in the order of the index."""
+    return dict(ENTRY.findall(read(INDEX)))
+
+
+def lines_of(page: str) -> Iterator[Line]:
+    """Yield the lines of a page; a # within a code block begins no heading."""
+    heading, is_code = "", False
+    for text in read(page).splitlines():
+        is_code ^= text.startswith("```")
+        marks = re.match("#+ ", text)
+        level = 0 if is_code or marks is None else len(marks[0]) - 1
+        heading = text[level + 1 :] if level else heading
+        yield Line(page, heading, text, level)
+
+
+def find(topic: str) -> str:
+    """Return the page of a topic, or the part below a heading that contains its words.
+
+    If several match, return their list. Raise SettingError if none does.
+    """
+    wanted = topic.casefold()
+    headings = [line for page in topics() for line in lines_of(page) if line.level]
+    titles = [line for line in headings if line.level == 1]
+    by_name = [line for line in titles if line.page == wanted]
+    by_title = [line for line in titles if wanted in f"{line.page} {line.heading}".casefold()]
+    by_heading = [line for line in headings if wanted in line.heading.casefold()]
+    matches = by_name or by_title or by_heading
+    if not matches:
+        names = {word: line.page for line in headings for word in line.heading.casefold().split()}
+        names |= {page: page for page in topics()}
+        near = [names[word] for word in get_close_matches(wanted, names, 3, CLOSE)]
+        meant = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
+        raise SettingError(f"the guide has no topic {topic!r}", f"{meant}See 'charrnn guide'.")
+    if len(matches) > 1:
+        rows = [f"- {line.page}: {line.heading}" for line in matches]
+        return "\n".join([f"{len(rows)} headings contain {topic!r}:", "", *rows, ""])
+    if matches[0].level == 1:
+        return read(matches[0].page)
+    found, part = matches[0], list[str]()
+    for line in lines_of(found.page):
+        if part and 0 < line.level <= found.level:
+            break
+        if part or line == found:
+            part.append(line.text)
+    return "\n".join([*part, ""])
+
+
+def lines_with(word: str) -> str:
+    """Return the lines with a word, below their pages and headings."""
+    lines = [
+        line
+        for page in topics()
+        for line in lines_of(page)
+        if word.casefold() in line.text.casefold() and not line.text.startswith("<!--")
+    ]
+    if not lines:
+        raise SettingError(f"the guide does not contain {word!r}", "See 'charrnn guide'.")
+    parts = []
+    for (page, heading), found in groupby(lines, key=lambda line: (line.page, line.heading)):
+        shown = [f"    {line.text.strip()}" for line in found if not line.level]
+        parts += [f"**{page}**: {heading}", "", *shown, *[""] * bool(shown)]
+    return "\n".join([*parts, ""])
+
+
+def show(text: str, console: Console) -> None:
+    """Format Markdown for the terminal; a page longer than the window goes to the pager."""
+    from io import StringIO
+
+    from rich.console import Console as Rich
+    from rich.markdown import Markdown
+
+    out, page = console.out, StringIO()
+    text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.DOTALL)  # directives of the tests
+    text = re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", text)
+    rich = Rich(file=page, width=out.width, force_terminal=True, color_system="standard")
+    rich.print(Markdown(text, code_theme="bw", hyperlinks=False))
+    shown = page.getvalue() if out.takes_colour else re.sub("\x1b\\[[0-9;]*m", "", page.getvalue())
+    if shown.count("\n") < os.get_terminal_size(out.stream.fileno()).lines:
+        out.write(Raw(shown))
+        return
+    os.environ.setdefault("LESS", "-FRX")
+    getpager()(shown)

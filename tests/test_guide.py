@@ -1,0 +1,172 @@
+"""``charrnn guide``, and the pages themselves: their commands run, their links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charrnn.cli.app import COMMANDS
+from charrnn.cli.guide import topics
+from tests.make_pages import BEGIN, END
+from tests.pages import GUIDE, PAGES, commands_of, matches, run_page
+from tests.program import SMALL, Program
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_of_a_page_runs(
+    page: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program / "names.txt").unlink()  # the folder is empty
+    run_page(page, program, monkeypatch)
+
+
+def test_the_index_names_every_page() -> None:
+    assert sorted(topics()) == sorted(page.stem for page in GUIDE.glob("[a-z]*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_pages(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        if not link.startswith(("https://", "#")):
+            assert (page.parent / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("page", sorted(GUIDE.glob("[a-z]*.md")), ids=lambda page: page.stem)
+def test_a_page_is_neither_a_note_nor_a_book(page: Path) -> None:
+    text = re.sub(f"{BEGIN}.*?{END}", "", page.read_text("utf-8"), flags=re.DOTALL)
+    if page.stem != "options":  # from the code, too
+        assert 600 <= len(text.split()) <= 1800
+
+
+def test_every_command_has_its_topic_and_is_shown() -> None:
+    shown = "\n".join(command for page in PAGES for command in commands_of(page))
+    for name, entry in COMMANDS.items():
+        assert re.search(rf"charrnn {name}\b", shown), name
+        assert entry.topic in topics() or name == "guide"
+
+
+# Small commands that write JSON with every key.
+JSON = """
+train names.txt --metrics steps.jsonl --holdout 0.6 --dry-run --json
+train names.txt --metrics steps.jsonl --holdout 0.6 --json
+train names.txt --folds 2 -m three.npz --json
+train names.txt --counts --members 2 --ends halt -m two.npz --metrics steps2.jsonl --json
+info --json
+info -m two.npz --json
+sample -n 2 --seed 1 --show-copied --json
+eval --baselines --drawn 20 --json
+eval -m model.npz -m two.npz --json
+eval --folds 2 --json
+eval names.txt --above 3 --json
+eval names.txt --part 1/1 -m two.npz --json
+eval names.txt --per-example -m two.npz --json
+eval names.txt --per-char -m two.npz --json
+fill an_a --json
+embed names.txt
+reach --json
+export names.html --json
+slim small.npz --json
+sweep names.txt --try hidden=2 -o few --dry-run --json
+sweep names.txt --try hidden=2 --counts -o few --json
+"""
+BY_NAME = ("baselines", "cosine", "models", "sums", "tried")  # objects with names in place of keys
+
+
+def keys_of(value: Any, schema: str = "") -> set[tuple[str, str]]:
+    """Return the keys of all objects in a JSON value, each with the schema of its object."""
+    if isinstance(value, list):
+        return set().union(*(keys_of(item, schema) for item in value))
+    if not isinstance(value, dict):
+        return set()
+    schema = value.get("schema", schema)
+    found = {(schema, key) for key in value}
+    for key, item in value.items():
+        is_by_name = key in BY_NAME and isinstance(item, dict)
+        found |= keys_of([*item.values()] if is_by_name else item, schema)
+    return found
+
+
+def test_every_key_of_json_is_explained(program: Program) -> None:
+    found: set[tuple[str, str]] = set()
+    for line in JSON.strip().splitlines():
+        name, *rest = line.split()
+        small = SMALL if name == "train" else SMALL[2:] if name == "sweep" else ()
+        done = program.run(name, *small, *rest)
+        assert done.status == (3 if "--above" in rest else 0), line
+        found |= keys_of(done.rows)
+    for file in ("steps.jsonl", "steps2.jsonl", "few/sweep.jsonl"):
+        found |= keys_of([json.loads(row) for row in (program / file).read_text().splitlines()])
+    found |= keys_of(json.loads((program / "few/sweep.json").read_text()))
+
+    parts = re.split("^#+ ", (GUIDE / "formats.md").read_text("utf-8"), flags=re.MULTILINE)
+    shared = next(part for part in parts if part.startswith("Which objects occur"))
+    schemas = {schema for schema, _ in found}
+    for schema in schemas:
+        own = "".join(part for part in parts if f"`{schema}`" in part.partition("\n")[0])
+        assert own, schema
+        keys = {key for of, key in found if of == schema}
+        lost = [key for key in keys if f"`{key}`" not in own + shared]
+        assert not lost, f"{schema}: {lost} are not explained"
+        assert explained(own) <= keys, f"{schema} has no {explained(own) - keys}"
+    assert explained(shared) <= {key for _, key in found}
+    for name, entry in COMMANDS.items():
+        if hasattr(import_module(entry.options).Options, "as_json"):
+            assert any(of.startswith(f"charrnn.{name}") for of in schemas), name
+
+
+def explained(part: str) -> set[str]:
+    """Return the keys that begin the items of the lists."""
+    items = re.findall(r"^ *- ((?:`[^`]+`(?:, )?)+):", part, re.MULTILINE)
+    return {key for item in items for key in re.findall("`([^`]+)`", item)}
+
+
+def test_dots_stand_for_any_lines() -> None:
+    assert matches("a\n...\nd", "a\nb\nc\nd")
+    assert matches("a\n...", "a\nb")
+    assert matches("...\nb", "a\nb")
+    assert not matches("a\n...\nd", "a\nb\n")
+    assert not matches("a", "a\nb")
+
+
+def test_without_a_topic_the_list_is_shown(program: Program) -> None:
+    done = program.run("guide")
+    assert done.out == (GUIDE / "README.md").read_text("utf-8")
+    for topic in topics():
+        assert f"- [{topic}]" in done.out
+
+
+def test_a_topic_is_a_page_or_a_part_of_a_heading(program: Program) -> None:
+    page = (GUIDE / "sampling.md").read_text("utf-8")
+    assert program.run("guide", "sampling").out == page
+    assert program.run("guide", "SAMPLING", "--raw").out == page
+    heading = re.findall(r"^## (.+)$", page, re.MULTILINE)[0]
+    part = program.run("guide", heading).out
+    assert part.startswith(f"## {heading}\n")
+    assert part in page + "\n"
+    assert part.count("\n## ") == 0
+
+
+def test_a_word_of_several_headings_lists_them(program: Program) -> None:
+    listed = program.run("guide", "a").out
+    assert re.match(r"\d+ headings contain 'a':\n\n- ", listed)
+
+
+def test_an_unknown_topic_is_refused_with_the_nearest(program: Program) -> None:
+    program.refuses(
+        "guide", "samplng", what="the guide has no topic 'samplng'", hint="sampling", status=2
+    )
+
+
+def test_a_word_is_searched_in_all_pages(program: Program) -> None:
+    found = program.run("guide", "--search", "Temperature").out
+    assert "**sampling**" in found
+    assert all(
+        "temperature" in line.lower() for line in found.splitlines() if line.startswith("    ")
+    )
+    program.refuses("guide", "--search", "qqqq", what="does not contain 'qqqq'", hint="", status=2)

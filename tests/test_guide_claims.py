@@ -1,0 +1,51 @@
+"""The tables of the guide say what the program does, and the commands of its figures exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from charrnn.export import KINDS
+from tests.benchmarks.__main__ import LONG, SECTIONS
+from tests.pages import GUIDE
+from tests.program import Program
+
+MEASURED = ("better", "benchmarks", "cluster")  # pages with figures
+
+
+def rows(page: str, first: str) -> list[dict[str, str]]:
+    """Return the rows of the table whose first column has this title."""
+    text = (GUIDE / f"{page}.md").read_text("utf-8")
+    table = text[text.index(f"| {first} |") :].partition("\n\n")[0]
+    head, _, *body = [re.findall(r"(?<=\| ).*?(?= \|)", line) for line in table.splitlines()]
+    return [dict(zip(head, line, strict=True)) for line in body]
+
+
+@pytest.mark.parametrize("row", rows("export", "trained with"), ids=lambda row: row["trained with"])
+def test_a_model_is_exported_where_the_table_has_yes(row: dict[str, str], program: Program) -> None:
+    pytest.importorskip("onnx")
+    options = re.findall("`(.*)`", row["trained with"])[0].split()
+    program.train("names.txt", *options).says()
+    ways = re.findall("`(.*)`", row["export"])
+    for kind in KINDS.values():
+        done = program.run("export", f"x{kind.suffix}")
+        assert done.status == (row["export"] != "yes"), (kind.suffix, done.err)
+        for way in ways:
+            program.run("export", f"x{kind.suffix}", way).says()
+    assert (program.run("slim", "x.npz").status == 0) == (row["slim"] == "yes")
+
+
+@pytest.mark.parametrize("page", MEASURED)
+def test_every_measurement_that_a_page_names_can_be_started(page: str) -> None:
+    text = (GUIDE / f"{page}.md").read_text("utf-8")
+    named = re.findall(r"-m\s+tests\.benchmarks(\.learning)?((?:\s+[a-z]+\b)*)", text)
+    assert named
+    for is_learning, words in named:
+        sections = words.split()
+        assert is_learning or set(sections) <= {*SECTIONS, *LONG}, words
+
+
+def test_losses_are_the_same_on_both_pages() -> None:
+    measured = [list(row.values())[1:] for row in rows("benchmarks", "corpus")]
+    assert [list(row.values())[2:] for row in rows("better", "your text")] == measured
