@@ -195,7 +195,7 @@ def test_a_corpus_that_is_a_pipe_or_large_is_not_at_hand(copier: Program) -> Non
         (("--ignore-case",), "--ignore-case needs --novel CORPUS"),
         (("--of", "3"), "--of needs --best"),
         (("-n", "5", "--best", "--of", "3"), "--of 3 is less than -n 5"),
-        (("--shortest", "5", "--longest", "4"), "--shortest 5 is more than --longest 4"),
+        (("--shortest", "5", "--longest", "4"), "--shortest 5 is more than longest 4"),
     ],
 )
 def test_options_that_lead_nowhere_are_told(

@@ -372,6 +372,9 @@ def limit_length(
         raise SettingError(what, "Raise [max_characters].", "shortest")
     if longest is None:
         return config
+    if (shortest or 0) > longest:
+        what = f"shortest {shortest} is more than longest {longest}"
+        raise SettingError(what, "Swap them, or leave out [longest].", "shortest")
     left = longest - len(prime)
     if left < 0:
         raise SettingError(f"the prime has more than {longest} characters", "Raise [longest].")

@@ -198,11 +198,6 @@ class Options(CommandOptions):
                 f"--of {self.drawn} is less than -n {self.count}",
                 "Draw at least as many samples as -n.",
             )
-        if self.longest is not None and (self.shortest or 0) > self.longest:
-            raise SettingError(
-                f"--shortest {self.shortest} is more than --longest {self.longest}",
-                "Swap them, or leave one out.",
-            )
 
     @property
     def drawn(self) -> int:
