@@ -48,7 +48,7 @@ def test_a_release_shows_no_links_into_the_repository(monkeypatch: pytest.Monkey
     interface = "hatchling.metadata.plugin.interface"  # only there where a release is built
     monkeypatch.setitem(sys.modules, interface, SimpleNamespace(MetadataHookInterface=object))
     metadata: dict[str, Any] = {}
-    hook = run_path(str(HOME / "hatch_build.py"))["Description"]
+    hook = run_path(str(HOME / "tests" / "description.py"))["Description"]
     hook.update(SimpleNamespace(root=str(HOME)), metadata)
     shown = metadata["readme"]["text"]
     links = re.findall(r"\]\((.*?)\)", shown)
