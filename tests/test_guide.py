@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import topics
+from charrnn.cli.guide import Topic, topics
 from tests.make_pages import BEGIN, END
 from tests.pages import GUIDE, PAGES, commands_of, matches, run_page
-from tests.program import SMALL, Program
+from tests.program import CHARRNN, SMALL, Program
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -170,3 +170,22 @@ def test_a_word_is_searched_in_all_pages(program: Program) -> None:
         "temperature" in line.lower() for line in found.splitlines() if line.startswith("    ")
     )
     program.refuses("guide", "--search", "qqqq", what="does not contain 'qqqq'", hint="", status=2)
+
+
+def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(program: Program) -> None:
+    pager = {"PAGER": "sed s/^/P:/", "NO_COLOR": "1"}
+    status, shown = program.terminal("guide", "sampling", by=CHARRNN, env=pager)
+    lines = shown.splitlines()
+    assert status == 0
+    assert lines
+    assert all(line.startswith("P:") for line in lines)
+    assert not any(mark in shown for mark in ("```", "<!--", "](", "\x1b"))
+    _, short = program.terminal("guide", "What does the temperature do?", "--raw", env=pager)
+    assert short.startswith("## What does the temperature do?")
+    _, listed = program.terminal("guide", env={**pager, "LINES": "60"}, columns=100)
+    assert "• first-names: " in listed
+
+
+def test_topics_are_completed() -> None:
+    assert Topic().complete("s") == ["sampling", "scoring"]
+    assert Topic().complete("x") == []
