@@ -97,7 +97,7 @@ def test_words_say_what_is_clear_and_what_is_not() -> None:
     assert Difference(-0.1, 0.02).in_words("b") == "0.100 nats below b (standard error 0.020)"
     unclear = "no clear difference from b: 0.009 nats above, standard error 0.010"
     assert Difference(0.009, 0.01).in_words("b") == unclear
-    assert Difference(0.2, math.nan).in_words("b") == "0.200 nats above b"
+    assert Difference(0.2, math.nan).in_words("b") == "0.200 nats above b (standard error unknown)"
 
 
 def test_eval_compares_the_model_with_each_baseline(two: Program) -> None:
@@ -188,6 +188,8 @@ def test_without_a_standard_error_nothing_is_said_of_chance(two: Program) -> Non
     out = two.run("eval", "x.txt", "-m", "0.npz", "-m", "1.npz", "--baselines").out
     assert "difference" in out
     assert "no clear difference" not in out
+    unknown = Difference(0.25, math.nan).compared("markov-3")
+    assert unknown == "worse than counting: 0.250 nats above markov-3 (standard error unknown)"
 
 
 def test_a_sweep_compares_settings_on_the_same_held_out_text() -> None:

@@ -259,7 +259,7 @@ class Difference(NamedTuple):
         d, error = self
         nats = f"{abs(d):.3f} nats {'below' if d < 0 else 'above'}"
         if math.isnan(error):
-            return f"{nats} {other}"
+            return f"{nats} {other} (standard error unknown)"
         if self.may_be_chance:
             return f"no clear difference from {other}: {nats}, standard error {error:.3f}"
         return f"{nats} {other} (standard error {error:.3f})"
