@@ -448,6 +448,7 @@ def test_a_score_shows_its_mean(model: charrnn.Model) -> None:
     score = model.score(["anna", "bob"])
     mean = f"{score.nats_per_character:.4f} nats per character, {score.nats:.1f} nats"
     assert repr(score) == f"<charrnn.Score: {mean} for 7 characters and 2 ends>"
+    assert repr(model.score(["a"])).endswith(" for 1 character and 1 end>")
 
 
 def test_threads_share_a_model(model: charrnn.Model) -> None:

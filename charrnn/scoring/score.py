@@ -114,7 +114,8 @@ class Score:
         return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def __repr__(self) -> str:
-        size = f"{self.characters:,} characters and {self.ends:,} ends"
+        ends = f"{self.ends:,} end{'' if self.ends == 1 else 's'}"
+        size = f"{self.characters:,} character{'' if self.characters == 1 else 's'} and {ends}"
         mean = f"{self.nats_per_character:.4f} nats per character"
         return f"<charrnn.Score: {mean}, {self.nats:.1f} nats for {size}>"
 
