@@ -22,7 +22,7 @@ from charrnn.errors import CharrnnError
 from charrnn.json_lines import LineFile, parse
 from charrnn.model_file.saving import remedy
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import Checkup, Event, Step
+from charrnn.training.loop import LOSSES, Checkup, Event, Step
 
 if TYPE_CHECKING:
     from charrnn.cli.console import Console
@@ -111,7 +111,7 @@ class Metrics:
         for line in file.lines():
             if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):
                 break  # torn by a kill
-            row = self._parse(line)
+            row = parse_row(self.path, line)
             place = (row["step"], row["schema"] == CHECKUP)
             if row["schema"] == RUN:
                 is_same = row.get("run") == self.run and place <= self.resumes_at
@@ -122,15 +122,15 @@ class Metrics:
         file.cut(keep)
         return is_this_run
 
-    def _parse(self, line: bytes) -> dict[str, Any]:
-        with suppress(ValueError, KeyError):
-            row = parse(line)
-            if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
-                return row
-        raise CharrnnError(
-            f"{self.path} holds lines that are not metrics of charrnn",
-            "Name another file with --metrics.",
-        )
+
+def parse_row(path: Path, line: bytes) -> dict[str, Any]:
+    with suppress(ValueError, KeyError):
+        row = parse(line)
+        if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
+            return row
+    raise CharrnnError(
+        f"{path} holds lines that are not metrics of charrnn", "Name another file with --metrics."
+    )
 
 
 def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
@@ -148,7 +148,7 @@ def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
 
 
 def check_place(path: Path) -> None:
-    """Raise CharrnnError if no file can be written there, without opening it."""
+    """Raise CharrnnError if no file can be written there, or if its first line is foreign."""
     with suppress(OSError):
         place = path if path.exists() else Path(os.path.realpath(path)).parent
         number = 0 if os.access(place, os.W_OK) else errno.EACCES
@@ -158,6 +158,10 @@ def check_place(path: Path) -> None:
             number = errno.EISDIR if path.exists() else errno.ENOTDIR
         if number:
             raise explain(path, OSError(number, os.strerror(number)))
+        if path.is_file() and not path.is_symlink():  # not a stream such as /dev/stdout
+            with path.open("rb") as file:
+                if (line := file.readline(1 << 16)).endswith(b"\n"):
+                    parse_row(path, line)
 
 
 def open_lines(path: Path) -> LineFile:
@@ -180,14 +184,12 @@ def row_of(event: Event) -> dict[str, object] | None:
             return {"schema": STEP, **asdict(event)}
         case Checkup():
             together = event.together_nats_per_character
+            names = [f"{name}_nats_per_character" for name in LOSSES]
             more = {} if isnan(together) else {"together_nats_per_character": together}
             return {
                 "schema": CHECKUP,
                 "step": event.step,
-                "train_nats_per_character": event.train_nats_per_character,
-                "train_while_hidden_nats_per_character": (
-                    event.train_while_hidden_nats_per_character
-                ),
+                **{name: getattr(event, name) for name in names},
                 "held_out_nats_per_character": event.score and event.score.nats_per_character,
                 "held_out_bits_per_character": event.score and event.score.bits_per_character,
                 "best": event.is_best,
