@@ -158,6 +158,11 @@ class Rows:
         stop = int(self.stops[i])
         return self.text_of_all[stop - int(self.characters[i]) : stop]
 
+    def above(self, bits: float) -> list[int]:
+        """Return which examples but blank lines have more bits per character than that."""
+        chosen = np.flatnonzero(self.nats_per_character * BITS > bits).tolist()
+        return [i for i in chosen if self.text(i).strip()]
+
 
 class Gatherer:
     """Whole examples of blocks that are cut anywhere; of a begun one, the text and the sums."""
@@ -343,8 +348,7 @@ class Batch:
 
     def above(self, bits: float) -> Batch:
         """Return the examples with more bits per character than that."""
-        chosen = np.flatnonzero(self.rows.nats_per_character * BITS > bits)
-        return Batch.of(map(self.row, chosen.tolist()))
+        return Batch.of(map(self.row, self.rows.above(bits)))
 
 
 class Ranking:

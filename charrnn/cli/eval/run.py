@@ -34,7 +34,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
-from charrnn.folds import validate
+from charrnn.folds import check_folds, validate
 from charrnn.model import Model
 from charrnn.runs import load
 from charrnn.scoring import pieces, texts
@@ -86,11 +86,15 @@ def run(options: Options, threads: int, console: Console) -> None:
     if options.baselines or not options.sources:
         corpus = corpus_of(options, models[0])
         warn_of_other_corpora(options, models, console)
+    if corpus is not None and options.folds is not None:
+        check_folds(corpus, options.folds)  # before the scoring, which takes long
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
+    how: Any = {"ranking": options.per_char, "fast": options.fast, "rate": options.dynamic}
+    scorers = [scorer_of(each, threads, **how) for _, each in predictors]
     if options.quantile is not None:
-        limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
+        limit = limit_of(options, models[0], scorers[0], console)
         options = replace(options, above=Threshold(limit))
     summaries = [
         Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
@@ -98,9 +102,8 @@ def run(options: Options, threads: int, console: Console) -> None:
     ]
     began = time.monotonic()
     collector = TextCollector()
-    alarm = None
-    if options.above is not None:
-        alarm = Alarm(options.above, of_characters=options.per_char)
+    above = options.above
+    alarm = None if above is None else Alarm(above, of_characters=options.per_char)
     writer = writer_for(options, text, part_names(predictors[0][1]), console)
     listeners: list[list[Listener]] = [[summary.add] for summary in summaries]
     named = len(predictors) - len(models)  # the place of the first model that was named
@@ -112,12 +115,6 @@ def run(options: Options, threads: int, console: Console) -> None:
     ):
         listeners[0] += bar
         if cluster is None:
-            scorers = [
-                scorer_of(
-                    each, threads, ranking=options.per_char, fast=options.fast, rate=options.dynamic
-                )
-                for _, each in predictors
-            ]
             scored = score(scorers, text, symbols_at_once(options))
         else:
             is_mixed = len(predictors) > len(models)

@@ -332,11 +332,8 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
         held_out.setdefault(one.held_out, model)
     rows: list[tuple[str, Mean]] = []
     for nats, first in held_out.items():
-        name = (
-            f"held out, {fitted(first, tables.FIRST - 10)}"
-            if len(held_out) > 1
-            else "held-out text"
-        )
+        short = fitted(first, tables.FIRST - 10)
+        name = f"held out, {short}" if len(held_out) > 1 else "held-out text"
         rows.append((name, Mean(nats, 1)))
         for model, one in drawn.items():
             if one.held_out == nats:
