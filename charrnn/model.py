@@ -33,15 +33,7 @@ from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.sampler import (
-    Conditions,
-    SampleConfig,
-    Sampler,
-    likeliest,
-    limit_length,
-    nats_of,
-    redraw,
-)
+from charrnn.sampling.sampler import Conditions, Sampler, likeliest, limit_length, nats_of, redraw
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use, scorer_of
@@ -49,6 +41,7 @@ from charrnn.scoring.score import Score
 from charrnn.scoring.texts import codes_like
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
+from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
