@@ -66,7 +66,7 @@ class Options(CommandOptions):
         Text("WORD"), "Show each line of the manual that contains this.", panel=OUTPUT
     )
     raw: bool = flag("Show the Markdown as it is.")
-    quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
+    as_json: bool = flag("A page is text.", names=())  # not an option
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

@@ -53,8 +53,6 @@ COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn info``."""
-
     RULES = (needs("beside", "plot"), needs("force", "plot"))
 
     model: Path = options.model()
@@ -63,13 +61,10 @@ class Options(CommandOptions):
         File(),
         "Also plot the learning curve of this model, to compare. Repeatable.",
         panel=OUTPUT,
-        default=(),
         names=("--beside",),
         repeated=True,
     )
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

@@ -83,11 +83,17 @@ class Trying(Text):
         return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
 
 
+def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
+    return setting(Flag(), about, panel=panel, default=False, names=names)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """The base of the options of each command, a dataclass with a field for each option."""
+    """The options of each command, which come last in its help."""
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
-    quiet: bool
+    as_json: bool = flag("Write JSON.", names=("--json",))
+    quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
     @property
     def wanted_threads(self) -> int | None:
@@ -174,14 +180,6 @@ def folds(panel: str) -> Any:
     return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
 
 
-def as_json() -> Any:
-    return flag("Write JSON.", names=("--json",))
-
-
-def quiet() -> Any:
-    return flag("Show only errors on stderr.", names=("-q", "--quiet"))
-
-
 def threads() -> Any:
     return like(TrainConfig, "workers")
 
@@ -203,10 +201,6 @@ def scheduler() -> Any:
         " tcp://HOST:8786, or its scheduler file."
     )
     return setting(Text("ADDRESS|FILE"), about, panel=WORKERS)
-
-
-def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
-    return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
 class Rule:
@@ -304,13 +298,14 @@ def check(options: CommandOptions) -> None:
 
 
 def options_of(kind: type) -> Iterator[Option]:
-    for one in fields(kind):
+    common = {one.name for one in fields(CommandOptions)}
+    for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
             for name, of_group in settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
-        else:
+        elif one.metadata["setting"].names != ():
             yield Option(one.name, one.metadata["setting"], "")
 
 

@@ -70,15 +70,11 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn reach``."""
-
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 
     models: tuple[Path, ...] = options.models()
     plot: Path | None = options.plot("Plot the norms into this file.")
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     def check(self) -> None:
         """Raise SettingError if several models are to read standard input."""
