@@ -97,10 +97,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     """Measure all models, draw the figure and show the results."""
     from charrnn.display import plot_reach
 
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     console.note_if_waiting(options.sources)
-    if file is not None:
-        file.check(*options.models, *options.sources)
+    file = FigureFile.of(options.plot, options.force, *options.models, *options.sources)
     models = [measure(path, options, console) for path in options.models]
     if file is not None:
         reaches = [one.reach for one in models]

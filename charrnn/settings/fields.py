@@ -141,6 +141,9 @@ class OneOf(Values):
         ensure(isinstance(value, str))
         return self.choices[self.choices.index(value)]
 
+    def complete(self, incomplete: str) -> list[str]:
+        return [name for name in self.choices if name.startswith(incomplete)]
+
 
 @dataclass(frozen=True)
 class Text(Values):

@@ -12,7 +12,7 @@ from typing import Any
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
 from charrnn.cli.launcher import cores
-from charrnn.cli.options import flag, group, needs_one, not_one_of
+from charrnn.cli.options import Known, flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -109,6 +109,7 @@ charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
 tail -n 3 sizes/sweep.jsonl
 """
 of_sweep = partial(setting, panel="Sweep")
+TRIED = Known("NAME=VALUE,VALUE", names=lambda: [f"{word}=" for word in words_to_try()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +125,7 @@ class Options(CorpusOptions):
     )
 
     tried: tuple[str, ...] = of_sweep(
-        options.Trying(),
+        TRIED,
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
         names=("--try",),
