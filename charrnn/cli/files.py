@@ -152,7 +152,7 @@ def names_of(models: Sequence[Path]) -> list[str]:
 
 def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     """Return the code points of the texts, END_CODE after each example."""
-    from charrnn.scoring import texts
+    from charrnn.model_file import texts
 
     record = model.corpus
     if not options.sources:

@@ -206,7 +206,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
 
 def resume_of(model: Model) -> tuple[bool, str]:
     """Return True if the training can be resumed, and why or why not."""
-    from charrnn.scoring import texts
+    from charrnn.model_file import texts
 
     if model.trained.slim:
         return False, "the file has no training state (see charrnn slim)"
