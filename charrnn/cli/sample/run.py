@@ -134,9 +134,7 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 def run(options: Options, threads: int, console: Console) -> None:
     """Draw and write the samples of each temperature."""
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    if file is not None:
-        file.check(*options.models, *options.files)
+    file = FigureFile.of(options.plot, options.force, *options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)
