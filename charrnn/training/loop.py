@@ -327,10 +327,8 @@ class Learner:
         epoch = Epoch(self.corpus.train, *sizes, counting=counting, here=here)
         self.windows = epoch.windows
         if state.window >= self.windows:
-            raise ResumeError(
-                f"the run is at window {state.window:,} of an epoch of {self.windows:,}",
-                "It was not saved by this program; train a new model.",
-            )
+            what = f"the run is at window {state.window:,} of an epoch of {self.windows:,}"
+            raise ResumeError(what, "It was not saved by this program; train a new model.")
         self.parallel.start_from(state.lanes)
         return epoch.starting_from(state.window)
 
@@ -390,10 +388,8 @@ class Learner:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN."""
         if not nats_per_character < self.limit:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
-            raise DivergedError(
-                f"the loss diverged at step {self.state.step:,}",
-                f"Try a smaller learning rate, such as [lr] {lr}.",
-            )
+            what = f"the loss diverged at step {self.state.step:,}"
+            raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
 
     def _add_time(self) -> None:
         if self.config.minutes is not None:
