@@ -110,7 +110,7 @@ def comparisons(
     known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], characters)])
     contents = file_content(known, newlines), file_content(codes, newlines)
     for name, total in compressed_nats(*contents):
-        yield Baseline(name, total / len(codes), "none", len(known), len(codes)), None
+        yield Baseline(name, total / len(codes), len(known), len(codes)), None
 
 
 def counting_baselines(corpus: Corpus, ids: Ids) -> Iterator[Baseline]:

@@ -347,6 +347,7 @@ class Learner:
         p, hidden = noise.weights(state.parameters), noise.characters(window)
         scale = 1 / (config.batch * config.moves_on)  # the mean loss over a full window
         nats = self.parallel.nats_and_gradient(p, hidden, gradient, scale, noise.units())
+        nats = self.ranks.add_up(gradient.flat, nats)
         noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
@@ -357,6 +358,7 @@ class Learner:
         state.since += window.count
         state.window += 1
         self.parallel.copy_state(state.lanes)
+        self.ranks.share(state.lanes)
         if state.window == self.windows:
             state.epoch, state.window = state.epoch + 1, 0
             for h in state.lanes:
