@@ -171,5 +171,5 @@ def test_mypy_lets_only_visible_or_raw_text_to_a_terminal(capsys: Capture) -> No
     out = Console().out
     out.write(visible("a"))
     out.write(Raw("b"))
-    out.write("c")
+    out.write("c")  # type: ignore[arg-type]
     assert capsys.readouterr().out == "abc"
