@@ -31,7 +31,6 @@ from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 210  # bytes in the history of a model file, at most
@@ -73,7 +72,7 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
+        return self.checkpoint.ended is not None
 
     @property
     def steps(self) -> int:
