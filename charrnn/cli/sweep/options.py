@@ -146,7 +146,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Run what is missing in the sweep of the folder.", panel=SWEEP)
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = setting(
-        File("MODEL"),
+        options.ModelFile("MODEL"),
         "Start each run from the parameters of this model.",
         panel=LEARNING,
         names=("--from",),
