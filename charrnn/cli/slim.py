@@ -56,8 +56,6 @@ class Options(CommandOptions):
         panel=OUTPUT,
     )
     force: bool = flag("Replace an existing file.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
