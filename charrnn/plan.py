@@ -13,6 +13,7 @@ import numpy as np
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.kneser_ney import READY
 from charrnn.errors import CorpusError, DivergedError, SettingError
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import Fitted, TrainConfig
@@ -77,6 +78,9 @@ LSTM = (
     Preset(8_000_000, 384, 2, 0.4, 0.0, 0.0, 64, 64, 0.004, 6.4, minutes=12),
     Preset(math.inf, 384, 2, 0.1, 0.0, 0.0, 64, 64, 0.003, 1),
 )
+# A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
+# least shares of a fresh start, and the symbols of a list that takes all of it.
+LEAST_SHARES, WHOLE_START = {"lr": 0.4, "passes": 0.12}, 14_000
 PRESETS = {"gru": GRU, "lstm": LSTM}  # TANH serves all other cells
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
@@ -100,10 +104,17 @@ def presets_of_size(symbols: int, cell: str) -> list[Preset]:
     return [row for row in rows if row.symbols == rows[0].symbols]
 
 
-def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
+def fit_settings(
+    config: TrainConfig, corpus: Corpus, start_from: LanguageModel | None = None
+) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols = len(corpus.train.ids)
     usual = preset(symbols, config.cell, config.minutes_each)
+    if start_from is not None:
+        share, fresh = min(1, symbols / WHOLE_START), asdict(usual)
+        usual = replace(
+            usual, **{n: fresh[n] * max(least, share) for n, least in LEAST_SHARES.items()}
+        )
     if config.cell == "output":
         usual = replace(usual, layers=1)  # only the top layer has outputs to feed back
     given = {name: value for name, value in asdict(config).items() if value is not None}

@@ -7,6 +7,7 @@ python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks on a network
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; takes an hour
 python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
 python -m tests.benchmarks scale                   many machines, with Dask
+python -m tests.benchmarks starts                  short lists, from models; takes an hour
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from charrnn.cli.launcher import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes")
-LONG = (*WITH_CORPORA, "scale", "ranks")  # only when named
+LONG = (*WITH_CORPORA, "scale", "ranks", "starts")  # only when named
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
 from charrnn.settings.training import Fitted
+from charrnn.text import script_of
 from charrnn.vocabulary import UNKNOWN
 
 LOSS: Final = (
@@ -44,6 +44,7 @@ MIXTURES: Final = {
     "together": "together: the loss of the mean of the networks, which sample and eval use.",
 }
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
+FEW_LINES, LONG_LINE = 300, 40  # lines and characters of a list that gains from a general model
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
 
@@ -123,13 +124,26 @@ def examples_in_words(corpus: Corpus) -> Iterator[str]:
             yield f"each line{where} is one example (no blank lines found; see --examples)"
 
 
-def start_in_words(path: Path | None, model: LanguageModel, corpus: Corpus) -> list[Entry]:
-    """Return the parameters taken from the model of --from, and the new characters."""
-    known = set(model.vocabulary.characters)
+def start_in_words(
+    options: Options, model: LanguageModel | None, corpus: Corpus
+) -> Iterator[Entry]:
+    """Yield the parameters taken from the model of --from, and the new characters; without a model,
+    the line that starts a short list from one of the package, if that lowers its loss.
+    """
+    if model is None:
+        size = len(corpus.train)
+        is_short = size <= FEW_LINES and corpus.train.characters < LONG_LINE * size
+        is_latin = {*map(script_of, corpus.vocabulary.characters)} <= {"", "latin"}
+        if is_short and is_latin and options.folds is None:
+            line = options.line("train", *options.sources, "--from", "latin")
+            yield "start", f"a general model lowers the loss of a short list: {line}"
+        return
+    path, known = options.start_from, set(model.vocabulary.characters)
     new = "".join(c for c in corpus.vocabulary.characters if c not in known)
     reused = f"{path}: all {count(len(model.parameters.flat), 'parameter')} reused"
     added = f"{count(len(new), 'new character')}: {new}" if new else "no new characters"
-    return [("from", reused), ("", added)]
+    yield "from", reused
+    yield "", added
 
 
 def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
