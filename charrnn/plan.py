@@ -29,16 +29,15 @@ EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
 LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
-LONGER = 4  # times the minutes that the plan also considers
+LONG = 10  # minutes that a plan without minutes compares with
 REUSED = 35  # reuse from which recurrent weights are dropped, too
-LR_POWER = 0.75  # of the steps
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
 @dataclass(frozen=True)
 class Size:
-    """What suits a corpus of so many symbols if there is time enough for it."""
+    """Settings for a corpus with this number of symbols, if the run has time enough."""
 
     symbols: float
     hidden: int
@@ -49,10 +48,9 @@ class Size:
 
 @dataclass(frozen=True)
 class Rule:
-    """How settings follow from a corpus and the products of a run, one per weight and symbol.
+    """How the settings of a cell follow from the corpus and from the products of weights in a run.
 
-    Values between two sizes are interpolated. Dropout grows with the products per symbol squared,
-    which is how often the weights read the text, times weights per symbol.
+    Reuse is the number of passes, times weights per symbol. Dropout grows with it.
     """
 
     sizes: tuple[Size, ...]
@@ -125,7 +123,7 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
     bptt, batch = fit_window(chosen["bptt"] or longest, chosen["batch"], symbols)
     targets = batch * min(bptt, config.stride or bptt)  # of a step
     total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
-    lr = rule.lr * min(1.0, (rule.steps / total) ** LR_POWER)
+    lr = rule.lr * min(1.0, (rule.steps / total) ** 0.75)
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     chosen = {"lr": float(f"{lr:.2g}"), **chosen}
@@ -137,10 +135,7 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
 
 
 def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
-    """Return the size of the network, the passes over the corpus, and what is dropped.
-
-    A setting that is given replaces the usual one before those that depend on it are computed.
-    """
+    """Return sizes, passes and dropout. They suit each other and the settings that are given."""
     rule, minutes = rule_of(config.cell), config.minutes_each
     layers = config.layers or (1 if config.cell == "output" else 2)
     each = weights_of(1, layers, config.cell)
@@ -148,7 +143,7 @@ def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
     products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
     if minutes is not None:
         products = 60 * minutes * config.threads * SPEED
-    affordable = math.sqrt(math.sqrt(products / rule.readings) / each)
+    affordable = (products / rule.readings / each**2) ** 0.25
     usual = max(8, 8 * round(min(largest, affordable) / 8))
     hidden = config.hidden or usual
     weights = each * hidden**2
@@ -171,13 +166,9 @@ def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
 
 
 def settings_for_longer(config: Fitted, corpus: Corpus) -> Fitted:
-    """Return the settings that several times the minutes would choose."""
-    minutes = config.minutes
-    if minutes is None:
-        weights = config.members * weights_of(config.hidden, config.layers, config.cell)
-        products = config.epochs * weights * len(corpus.train.ids)
-        minutes = math.ceil(products / (60 * config.threads * SPEED))
-    given = {**asdict(config), **dict.fromkeys((*FITTED, "epochs")), "minutes": LONGER * minutes}
+    """Return the settings that more minutes would choose."""
+    minutes = 4 * config.minutes if config.minutes else LONG * config.members
+    given = {**asdict(config), **dict.fromkeys((*FITTED, "epochs")), "minutes": minutes}
     return fit_settings(TrainConfig(**given), corpus)
 
 
