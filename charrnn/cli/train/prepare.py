@@ -250,7 +250,7 @@ def show_plan(
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
-    display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
+    display.show(words.network_in_words(planned, options, corpus))
     hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)
