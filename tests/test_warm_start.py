@@ -10,9 +10,10 @@ import pytest
 
 from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import SettingError
+from charrnn.model import Model
 from charrnn.network.unfolded import Unfolded
 from charrnn.runs import fit, train
-from charrnn.settings.training import TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
 from charrnn.training.state import inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
@@ -83,3 +84,23 @@ def test_new_characters_are_predicted_as_often_as_they_occur(setting: dict[str, 
         assert np.mean(chances) == pytest.approx(expected[new], rel=0.1)
         if p.architecture.cell.feedback is not None:
             assert not p["W1"][:, new].any()
+
+
+def settings_of_run(lines: int, start_from: Model | None, **given: Any) -> Fitted:
+    texts = [f"{'ab' * 4}{number % 10}" for number in range(lines)]
+    return train(texts, start_from=start_from, **given).checkpoint.config
+
+
+@pytest.mark.parametrize(
+    ("lines", "rate", "passes"), [(50, 0.4, 0.12), (500, 0.4, 0.32), (1600, 1, 1)]
+)
+def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
+    lines: int, rate: float, passes: float
+) -> None:
+    model = fit(["ab1"] * 9, TrainConfig(hidden=4, layers=1, epochs=1), holdout=0.0)
+    fresh, begun = (settings_of_run(lines, start) for start in (None, model))
+    assert begun.lr == pytest.approx(rate * fresh.lr, rel=0.05)
+    assert begun.epochs == pytest.approx(passes * fresh.epochs, rel=0.05)
+    assert (begun.dropout, begun.batch, begun.bptt) == (fresh.dropout, fresh.batch, fresh.bptt)
+    typed = settings_of_run(lines, model, lr=0.01, epochs=7)
+    assert (typed.lr, typed.epochs) == (0.01, 7)
