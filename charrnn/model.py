@@ -135,11 +135,8 @@ class Model:
             return Predictor(networks, self.counts)
         chosen: Use = check("use", use, USES)
         if chosen != "network" and self.trained.counted is None:
-            raise ModelFileError(
-                f"use {chosen} needs counts, and the model has none",
-                "Train a model with [counts], or leave [use] out.",
-                "use",
-            )
+            what = f"use {chosen} needs counts, and the model has none"
+            raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
         return Predictor(networks, self.counts, chosen)
 
     @property

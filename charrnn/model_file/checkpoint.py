@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
@@ -39,7 +39,7 @@ from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, as_integers
 from charrnn.settings.training import Ending, Fitted, ending, of_member
 from charrnn.training.loop import Checkup, Event
-from charrnn.training.members import last_ending, mean_of_bests
+from charrnn.training.members import mean_of_bests
 from charrnn.training.optimizers import MOMENTS, usual_squares
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState, architecture_of
@@ -207,6 +207,11 @@ class Checkpoint:
         return max(self.states, key=lambda state: state.step)
 
     @property
+    def ended(self) -> Ending | None:
+        """The reason why the run is over; None if it can go on."""
+        return ending_of(self.config, tuple(map(learned_by, self.states)))
+
+    @property
     def latest(self) -> LanguageModel:
         """The first network as it is now, best or not."""
         return LanguageModel(self.states[0].parameters, self.vocabulary, self.config.carry)
@@ -246,11 +251,19 @@ class Trained:
     @property
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
-        why = []
-        for number, one in enumerate(self.learned):
-            config, best = of_member(self.config, number), one.best and one.best[0]
-            why.append(ending(config, one.run["epoch"], one.run["minutes"], best, one.history))
-        return last_ending(why, [one.run["step"] for one in self.learned])
+        return ending_of(self.config, self.learned)
+
+
+def ending_of(config: Fitted, learned: Sequence[Learned]) -> Ending | None:
+    """Return the ending of the network that has trained longest; None while one of them goes on."""
+    endings = []
+    for number, one in enumerate(learned):
+        own, best = of_member(config, number), one.best and one.best[0]
+        why = ending(own, one.run["epoch"], one.run["minutes"], best, one.history)
+        if why is None:
+            return None
+        endings.append((one.run["step"], why))
+    return max(endings, key=lambda pair: int(pair[0]))[1]
 
 
 def save(path: Path, run: Checkpoint, home: Path = "") -> None:

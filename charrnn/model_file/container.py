@@ -195,13 +195,11 @@ class Reader:
             raise damaged(self.path, f"it does not start with {JSON_MEMBER}")
         first = headers[0]
         if not first.stored:
-            raise damaged(
-                self.path, f"{first.name} is compressed or encrypted, and should be neither"
-            )
+            why = f"{first.name} is compressed or encrypted, and should be neither"
+            raise damaged(self.path, why)
         if first.size > min(self.size, LARGEST):
-            raise damaged(
-                self.path, f"{first.name} has {first.size:,} bytes, the file {self.size:,}"
-            )
+            why = f"{first.name} has {first.size:,} bytes, the file {self.size:,}"
+            raise damaged(self.path, why)
         text = bytes_at(self.file, first.content_at, first.size)
         if zlib.crc32(text) != first.checksum:
             raise damaged(self.path, f"{first.name} has changed since the save")
@@ -227,10 +225,8 @@ class Reader:
         except ValueError as error:
             raise damaged(self.path, "its text makes no sense") from error
         except NewerFormatError as error:
-            raise errors.NewerModelError(
-                f"{self.path} was written by a newer charrnn: {error} is unknown",
-                "Install the newest charrnn.",
-            ) from error
+            what = f"{self.path} was written by a newer charrnn: {error} is unknown"
+            raise errors.NewerModelError(what, "Install the newest charrnn.") from error
 
     def surroundings(self, layout: Layout) -> tuple[list[bytes], bytes]:
         """Return the bytes before the numbers of each member and after the last, all compared."""
@@ -325,10 +321,8 @@ def save(
     layout = npz.lay_out(len(text), specs)
     for name, array in arrays.items():
         if not npz.is_finite(array):
-            raise errors.SaveError(
-                f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
-                "The last save is untouched. Try a smaller [lr].",
-            )
+            what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
+            raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
     replace(path, layout.size, _add_seal(_pieces(layout, text, arrays)))
 
 
@@ -372,10 +366,8 @@ def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected
     except (ValueError, errors.ModelFileError, NewerFormatError) as error:
         wanted, why = {}, str(error).partition(" is damaged: ")[2] or str(error)
     if dict(wanted) != dict(specs):
-        raise errors.SaveError(
-            f"{os.fspath(path)} was not saved, since it could not be loaded: {why}",
-            "The last save is untouched.",
-        )
+        what = f"{os.fspath(path)} was not saved, since it could not be loaded: {why}"
+        raise errors.SaveError(what, "The last save is untouched.")
 
 
 def _pieces(layout: Layout, text: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:

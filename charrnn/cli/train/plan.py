@@ -26,7 +26,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.counts.markov import Baseline
 from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
+from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, rule_of, settings_for_longer
 from charrnn.settings.training import Fitted
 from charrnn.text import script_of
 from charrnn.vocabulary import UNKNOWN
@@ -149,7 +149,7 @@ def start_in_words(
     yield "", added
 
 
-def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
+def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry]:
     """Return the network, its memory, and the sizes that were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
@@ -162,26 +162,23 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     ]
     if options.resume:
         return rows
-    usual = preset(symbols, c.cell, c.minutes_each)
+    symbols = len(corpus.train.ids)
     chosen = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if chosen:
         time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
         size = f"{symbols:,} characters (ends included)"
         rows.append(("chosen", f"for {size}{time}: {' '.join(chosen)}"))
+    usual = rule_of(c.cell).nearest(symbols)
     for name in ("bptt", "batch"):  # shrink with the corpus
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(c, name)
         if wanted > got:
             reduced = f"{option_for(name)} from {wanted} to {got}"
             rows.append(("reduced", f"{reduced}: the corpus is too small for more"))
-    longer = preset_for_longer(c, symbols)
-    if longer is not None and all(is_chosen(name, c, options) for name in FITTED):
-        sizes = " ".join(
-            option(name, getattr(longer, name))
-            for name in FITTED
-            if getattr(longer, name) != getattr(usual, name)
-        )
-        minutes = option("minutes", longer.minutes * c.members)
-        rows.append(("longer", f"{minutes} or more would choose {sizes}"))
+    if all(is_chosen(name, c, options) for name in FITTED):
+        longer = settings_for_longer(c, corpus)
+        if longer.hidden > c.hidden:
+            sizes = " ".join(option(name, getattr(longer, name)) for name in ("hidden", "dropout"))
+            rows.append(("longer", f"{option('minutes', longer.minutes)} would choose {sizes}"))
     return rows
 
 

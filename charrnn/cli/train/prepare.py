@@ -32,7 +32,6 @@ from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 210  # bytes in the history of a model file, at most
@@ -74,7 +73,7 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
+        return self.checkpoint.ended is not None
 
     @property
     def steps(self) -> int:
@@ -251,7 +250,7 @@ def show_plan(
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
-    display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
+    display.show(words.network_in_words(planned, options, corpus))
     hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)
