@@ -92,14 +92,15 @@ def settings_of_run(lines: int, start_from: Model | None, **given: Any) -> Fitte
 
 
 @pytest.mark.parametrize(
-    ("lines", "rate", "passes"), [(50, 0.4, 0.12), (500, 0.4, 0.32), (1600, 1, 1)]
+    ("lines", "lr", "passes"), [(50, 0.0016, 0.12), (500, 0.0016, 0.32), (1600, 0.004, 1)]
 )
 def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
-    lines: int, rate: float, passes: float
+    lines: int, lr: float, passes: float
 ) -> None:
-    model = fit(["ab1"] * 9, TrainConfig(hidden=4, layers=1, epochs=1), holdout=0.0)
-    fresh, begun = (settings_of_run(lines, start) for start in (None, model))
-    assert begun.lr == pytest.approx(rate * fresh.lr, rel=0.05)
+    sizes: dict[str, Any] = {"hidden": 8, "layers": 1}
+    model = fit(["ab1"] * 9, TrainConfig(epochs=1, **sizes), holdout=0.0)
+    fresh, begun = settings_of_run(lines, None, **sizes), settings_of_run(lines, model)
+    assert begun.lr == pytest.approx(lr, rel=0.05)
     assert begun.epochs == pytest.approx(passes * fresh.epochs, rel=0.05)
     assert (begun.dropout, begun.batch, begun.bptt) == (fresh.dropout, fresh.batch, fresh.bptt)
     typed = settings_of_run(lines, model, lr=0.01, epochs=7)
