@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import Topic, topics
+from charrnn.cli.guide import Options, topics
+from charrnn.cli.options import Known, options_of
+from charrnn.settings.fields import settings_of
 from tests.make_pages import BEGIN, END
 from tests.pages import GUIDE, PAGES, blocks_of, commands_of, matches, run_page
 from tests.program import CHARRNN, SMALL, Program
@@ -130,7 +132,8 @@ def test_every_key_of_json_is_explained(program: Program) -> None:
         assert explained(own) <= keys, f"{schema} has no {explained(own) - keys}"
     assert explained(shared) <= {key for _, key in found}
     for name, entry in COMMANDS.items():
-        if hasattr(import_module(entry.options).Options, "as_json"):
+        options = options_of(import_module(entry.options).Options)
+        if any(option.name == "as_json" for option in options):
             assert any(of.startswith(f"charrnn.{name}") for of in schemas), name
 
 
@@ -201,5 +204,7 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
 
 
 def test_topics_are_completed() -> None:
-    assert Topic().complete("s") == ["sampling", "scoring"]
-    assert Topic().complete("x") == []
+    topic = settings_of(Options)["topic"].values
+    assert isinstance(topic, Known)
+    assert topic.complete("s") == ["sampling", "scoring"]
+    assert topic.complete("x") == []
