@@ -228,8 +228,7 @@ class Sheet:
     """The symbols that a group has drawn so far, a row for each sample."""
 
     def __init__(self, numbers: Sequence[int], characters: Sequence[str]) -> None:
-        self.numbers = numbers
-        self.characters = characters
+        self.numbers, self.characters = numbers, characters
         self.ids: Ids = np.empty((len(numbers), 64), np.min_scalar_type(len(characters)))
         self.nats: Array64 = np.empty((len(numbers), 64))
         self.lengths = np.zeros(len(numbers), np.intp)
