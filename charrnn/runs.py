@@ -161,7 +161,7 @@ def begin(
     ``speed`` in characters per second is measured if a time limit needs it.
     """
     record = record_of(corpus, cutting, {})
-    plan = fit_settings(config, corpus)
+    plan = fit_settings(config, corpus, start_from)
     if plan.minutes is not None:
         rate = characters_per_second(plan, corpus) if speed is None else speed
         plan = fit_pace(plan, config, corpus, rate)
@@ -284,9 +284,10 @@ def fit(
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """Return the model in a file.
+    """Return the model in a file, or one that comes with charrnn.
 
-    path: The name of the file; default: model.npz.
+    path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
+        default: model.npz.
     """
     return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 

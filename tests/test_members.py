@@ -87,9 +87,10 @@ def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
     monkeypatch.setattr(saver, "OFTEN", 0)
     monkeypatch.setattr(saver, "COSTLY", 0)
     line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
+    dropped = ("--dropout", "0.4", "--dropconnect", "0.3")
     for seed in range(10):
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
-        program.run(*line, *more, "--force", "-q").says()
+        program.run(*line, *dropped, *more, "--force", "-q").says()
         run = checkpoint.load(Path("model.npz"))
         assert run.ended == "patience"
         if run.states[0].step < run.longest.step:

@@ -17,6 +17,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from hashlib import sha256
 from io import BytesIO, FileIO
 from typing import Any, NamedTuple, TypeAlias
@@ -25,9 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn import errors
+from charrnn.corpus.files import MODELS, OURS, model_at
 from charrnn.model_file import npz
 from charrnn.model_file.npz import JSON_MEMBER, Layout, Member, Spec, bytes_at, read_headers
 from charrnn.model_file.saving import check_writable, replace
+from charrnn.text import question
 
 __all__ = ["Spec", "check_writable", "load", "room_needed", "save"]
 
@@ -328,10 +331,11 @@ def room_needed(arrays: Mapping[str, Spec], facts: Mapping[str, JSON]) -> int:
 def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = None) -> Archive:
     """Return the facts and the arrays of a file, or those arrays for which `names` returns True."""
     try:
-        with open_regular(path) as file:
+        with open_regular(model_at(path)) as file:
             return Reader(os.fspath(path), file).read(expected, names or (lambda _: True))
     except FileNotFoundError as error:
-        hint = "Train one first, or name another with [model]."
+        near = question(get_close_matches(os.fspath(path), MODELS))
+        hint = f"{near}Train one first, or name another with [model]: a file, or {OURS}."
         raise errors.ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
     except OSError as error:
         hint = "Look at its permissions and at the disk, or name another model with [model]."

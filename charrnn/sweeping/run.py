@@ -159,7 +159,7 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
     given = {**task.learning, **trial.settings, "seed": trial.seed, "workers": 1}
     config = configure(given, model)
     if os.path.exists(path):
-        wanted = asdict(fit_settings(config, split.corpus))
+        wanted = asdict(fit_settings(config, split.corpus, model))
         if config.minutes is not None:  # these two depend on the speed of the machine
             del wanted["check_every"], wanted["warmup"]
         hint = "Move it away, or use another folder."
@@ -251,7 +251,7 @@ def plan_settings(
     seed = grid.seeds[0]
     config = configure({**learning, **settings, "seed": seed, "workers": 1}, splits.model)
     corpus = splits.of(seed).corpus
-    return Planned(settings, plan(fit_settings(config, corpus), corpus))
+    return Planned(settings, plan(fit_settings(config, corpus, splits.model), corpus))
 
 
 def estimate_seconds(plans: Sequence[Plan], corpus: Corpus) -> list[float]:
