@@ -289,9 +289,7 @@ class Learner:
         self.state, self.corpus, self.config, self.ranks = state, corpus, config, ranks
         self.parallel = ranks.parallel(p, config)
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        hidden = config.dropout, config.dropconnect, config.blank
-        here = self.parallel.here
-        self.regularization = Regularization(p, config.batch, config.seed, *hidden, here)
+        self.regularization = Regularization(p, config, self.parallel.here)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()
