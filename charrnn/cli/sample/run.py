@@ -178,12 +178,8 @@ def run(options: Options, threads: int, console: Console) -> None:
             samples: Iterable[Sample | None] | None = None
             if cluster is not None:
                 samples = draw_by_workers(cluster, options, models, drawing, prime, conditions)
-            elif conditions is not None:
-                samples = redraw(
-                    sampler, options.numbers, conditions.whole, conditions.rejects, seen
-                )
-            elif options.as_json or options.show_copied:
-                samples = sampler.samples(options.numbers)
+            elif conditions is not None or options.as_json or options.show_copied:
+                samples = redraw(sampler, options.numbers, conditions, seen)
             if samples is None:
                 writer.write(tally.of(sampler.fragments(options.numbers)))
                 continue
