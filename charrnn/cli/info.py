@@ -188,9 +188,8 @@ def best_facts(model: Model) -> Iterator[Fact]:
         yield Fact("baselines", in_order(baselines))
         return
     step, mean = best[0], Mean(best[1], 1)
-    display = {"step": step, **mean.per_character(), "perplexity": mean.perplexity}
     words = tables.of_held_out(mean.nats_per_character, step, model.config.members)
-    yield Fact("best", display, "best", words)
+    yield Fact("best", {"step": step, **mean.loss()}, "best", words)
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")

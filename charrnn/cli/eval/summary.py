@@ -95,14 +95,9 @@ class Summary:
         if self.ends_apart:
             figures["ending"] = {"nats": ending.nats, "nats_per_example": ending.nats_per_character}
         if self.parts:
-            means = {name: score.overall for name, score in self.parts.items()}
             figures["parts"] = {
-                name: {
-                    **mean.per_character(),
-                    "perplexity": mean.perplexity,
-                    **json_of(self.difference(name)),
-                }
-                for name, mean in means.items()
+                name: {**score.overall.loss(), **json_of(self.difference(name))}
+                for name, score in self.parts.items()
             }
         return figures
 
@@ -110,16 +105,14 @@ class Summary:
         """Return the losses of the baselines, and the fractions of both texts that they read."""
         losses: dict[str, object] = {}
         for baseline, difference in self.baselines:
-            learned, scored = self.shares(baseline)
             mean = Mean(baseline.nats_per_character, 1).per_character()
-            shares = {"part_learned": learned, "part_scored": scored}
-            losses[baseline.name] = {**mean, **shares, **json_of(difference)}
+            shares = zip(("part_learned", "part_scored"), self.shares(baseline), strict=True)
+            losses[baseline.name] = {**mean, **dict(shares), **json_of(difference)}
         return losses
 
     def drawn_json(self) -> dict[str, object] | None:
         """Return the losses of a Markov model on drawn and on held-out texts, with --drawn."""
-        drawn = self.drawn
-        if drawn is None:
+        if (drawn := self.drawn) is None:
             return None
         losses = {"drawn": drawn.nats_per_character, "held_out": drawn.held_out}
         means = {name: Mean(nats, 1).per_character() for name, nats in losses.items()}

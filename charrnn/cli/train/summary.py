@@ -175,9 +175,8 @@ def report_on(outcome: Outcome, options: Options) -> Report:
         figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
     parts = {
         name: {
-            **score.overall.per_character(),
-            "perplexity": score.overall.perplexity,
-            **({} if name == "counts" else json_of(outcome.differences.get(name))),
+            **score.overall.loss(),
+            **json_of(None if name == "counts" else outcome.differences.get(name)),
         }
         for name, score in outcome.scores.items()
         if name != "alone"
