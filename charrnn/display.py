@@ -106,7 +106,6 @@ def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
 
 
 def best_of(losses: Mapping[str, float]) -> str:
-    """Return the name of the baseline with the lowest loss."""
     return min(losses, key=lambda name: losses[name])
 
 
@@ -202,7 +201,6 @@ def render(kind: str, draw: Callable[[Axes], object]) -> bytes:
 
 
 def heights(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return the lowest and highest loss of a figure."""
     shown = [nats for curve in curves for nats in curve.shown]
     free = 0.05 * (max(shown) - min(shown)) or 0.05
     return max(0.0, min(shown) - free), max(shown) + free
@@ -229,7 +227,6 @@ def finish(ax: Axes, lines: Mapping[str, Artist], x: str, y: str) -> None:
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """Return colour, width and dashes of the line of that number."""
     again, place = divmod(number, len(COLOURS))
     return {"color": COLOURS[place], "lw": 1.8, "ls": ("-", "--", "-.")[again % 3]}
 

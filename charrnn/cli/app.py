@@ -22,19 +22,9 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn.cli import console as streams
 from charrnn.cli import launcher
-from charrnn.cli.console import (
-    BOLD,
-    CYAN,
-    DIM,
-    INTERRUPTED,
-    NARROW,
-    USAGE,
-    WIDE,
-    Console,
-    Fault,
-    show_version,
-)
+from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault
 from charrnn.errors import SettingError
 from charrnn.text import Raw, visible
 
@@ -126,7 +116,6 @@ def main(args: Sequence[str]) -> None:
 
 
 def load(name: str) -> Command:
-    """Return the command of that name, made from its options."""
     from charrnn.cli.options import with_options
 
     module = import_module(COMMANDS[name].options)
@@ -167,7 +156,7 @@ def _charrnn(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
-        show_version()
+        streams.show_version()
         raise typer.Exit
 
 
@@ -179,7 +168,7 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 def _page(about: str, examples: str) -> dict[str, Any]:
     size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(NARROW, min(size.columns, WIDE))
+    width = max(streams.NARROW, min(size.columns, streams.WIDE))
     settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
     return {"help": about, "epilog": examples, "context_settings": settings}
 

@@ -56,7 +56,6 @@ class Options(TextOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the vectors to stdout, or into the file of --output."""
     from charrnn.analysis import embed
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load

@@ -89,7 +89,6 @@ class Options(CommandOptions):
 
     @property
     def kind(self) -> str:
-        """Return the format of the file."""
         return kind_of(self.out) if self.to is None else self.to
 
     @property
@@ -100,7 +99,6 @@ class Options(CommandOptions):
         )
 
     def check(self) -> None:
-        """Raise SettingError where an option is not for this kind of file."""
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel does not apply to {self.kind}", "Leave it out.")
@@ -108,7 +106,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the file and report its size."""
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
     from charrnn.runs import load

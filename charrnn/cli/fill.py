@@ -62,7 +62,6 @@ class Options(CommandOptions):
     threads: int | None = options.threads()
 
     def check(self) -> None:
-        """Raise SettingError if the options contradict each other."""
         FillConfig(**self.filling)
         Reading(**self.reading)
         of_files = [name for name in self.reading if name not in ("newlines", "normalize")]
@@ -118,7 +117,6 @@ def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
 
 
 def as_json(filled: Filled) -> dict[str, object]:
-    """Return the fillings of a text for JSON."""
     fillings = [
         {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
     ]

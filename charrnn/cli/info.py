@@ -84,7 +84,6 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 
 def report_on(path: Path, model: Model) -> Report:
-    """Return everything that the file of a model holds."""
     from charrnn.cli.train.summary import corpus_json, settings_json
 
     config, corpus, run = model.config, model.corpus, model.trained.longest.run
@@ -131,7 +130,6 @@ def report_on(path: Path, model: Model) -> Report:
 
 
 def corpus_facts(model: Model) -> Iterator[Fact]:
-    """Yield the corpus and the held-out part in words."""
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
     how = {"column": corpus.column, "strip": corpus.strip}
@@ -162,7 +160,6 @@ def counts_in_words(model: Model) -> str:
 
 
 def settings_in_words(model: Model) -> str:
-    """Return the settings of the training as command-line options."""
     from charrnn.plan import FOREVER
 
     options = []

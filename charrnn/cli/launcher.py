@@ -77,7 +77,6 @@ def set_threads(threads: int | None = None) -> int:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

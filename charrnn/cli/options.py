@@ -21,19 +21,9 @@ import typer
 from charrnn.cli.console import Console
 from charrnn.corpus.files import NAMES
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.settings import fields as setting_fields
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import (
-    CORPUS,
-    File,
-    Flag,
-    OneOf,
-    Setting,
-    Text,
-    Values,
-    Whole,
-    setting,
-    settings_of,
-)
+from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, Whole, setting
 from charrnn.settings.training import TrainConfig
 
 if TYPE_CHECKING:
@@ -137,7 +127,7 @@ def group(config: type, *only: str, **changes: Any) -> Any:
 
 def like(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
-    one = replace(settings_of(config)[name], default=None, **changes)
+    one = replace(setting_fields.settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": one})
 
 
@@ -299,7 +289,7 @@ def options_of(kind: type) -> Iterator[Option]:
     for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
-            for name, of_group in settings_of(config).items():
+            for name, of_group in setting_fields.settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
         elif one.metadata["setting"].names != ():
@@ -357,7 +347,6 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
-    """Return the message for a value that is not allowed."""
     shown = repr(typed)
     shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
     return f"{shown} is not {allowed}"

@@ -77,7 +77,6 @@ class Options(TextOptions):
     force: bool = flag("Replace the file of --plot if it exists.")
 
     def check(self) -> None:
-        """Raise SettingError if several models are to read standard input."""
         if "-" in self.sources and len(self.models) > 1:
             raise SettingError(
                 "standard input can be read only once, and there are several models",
@@ -94,7 +93,6 @@ class Measured(NamedTuple):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Measure all models, draw the figure and show the results."""
     from charrnn.display import plot_reach
 
     console.note_if_waiting(options.sources)
@@ -145,7 +143,6 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
 
 
 def ids_of(model: Model, options: Options) -> Ids:
-    """Return the text as symbols."""
     import numpy as np
 
     from charrnn.corpus.segmentation import END_CODE

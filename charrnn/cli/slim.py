@@ -47,7 +47,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the small file, and report it and its size on stdout."""
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.runs import load
 

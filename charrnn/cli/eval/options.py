@@ -217,7 +217,6 @@ class Options(TextOptions):
 
     @property
     def shows_examples(self) -> bool:
-        """Return True if each example gets a row."""
         return self.per_example or self.top is not None
 
     @property
@@ -227,12 +226,10 @@ class Options(TextOptions):
 
     @property
     def shows_rows(self) -> bool:
-        """Return True if stdout shows rows or the text."""
         return self.shows_examples or self.per_char
 
     @property
     def has_workers(self) -> bool:
-        """Return True if workers score the text."""
         return self.workers is not None or self.scheduler is not None
 
     @property

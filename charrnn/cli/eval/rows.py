@@ -49,8 +49,6 @@ BATCH = 10_000  # rows in a write
 
 
 class ExampleRows:
-    """Writes a row for each example to stdout."""
-
     def __init__(
         self, options: Options, origins: pieces.Origins, parts: Sequence[str], console: Console
     ) -> None:
@@ -99,7 +97,6 @@ class ExampleRows:
             self._ranking.add(batch)
 
     def finish(self) -> None:
-        """Write the sorted rows."""
         if self._ranking is not None:
             self._write(self._ranking.rows())
         if self._merged:
@@ -196,7 +193,6 @@ class HeatMap:
         self._breaks = {int(END_CODE): (end, gap), int(NEWLINE): (newline, "\n")}
 
     def add(self, block: ScoredBlock) -> None:
-        """Write a block."""
         bands, painted = heat_map.bands_of_text(block.codes, block.nats), list[Visible]()
         breaks = (block.codes == NEWLINE) | (block.codes == END_CODE)
         for start, stop in heat_map.band_runs(bands, breaks):
@@ -229,7 +225,6 @@ class CharacterRows:
             console.out.write_lines([Visible(f"character\t{unit}\trank")])
 
     def add(self, block: ScoredBlock) -> None:
-        """Write a block."""
         if self._above is not None:
             block = block[block.nats * BITS > self._above.bits]
         assert block.ranks is not None
@@ -269,7 +264,6 @@ class Alarm:
         self._gatherer = None if of_characters else Gatherer()
 
     def add(self, block: ScoredBlock) -> None:
-        """Add a block."""
         self.count += int(np.count_nonzero(self.costs(block) > self.above.bits))
 
     def costs(self, block: ScoredBlock) -> pieces.Floats:
@@ -327,7 +321,6 @@ def part_json(
 
 
 def add_up(options: Options, console: Console) -> None:
-    """Show the result for the whole text from its parts."""
     parts = read_parts(options.sources)
     first = parts[0]
     check_complete(parts)

@@ -62,7 +62,6 @@ def reading_bar(
 
 
 def run(options: Options, threads: int, console: Console) -> None:
-    """Score the text, or add up what other jobs scored (--add)."""
     if options.add:
         rows.add_up(options, console)
         return
@@ -194,7 +193,6 @@ def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text
 
 
 def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: Origins) -> Text:
-    """Return the named text, or the held-out text of the corpus."""
     record = model.corpus
     if corpus is not None and not options.sources:
         name = ", ".join(record.valid) or f"held out of {', '.join(record.sources)}"
@@ -291,7 +289,6 @@ def writer_for(
 
 
 def symbols_at_once(options: Options) -> int:
-    """Return how many symbols are scored before anything is shown."""
     if options.keeps_order:
         return pieces.AS_THEY_COME
     if options.dynamic is not None:

@@ -43,7 +43,6 @@ class Summary:
     seconds: float = 0.0
 
     def add(self, block: ScoredBlock) -> None:
-        """Add a block of the text."""
         self.score += block.score()
         for name in block.parts:
             self.parts[name] = self.parts.get(name, Score()) + block.of_part(name).score()
@@ -80,7 +79,6 @@ class Summary:
         return figures if self.rate is None else figures | {"learning at": f"{self.rate:g}"}
 
     def in_a_line(self) -> str:
-        """Return the loss in one line, for stderr."""
         overall = self.score.overall
         learning = "" if self.rate is None else f", learning at {self.rate:g}"
         return (
@@ -90,7 +88,6 @@ class Summary:
         )
 
     def figures(self) -> dict[str, object]:
-        """Return the sums for JSON."""
         figures, ending = self.score.figures() | json_of(self.difference()), self.score.ending
         if self.ends_apart:
             figures["ending"] = {"nats": ending.nats, "nats_per_example": ending.nats_per_character}

@@ -182,7 +182,6 @@ class Options(CommandOptions):
     threads: int | None = options.threads()
 
     def check(self) -> None:
-        """Raise SettingError if no sample can meet the options."""
         if self.drawn < self.count:
             raise SettingError(
                 f"--of {self.drawn} is less than -n {self.count}",
@@ -203,5 +202,4 @@ class Options(CommandOptions):
 
     @property
     def files(self) -> list[str]:
-        """Return the files to read."""
         return [*([] if self.prime_file is None else [self.prime_file]), *self.novel]

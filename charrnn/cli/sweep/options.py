@@ -161,7 +161,6 @@ class Options(CorpusOptions):
 
     @property
     def at_once(self) -> int:
-        """Return how many runs may go on at the same time."""
         return self.threads or self.workers or cores()
 
     def check(self) -> None:

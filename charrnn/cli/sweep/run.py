@@ -74,7 +74,6 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 
 def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
-    """Raise an error if a new sweep would replace a file."""
     try:
         folder.check_free(sweep.record.grid)
     except ModelExistsError as error:

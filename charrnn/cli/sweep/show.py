@@ -243,7 +243,6 @@ def standing_json(standing: Standing, best: Standing) -> dict[str, Any]:
 
 
 def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
-    """Yield commands for the best model."""
     best = best_of(results)
     if best is not None and best.model is not None and os.path.exists(best.model):
         yield shlex.join(["charrnn", "sample", "-m", best.model, "-n", "10"])

@@ -102,7 +102,6 @@ class CheckupRows:
 
     @property
     def indent(self) -> int:
-        """Return the columns before a sample below a row."""
         return min(self.columns[0].width, self.output.width // 4) + 2
 
 
@@ -184,7 +183,6 @@ class LiveBar:
         return time.monotonic() >= self._drawn + REFRESH
 
     def draw(self, share: float, words: Callable[[int], str]) -> None:
-        """Draw the bar beside the words for this number of columns."""
         self._drawn = time.monotonic()
         if self._bar is not None:
             width = self.console.err.window - 1

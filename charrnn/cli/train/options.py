@@ -111,7 +111,6 @@ class Options(CorpusOptions):
         return self.learning.get("workers")
 
     def check(self) -> None:
-        """Raise SettingError if a file of the run would be written over."""
         if not self.mpi:
             launcher.check_alone()
         texts = (*self.sources, *self.valid)

@@ -11,16 +11,8 @@ import numpy as np
 
 from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
-from charrnn.cli.terminal.tables import (
-    Entry,
-    bits,
-    bytes_in_words,
-    clock,
-    count,
-    counted,
-    entries,
-    pieces_in_words,
-)
+from charrnn.cli.terminal import tables
+from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
@@ -253,7 +245,7 @@ def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
     """Return which part of a large corpus was counted and scored, or "" if all of it was."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
     counted, scored = baseline.train_symbols / whole, baseline.held_out_symbols / max(1, held_out)
-    return pieces_in_words(counted, scored, "the held-out text")
+    return tables.pieces_in_words(counted, scored, "the held-out text")
 
 
 class PlanDisplay:

@@ -228,7 +228,6 @@ def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
 
 
 def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:
-    """Return the model of --from, if it was given."""
     if path is None:
         return None
     try:

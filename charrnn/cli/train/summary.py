@@ -11,20 +11,10 @@ from typing import Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
-from charrnn.cli.terminal.tables import (
-    Entry,
-    Fact,
-    Report,
-    clock,
-    count,
-    counted,
-    epochs_in_words,
-    few_held_out,
-    of_bits,
-    of_held_out,
-)
+from charrnn.cli.terminal.tables import Entry, Fact, Report, clock, count, counted, of_bits
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
@@ -109,7 +99,6 @@ class Outcome:
 
     @property
     def best(self) -> Mean | None:
-        """The best held-out loss, if any."""
         best = mean_of_bests([state.best for state in self.run.states])
         if best is None or not self.run.corpus.held_out_characters:
             return None
@@ -163,7 +152,7 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
 def report_on(outcome: Outcome, options: Options) -> Report:
     run, pace, best = outcome.run, outcome.pace, outcome.best
     c, state, symbols = run.config, run.longest, run.vocabulary.symbols
-    steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
+    steps = f"{count(state.step, 'step')}, {tables.epochs_in_words(state.epoch)}"
     speed = f"{counted(pace.average)} characters a second"
     figures: dict[str, object] = {
         "step": outcome.best_step,
@@ -217,8 +206,8 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
     for label, mean in {"best": best, **outcome.mixtures}.items():
         nats = mean.nats_per_character
         if label == "best":
-            yield label, of_held_out(nats, outcome.best_step, len(run.states))
-            if doubt := few_held_out(run.corpus):
+            yield label, tables.of_held_out(nats, outcome.best_step, len(run.states))
+            if doubt := tables.few_held_out(run.corpus):
                 yield "", doubt
         else:
             yield label, f"{of_bits(nats)} per held-out character"
