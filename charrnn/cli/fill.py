@@ -66,10 +66,8 @@ class Options(CommandOptions):
         Reading(**self.reading)
         of_files = [name for name in self.reading if name not in ("newlines", "normalize")]
         if of_files and "-" not in self.texts:
-            raise SettingError(
-                f"--{of_files[0]} is for standard input, and no TEXT is -",
-                "A TEXT that is typed is filled in as it is.",
-            )
+            what = f"--{of_files[0]} is for standard input, and no TEXT is -"
+            raise SettingError(what, "A TEXT that is typed is filled in as it is.")
         if self.texts.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
 
@@ -117,12 +115,12 @@ def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
 
 
 def as_json(filled: Filled) -> dict[str, object]:
-    fillings = [
-        {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
-    ]
+    found = filled.fillings
     return {
         "text": encodable(filled.text),
-        "fillings": fillings,
+        "fillings": [
+            {"text": encodable(one.text), "probability": one.probability} for one in found
+        ],
         "method": filled.method,
         "left_out": filled.left_out,
     }

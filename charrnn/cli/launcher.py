@@ -29,10 +29,9 @@ def processes() -> int:
 def check_alone() -> None:
     """Raise SettingError if mpiexec started several processes that would do the same work."""
     if _number_in(RANK) is not None and _number_in(SIZE) != 1:
-        raise SettingError(
-            "mpiexec has started several processes, and each would write the same model",
-            "Add --mpi to train together, or start one process without mpiexec.",
-        )
+        what = "mpiexec has started several processes, and each would write the same model"
+        hint = "Add --mpi to train together, or start one process without mpiexec."
+        raise SettingError(what, hint)
 
 
 def wait_for_first_rank() -> None:

@@ -78,10 +78,8 @@ class Options(TextOptions):
 
     def check(self) -> None:
         if "-" in self.sources and len(self.models) > 1:
-            raise SettingError(
-                "standard input can be read only once, and there are several models",
-                "Name a file as the text, or add --held-out.",
-            )
+            what = "standard input can be read only once, and there are several models"
+            raise SettingError(what, "Name a file as the text, or add --held-out.")
 
 
 class Measured(NamedTuple):

@@ -249,11 +249,8 @@ class Options(TextOptions):
         """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
         if "-" in self.sources and self.has_workers and self.keeps_order:
             option = "--csv" if self.as_csv else "--sort input"
-            raise SettingError(
-                f"{option} shows each line of a stream as it comes, and workers take many",
-                "Read a file, or leave the workers out.",
-            )
+            what = f"{option} shows each line of a stream as it comes, and workers take many"
+            raise SettingError(what, "Read a file, or leave the workers out.")
         if "-" in self.sources and self.part is not None:
-            raise SettingError(
-                "standard input can be read only once, and not by each part", "Name a file."
-            )
+            what = "standard input can be read only once, and not by each part"
+            raise SettingError(what, "Name a file.")

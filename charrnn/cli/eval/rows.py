@@ -384,9 +384,8 @@ def parse_part(line: str, name: str) -> Scored:
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
-        raise CorpusError(
-            f"{name} is not the result of a part", "Write it with charrnn eval --part I/N --json."
-        ) from None
+        hint = "Write it with charrnn eval --part I/N --json."
+        raise CorpusError(f"{name} is not the result of a part", hint) from None
     return scored
 
 

@@ -233,10 +233,8 @@ def check_models(models: Sequence[Model], options: Options) -> None:
         raise SettingError(what, "Name a single model with -m, not one of train --from.")
     for path, model in zip(options.models, models, strict=True):
         if model.carry and (options.part is not None or options.has_workers):
-            raise SettingError(
-                f"{path} carries its state across examples, so the text cannot be shared out",
-                "Score the text in one piece, or train without --carry.",
-            )
+            what = f"{path} carries its state across examples, so the text cannot be shared out"
+            raise SettingError(what, "Score the text in one piece, or train without --carry.")
 
 
 def warn_of_other_corpora(options: Options, models: Sequence[Model], console: Console) -> None:
@@ -267,10 +265,8 @@ def predictors_of(
     if not why:
         return [(TOGETHER, combine([one for _, one in each])), *each]
     if options.needs_one_distribution:
-        raise ModelFileError(
-            f"{options.needs_one_distribution} needs models that can be mixed, but {why}",
-            "Name a single model with -m.",
-        )
+        what = f"{options.needs_one_distribution} needs models that can be mixed, but {why}"
+        raise ModelFileError(what, "Name a single model with -m.")
     console.warn(f"{why}: the models are compared, but not mixed")
     return each
 

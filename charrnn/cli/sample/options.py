@@ -183,10 +183,8 @@ class Options(CommandOptions):
 
     def check(self) -> None:
         if self.drawn < self.count:
-            raise SettingError(
-                f"--of {self.drawn} is less than -n {self.count}",
-                "Draw at least as many samples as -n.",
-            )
+            what = f"--of {self.drawn} is less than -n {self.count}"
+            raise SettingError(what, "Draw at least as many samples as -n.")
 
     @property
     def drawn(self) -> int:

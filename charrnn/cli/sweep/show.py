@@ -253,9 +253,7 @@ def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
 def check_failures(results: list[Result], folder: str) -> None:
     failed = [result for result in results if result.has_failed]
     if failed:
-        what = f"{len(failed):,} of {len(results):,} runs failed"
-        hint = "--resume repeats the failed runs, except those that diverged."
-        rows = os.path.join(folder, "sweep.jsonl")
-        raise CharrnnError(
-            f"{what}; {failed[0].name}: {failed[0].error}", f"{rows} has the reasons. {hint}"
-        )
+        many = f"{len(failed):,} of {len(results):,} runs failed"
+        reasons = f"{os.path.join(folder, 'sweep.jsonl')} has the reasons."
+        hint = f"{reasons} --resume repeats the failed runs, except those that diverged."
+        raise CharrnnError(f"{many}; {failed[0].name}: {failed[0].error}", hint)

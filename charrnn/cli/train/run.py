@@ -10,7 +10,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
@@ -39,7 +39,7 @@ from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import difference_of, tally
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
-from charrnn.training.loop import Done, Event, nats_of_best
+from charrnn.training.loop import Done, nats_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
@@ -72,14 +72,11 @@ def join_ranks() -> MpiRanks:
     try:
         ranks = join()
     except ImportError as error:
-        raise CharrnnError(
-            "--mpi needs mpi4py",
-            "pip install mpi4py. If there is no MPI on this machine, also: pip install mpich",
-        ) from error
+        hint = "pip install mpi4py. If there is no MPI on this machine, also: pip install mpich"
+        raise CharrnnError("--mpi needs mpi4py", hint) from error
     except RuntimeError as error:  # its message lists where mpi4py has looked
-        raise CharrnnError(
-            "mpi4py finds no MPI library", "Install one, such as: pip install mpich"
-        ) from error
+        hint = "Install one, such as: pip install mpich"
+        raise CharrnnError("mpi4py finds no MPI library", hint) from error
     started = launcher.processes()
     if ranks.count == 1 and started > 1:
         raise CharrnnError(
@@ -205,9 +202,20 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         try:
             with screen:
                 ranks.begin(replace(checkpoint, counted=None))
+                why: Ending = "interrupted"
                 counted = checkpoint.counted
-                events = train_all(checkpoint.states, ready.corpus, config, counted, ranks)
-                why = follow(events, stop, screen, saver, metrics, ranks)
+                for event in train_all(checkpoint.states, ready.corpus, config, counted, ranks):
+                    if metrics is not None:
+                        metrics.add(event)  # before the save, so that a resumed run misses no line
+                    screen.show(event)
+                    saver.note(event)
+                    if isinstance(event, Done):
+                        why = event.why
+                        break
+                    if ranks.are_to_stop(stop.requested):
+                        break
+                if why == "interrupted":
+                    screen.finish()
                 ranks.end()
                 saver.save()
         except CharrnnError as error:
@@ -226,10 +234,8 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
     outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
     if options.folds is not None and not stop.requested:
-        found = validate(
-            ready.corpus, checkpoint.config, options.folds, console.note, lambda: stop.requested
-        )
-        return replace(outcome, validated=found)
+        given = ready.corpus, checkpoint.config, options.folds, console.note
+        return replace(outcome, validated=validate(*given, lambda: stop.requested))
     return outcome
 
 
@@ -240,25 +246,3 @@ def best_baseline(ready: PreparedRun) -> Baseline | None:
         return best
     every = counting_baselines(corpus, corpus.held_out.ids)
     return next(baseline for baseline in every if baseline.name == best.name)
-
-
-def follow(
-    events: Iterable[Event],
-    stop: Stop,
-    screen: Progress,
-    saver: Saver,
-    metrics: Metrics | None,
-    ranks: Ranks,
-) -> Ending:
-    """Log, show and save the events. Return why they ended."""
-    for event in events:
-        if metrics is not None:
-            metrics.add(event)  # before the save, so that a resumed run misses no line
-        screen.show(event)
-        saver.note(event)
-        if isinstance(event, Done):
-            return event.why
-        if ranks.are_to_stop(stop.requested):
-            break
-    screen.finish()
-    return "interrupted"
