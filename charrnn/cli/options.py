@@ -360,10 +360,9 @@ def _expanded(names: list[str] | None) -> list[str] | None:
 
 
 @contextmanager
-def cluster_for(
-    workers: int | None, scheduler: str | None, console: Console
-) -> Iterator[Cluster | None]:
+def cluster_for(options: Any, console: Console) -> Iterator[Cluster | None]:
     """Yield the cluster of --workers or --scheduler; None without these options."""
+    workers, scheduler = options.workers, options.scheduler
     if workers is None and scheduler is None:
         yield None
         return

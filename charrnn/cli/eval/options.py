@@ -235,15 +235,11 @@ class Options(TextOptions):
     @property
     def needs_one_distribution(self) -> str:
         """Return an option given that shows the figures of a single distribution, if any."""
-        given = {
-            "--per-example": self.per_example,
-            "--top": self.top is not None,
-            "--per-char": self.per_char,
-            "--above": self.above is not None,
-            "--quantile": self.quantile is not None,
-            "--html": self.html is not None,
-        }
-        return next((option for option, is_given in given.items() if is_given), "")
+        for name in ("per_example", "top", "per_char", "above", "quantile", "html"):
+            given = getattr(self, name)
+            if given is not None and given is not False:  # 0.0 is given
+                return fields.option_of(name)
+        return ""
 
     def check(self) -> None:
         """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""

@@ -340,7 +340,7 @@ def add_up(options: Options, console: Console) -> None:
         alarm = Alarm(Threshold(first["part"]["above"]), of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
     more = {"fast": first["fast"], **above_json(alarm)}
-    show(summaries, console, more, as_json=options.as_json, is_aside=False)
+    show(summaries, options, console, more)
     if alarm is not None:
         alarm.report(console)
 

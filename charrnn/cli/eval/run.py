@@ -98,7 +98,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     listeners: list[Listener] = [collector.add] if options.baselines else []
     listeners += [each.add for each in (writer, alarm) if each is not None]
     with (
-        cluster_for(options.workers, options.scheduler, console) as cluster,
+        cluster_for(options, console) as cluster,
         reading_bar(text.size, console, is_alone=not options.shows_rows) as bar,
     ):
         listeners += bar
@@ -140,7 +140,7 @@ def run(options: Options, threads: int, console: Console) -> None:
             console.note(f"part {number}/{of} is empty: the text has {few}; {of}/{of} scores {it}")
         more["part"] = rows.part_json(options.part, text.extent, options, summaries)
     note_if_refused(console)
-    show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
+    show(summaries, options, console, more)
     if options.html is not None:
         console.note(f"coloured text saved to {options.html}")
     if alarm is not None:

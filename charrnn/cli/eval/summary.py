@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
+from charrnn.cli.eval.options import Options
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
 from charrnn.cli.train.summary import fold_facts
@@ -118,25 +119,17 @@ class Summary:
 
 
 def show(
-    summaries: Sequence[Summary],
-    console: Console,
-    more: Mapping[str, object],
-    *,
-    as_json: bool,
-    is_aside: bool,
+    summaries: Sequence[Summary], options: Options, console: Console, more: Mapping[str, object]
 ) -> None:
-    """Write the result to stdout; as lines on stderr (``is_aside``) if stdout has rows.
-
-    ``more`` holds further values for JSON.
-    """
-    if is_aside:
+    """Write the result to stdout; as lines on stderr if stdout has rows. ``more`` is for JSON."""
+    if options.shows_rows:
         for summary in summaries:
             model = f"{summary.model}: " if len(summaries) > 1 else ""
             console.note(f"{model}{summary.in_a_line()}")
         return
     report, first = report_on(summaries, more), summaries[0]
     below = loss_tables(summaries, console.out) if first.score.overall.count else ()
-    report.show("eval", console, as_json=as_json, below=below)
+    report.show("eval", console, as_json=options.as_json, below=below)
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:

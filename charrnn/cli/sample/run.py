@@ -40,7 +40,6 @@ from charrnn.vocabulary import Codes, Vocabulary, codes_of
 
 if TYPE_CHECKING:
     from charrnn.cli.terminal.colours import Painter
-    from charrnn.cluster.pool import Cluster
 
 
 SOON = 0.01  # seconds between two writes: each takes about as long as drawing a character
@@ -150,7 +149,7 @@ def run(options: Options, threads: int, console: Console) -> None:
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
-    with cluster_for(options.workers, options.scheduler, console) as cluster:
+    with cluster_for(options, console) as cluster:
         for temperature in temperatures:
             if len(temperatures) > 1:
                 console.note(f"temperature {temperature:g}")
@@ -160,7 +159,13 @@ def run(options: Options, threads: int, console: Console) -> None:
             written = tally.written
             samples: Iterable[Sample | None] | None = None
             if cluster is not None:
-                samples = draw_by_workers(cluster, options, models, drawing, prime, conditions)
+                from charrnn.cluster.pool import drawn
+                from charrnn.cluster.worker import SamplingJob
+
+                seed = samplers.random_seed() if config.seed is None else config.seed
+                slim, drawing = tuple(one.slim() for one in models), replace(drawing, seed=seed)
+                job = SamplingJob(slim, drawing, prime, options.use, conditions)
+                samples = drawn(cluster, job, options.numbers)
             elif conditions is not None:
                 samples = samplers.redraw(
                     sampler, options.numbers, conditions.whole, conditions.rejects, seen
@@ -239,23 +244,6 @@ def conditions_of(options: Options, prime: str, model: Model) -> Conditions | No
         codes = texts.codes_like(model.corpus, options.novel, options.reading)
         known = TextSet(codes, ignoring_case=options.ignore_case)
     return Conditions(prime, known, *lengths)
-
-
-def draw_by_workers(
-    cluster: Cluster,
-    options: Options,
-    models: Sequence[Model],
-    config: SampleConfig,
-    prime: str,
-    conditions: Conditions | None,
-) -> Iterator[Sample | None]:
-    from charrnn.cluster.pool import drawn
-    from charrnn.cluster.worker import SamplingJob
-
-    slim = tuple(model.slim() for model in models)
-    seed = samplers.random_seed() if config.seed is None else config.seed
-    job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, conditions)
-    return drawn(cluster, job, options.numbers)
 
 
 @dataclass

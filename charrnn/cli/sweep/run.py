@@ -45,8 +45,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             folder.forget_lost()
         cluster = None
         if not options.dry_run:
-            workers = cluster_for(options.workers, options.scheduler, console)
-            cluster = stack.enter_context(workers)
+            cluster = stack.enter_context(cluster_for(options, console))
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
         sweep = prepare_sweep(options, values_tried(options.tried), folder, spool, console)
         if not options.resume:

@@ -71,15 +71,10 @@ class Painter:
 @cache
 def _styles(depth: str) -> list[tuple[str, str]]:
     """Return the escape codes before and after a text for each band."""
-    from rich.color import ColorSystem
+    from rich.console import COLOR_SYSTEMS
     from rich.style import Style
 
-    systems = {
-        "truecolor": ColorSystem.TRUECOLOR,
-        "256": ColorSystem.EIGHT_BIT,
-        "standard": ColorSystem.STANDARD,
-    }
-    system, codes = systems[depth], []
+    system, codes = COLOR_SYSTEMS[depth], []
     for name in FEW if depth == "standard" else FULL:
         style = Style.parse(name)
         fitting = Style(  # a new style, since a style caches its codes

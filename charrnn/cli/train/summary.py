@@ -154,12 +154,8 @@ def report_on(outcome: Outcome, options: Options) -> Report:
     c, state, symbols = run.config, run.longest, run.vocabulary.symbols
     steps = f"{count(state.step, 'step')}, {tables.epochs_in_words(state.epoch)}"
     speed = f"{counted(pace.average)} characters a second"
-    figures: dict[str, object] = {
-        "step": outcome.best_step,
-        "nats_per_character": best and best.nats_per_character,
-        "bits_per_character": best and best.bits_per_character,
-        "perplexity": best and best.perplexity,
-    }
+    none = dict.fromkeys(("nats_per_character", "bits_per_character", "perplexity"))
+    figures: dict[str, object] = {"step": outcome.best_step, **(best.loss() if best else none)}
     if best and (apart := outcome.difference("best", best.nats_per_character)):
         figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
     parts = {
