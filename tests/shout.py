@@ -27,8 +27,7 @@ HELP = """
 Say it loudly.
 
 Louder than [b]bold[/b], and :smile: stays what it is.
-"""
-EXAMPLES = """
+
 # a greeting, very loud
 charrnn shout hello -t 2
 

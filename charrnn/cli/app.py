@@ -36,7 +36,7 @@ Context = Any  # of Click
 class Entry(NamedTuple):
     """The modules of a command, the first line of its help, and the page of the guide about it."""
 
-    options: str  # with Options, HELP and EXAMPLES, and without numpy
+    options: str  # with Options and HELP, and without numpy
     work: str  # with run(options, threads, console)
     line: str
     topic: str = ""
@@ -68,6 +68,16 @@ Learn the spelling of a list of names, or of any text, and generate more like it
 
 A recurrent network learns which character comes next. It then generates new texts, and scores how
 likely a given text is. Each line or paragraph of the corpus is one example.
+
+# learn the names of dinosaurs, then generate ten new ones
+charrnn train dinosaurs
+charrnn sample -n 10
+
+# show all options of a command
+charrnn train --help
+
+# complete commands and options in the shell
+charrnn --install-completion
 """
 STATUSES = {
     "0": "Success.",
@@ -87,17 +97,6 @@ VARIABLES = {
 JSON = """
 Each object of --json has a "schema", such as charrnn.eval/1. New keys may come; a key that changes
 its meaning changes the number.
-"""
-EXAMPLES = """
-# learn the names of dinosaurs, then generate ten new ones
-charrnn train dinosaurs
-charrnn sample -n 10
-
-# show all options of a command
-charrnn train --help
-
-# complete commands and options in the shell
-charrnn --install-completion
 """
 
 
@@ -121,7 +120,7 @@ def load(name: str) -> Command:
     module = import_module(COMMANDS[name].options)
     act = with_options(module.Options, partial(dispatch, name))
     app = _typer()
-    app.command(name, cls=Command, **_page(module.HELP, module.EXAMPLES))(act)
+    app.command(name, cls=Command, **_page(module.HELP))(act)
     return cast(Command, typer.main.get_command(app))
 
 
@@ -148,7 +147,7 @@ def program() -> Commands:
 
             shared._completion_scripts["zsh"] = ZSH
     app = _typer(add_completion=completes)
-    app.callback(cls=Commands, **_page(HELP, EXAMPLES))(_charrnn)
+    app.callback(cls=Commands, **_page(HELP))(_charrnn)
     return cast(Commands, typer.main.get_command(app))
 
 
@@ -166,11 +165,12 @@ def _typer(add_completion: bool = False) -> typer.Typer:
     )
 
 
-def _page(about: str, examples: str) -> dict[str, Any]:
+def _page(text: str) -> dict[str, Any]:
+    about, comment, examples = text.partition("\n\n# ")  # the first example begins so
     size = shutil.get_terminal_size((Console().out.window, 24))
     width = max(streams.NARROW, min(size.columns, streams.WIDE))
     settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
-    return {"help": about, "epilog": examples, "context_settings": settings}
+    return {"help": about, "epilog": comment + examples, "context_settings": settings}
 
 
 class Base:

@@ -27,8 +27,7 @@ vectors. The vector of a text does not depend on the other texts. For several ne
 
 The output is one JSON object per example, with its text and vector. With -o it is an array
 (examples, units) of 32-bit numbers. Blank lines are skipped.
-"""
-EXAMPLES = """
+
 # a line of JSON for each name
 charrnn embed names.txt | head -n 2
 

@@ -35,8 +35,7 @@ runtime. Both give the same probabilities, but not the same texts.
   --clock                      no
   --members 2 or more          no
   --counts                     the network alone, with --without-counts
-"""
-EXAMPLES = """
+
 # one web page, for a friend without charrnn
 charrnn export names.html
 charrnn export names.html --title Heroes --bits 8
@@ -126,12 +125,10 @@ def run(options: Options, _threads: int, console: Console) -> None:
         console.note(f"the file is large ({size:,} bytes): --bits 8 makes it smaller")
     file.write(size, [content])
     report = Report(
-        [
-            Fact("file", str(options.out), "file", str(options.out)),
-            Fact("kind", options.kind),
-            Fact("bytes", size, "size", f"{size:,} bytes"),
-            Fact("from", str(options.model)),
-        ]
+        Fact("file", str(options.out), "file", str(options.out)),
+        Fact("kind", options.kind),
+        Fact("bytes", size, "size", f"{size:,} bytes"),
+        Fact("from", str(options.model)),
     )
     report.show("export", console, as_json=options.as_json)
     if options.kind in NEXT_STEP and not options.as_json:

@@ -63,10 +63,8 @@ def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
             head = file.read(1 << 16)  # bytes that are enough to recognise a file
             if not head or is_ours(head):
                 return
-        raise CharrnnError(
-            f"{path} already exists, and charrnn has not written it",
-            f"Name another file with {option}, or replace it with --force.",
-        )
+        hint = f"Name another file with {option}, or replace it with --force."
+        raise CharrnnError(f"{path} already exists, and charrnn has not written it", hint)
 
 
 class OutputFile:

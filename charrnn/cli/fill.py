@@ -29,8 +29,7 @@ to all texts that match the pattern. Only characters of the vocabulary are fille
 The result is exact if the search is small enough: every likely beginning is tried, and less than a
 thousandth of the probability is left out. Otherwise the probabilities are estimated by sequential
 Monte Carlo (--particles), and a likelier filling may be missed.
-"""
-EXAMPLES = """
+
 # which letters are missing? quotes keep the shell from expanding *
 charrnn fill "Tyr_nnosa_rus"
 charrnn fill "*raptor" -n 10

@@ -25,8 +25,7 @@ Show the manual, a page for each topic.
 TOPIC is the name of a page, or a part of a title or heading. Without one, the command lists the
 topics. A page is formatted for a terminal, in the program that PAGER names if it is long. A file or
 a pipe gets the Markdown.
-"""
-EXAMPLES = """
+
 # list the topics
 charrnn guide
 

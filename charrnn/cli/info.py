@@ -33,8 +33,7 @@ Show the contents of a model file.
 It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
 each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
 If the corpus has more than 64 MB, only its presence is checked.
-"""
-EXAMPLES = """
+
 # contents, quality, and whether the training can be resumed
 charrnn info
 
@@ -95,37 +94,35 @@ def report_on(path: Path, model: Model) -> Report:
     learned = f"{count(run['step'], 'step')}, {tables.epochs_in_words(run['epoch'])}"
     is_possible, why = resume_of(model)
     return Report(
-        [
-            Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
-            Fact("bytes", size),
-            Fact(label="network", text=layers),
-            Fact("parameters", parameters, text=f"{parameters:,} parameters"),
-            Fact("hidden", config.hidden),
-            Fact("layers", config.layers),
-            Fact(label="counts", text=counts_in_words(model)),
-            Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
-            Fact(
-                "vocabulary",
-                list(vocabulary.characters),
-                text=characters_in_words(vocabulary.characters),
-            ),
-            Fact("novelty", vocabulary.novelty),
-            *corpus_facts(model),
-            Fact("settings", settings_json(config), "settings", settings_in_words(model)),
-            Fact("corpus", corpus_json(corpus, symbols)),
-            Fact("holds_corpus", model.trained.counted is not None),
-            Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
-            Fact("epochs", run["epoch"]),
-            Fact("characters_seen", run["characters"]),
-            *best_facts(model),
-            Fact("history", model.trained.longest.history),
-            Fact(
-                "resume",
-                {"is_possible": is_possible, "why": why},
-                "resume",
-                f"{'possible' if is_possible else 'not possible'}: {why}",
-            ),
-        ]
+        Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
+        Fact("bytes", size),
+        Fact(label="network", text=layers),
+        Fact("parameters", parameters, text=f"{parameters:,} parameters"),
+        Fact("hidden", config.hidden),
+        Fact("layers", config.layers),
+        Fact(label="counts", text=counts_in_words(model)),
+        Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
+        Fact(
+            "vocabulary",
+            list(vocabulary.characters),
+            text=characters_in_words(vocabulary.characters),
+        ),
+        Fact("novelty", vocabulary.novelty),
+        *corpus_facts(model),
+        Fact("settings", settings_json(config), "settings", settings_in_words(model)),
+        Fact("corpus", corpus_json(corpus, symbols)),
+        Fact("holds_corpus", model.trained.counted is not None),
+        Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
+        Fact("epochs", run["epoch"]),
+        Fact("characters_seen", run["characters"]),
+        *best_facts(model),
+        Fact("history", model.trained.longest.history),
+        Fact(
+            "resume",
+            {"is_possible": is_possible, "why": why},
+            "resume",
+            f"{'possible' if is_possible else 'not possible'}: {why}",
+        ),
     )
 
 

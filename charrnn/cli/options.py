@@ -222,10 +222,7 @@ needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any cas
 
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
-SHARED_WORK = (
-    excludes("workers", "scheduler", "threads"),
-    excludes("scheduler", "threads"),
-)
+SHARED_WORK = (excludes("workers", "scheduler", "threads"), excludes("scheduler", "threads"))
 _AS_IN_TRAINING = "Held-out text is read as in training."
 _ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (

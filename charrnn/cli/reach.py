@@ -44,8 +44,7 @@ one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For s
 (train --members), the first is used.
 
 With --json, each model is a JSON object on one line.
-"""
-EXAMPLES = """
+
 # is --bptt long enough?
 charrnn reach
 
@@ -124,18 +123,16 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
     advised, cut_off = advice(reach, bptt), reach.cut_off_share(bptt)
     decay, radius = reach.decay_per_step, reach.spectral_radius
     report = Report(
-        [
-            Fact("model", str(path)),
-            Fact(label="network", text=network),
-            Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
-            Fact("norms", reach.norms),
-            Fact("losses", reach.losses),
-            Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
-            Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
-            Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
-            Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
-            Fact("advice", advised),
-        ]
+        Fact("model", str(path)),
+        Fact(label="network", text=network),
+        Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
+        Fact("norms", reach.norms),
+        Fact("losses", reach.losses),
+        Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
+        Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
+        Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
+        Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
+        Fact("advice", advised),
     )
     return Measured(reach, report, advised)
 

@@ -21,8 +21,7 @@ its file name.
 
 A model of train --counts needs its training text to draw and score the same. Anyone who gets the
 file can read that text; --without-counts leaves it out.
-"""
-EXAMPLES = """
+
 # write a small file of model.npz, to send to a friend
 charrnn slim names.npz
 
@@ -65,10 +64,10 @@ def run(options: Options, _threads: int, console: Console) -> None:
         console.note(f"{options.model} has no counts to leave out")
     size = options.out.stat().st_size
     words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
-    facts = [
+    report = Report(
         Fact("model", str(options.out), "model", str(options.out)),
         Fact("from", str(options.model)),
         Fact("bytes", size, "size", words),
         Fact("bytes_before", before),
-    ]
-    Report(facts).show("slim", console, as_json=options.as_json)
+    )
+    report.show("slim", console, as_json=options.as_json)

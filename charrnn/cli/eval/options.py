@@ -33,8 +33,7 @@ one line. The number of an example is the line of its file on which it begins (n
 that --errors skip leaves out), or its position in the held-out text. The character of an end is
 null, and so are undefined values. Rank 1 is the likeliest symbol. A difference is the loss of the
 model less the other: a baseline, a part of the model, or the first of several models.
-"""
-EXAMPLES = """
+
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
 

@@ -143,20 +143,18 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     learning = "" if rate is None else f": dynamic evaluation, learning rate {rate:g}"
     per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
-        [
-            Fact("text", first.name, "text", first.name),
-            Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
-            *(Fact(name, value) for name, value in first.figures().items()),
-            Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
-            Fact("baselines", first.baselines_json()),
-            Fact("model", first.model, "model", first.model + learning if is_alone else ""),
-            *([] if first.validated is None else fold_facts(first.validated)),
-            Fact("drawn", first.drawn_json()),
-            Fact("dynamic", rate),
-            Fact("seconds", first.seconds),
-            Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
-            *(Fact(name, value) for name, value in more.items()),
-        ]
+        Fact("text", first.name, "text", first.name),
+        Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
+        *(Fact(name, value) for name, value in first.figures().items()),
+        Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
+        Fact("baselines", first.baselines_json()),
+        Fact("model", first.model, "model", first.model + learning if is_alone else ""),
+        *([] if first.validated is None else fold_facts(first.validated)),
+        Fact("drawn", first.drawn_json()),
+        Fact("dynamic", rate),
+        Fact("seconds", first.seconds),
+        Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
+        *(Fact(name, value) for name, value in more.items()),
     )
     if not is_alone:
         models = {
@@ -315,12 +313,8 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
         held_out.setdefault(one.held_out, model)
     rows: list[tuple[str, Mean]] = []
     for nats, first in held_out.items():
-        name = (
-            f"held out, {fitted(first, tables.FIRST - 10)}"
-            if len(held_out) > 1
-            else "held-out text"
-        )
-        rows.append((name, Mean(nats, 1)))
+        of = f"held out, {fitted(first, tables.FIRST - 10)}"
+        rows.append((of if len(held_out) > 1 else "held-out text", Mean(nats, 1)))
         for model, one in drawn.items():
             if one.held_out == nats:
                 name = model if len(drawn) > 1 else "drawn texts"

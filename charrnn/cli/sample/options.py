@@ -31,8 +31,7 @@ prime, except with --hide-prime. Nats are the negative log-likelihood at tempera
 of train --carry carries its state across examples in eval, but not here.) --show-copied adds
 copied_longest, the length of the longest run that stands in a training text, and copied_median,
 the median length of all such runs. The exit status is 1 if fewer samples are found than requested.
-"""
-EXAMPLES = """
+
 # ten new names, at a higher temperature
 charrnn sample -n 10 -t 1.2
 
@@ -98,10 +97,7 @@ class Options(CommandOptions):
     )
 
     count: int = of_drawing(
-        COUNT,
-        "Draw this many samples, in parallel.",
-        default=1,
-        names=("-n", "--count"),
+        COUNT, "Draw this many samples, in parallel.", default=1, names=("-n", "--count")
     )
     temperatures: tuple[float, ...] | None = like(
         SampleConfig,
@@ -123,9 +119,7 @@ class Options(CommandOptions):
         panel=DRAWING,
     )
     of: int | None = of_drawing(
-        COUNT,
-        "Draw this many samples for --best.",
-        default_in_words=f"{BEST_OF} x -n",
+        COUNT, "Draw this many samples for --best.", default_in_words=f"{BEST_OF} x -n"
     )
     prime: str | None = of_prime(
         Text(), "Begin each sample with this text.", names=("-p", "--prime")
@@ -153,9 +147,7 @@ class Options(CommandOptions):
     )
     unique: bool = flag("Reject duplicates and draw again.", panel=AGAIN)
     shortest: int | None = of_rejecting(
-        COUNT,
-        "Reject samples with fewer characters, including the prime.",
-        default_in_words="any",
+        COUNT, "Reject samples with fewer characters, including the prime.", default_in_words="any"
     )
     longest: int | None = of_rejecting(
         COUNT,

@@ -342,14 +342,11 @@ def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
     given = " and ".join(test for test, is_given in tests.items() if is_given)
     found = f"found only {tally.written:,} of {requested:,} samples"
     if tally.is_certain:
-        raise CharrnnError(
-            f"{found}: every attempt gives the same text, which fails {given}",
-            "Leave out --top-k 1." if options.sampling.get("top_k") == 1 else "Raise -t above 0.",
-        )
-    raise CharrnnError(
-        f"{found}: {samplers.ATTEMPTS} attempts at one of them did not pass {given}",
-        f"Lower -n, raise -t, or leave out {given}.",
-    )
+        one = options.sampling.get("top_k") == 1
+        hint = "Leave out --top-k 1." if one else "Raise -t above 0."
+        raise CharrnnError(f"{found}: every attempt gives the same text, which fails {given}", hint)
+    what = f"{found}: {samplers.ATTEMPTS} attempts at one of them did not pass {given}"
+    raise CharrnnError(what, f"Lower -n, raise -t, or leave out {given}.")
 
 
 def training_texts(model: Model) -> Iterator[Codes]:

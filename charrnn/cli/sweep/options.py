@@ -87,8 +87,7 @@ on the same text. Below two standard errors it is not clear.
 
 Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
 stop the others, but the exit status is then 1.
-"""
-EXAMPLES = """
+
 # two sizes and two learning rates, from five seeds each: twenty runs
 charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
 
@@ -132,9 +131,7 @@ class Options(CorpusOptions):
         repeated=True,
     )
     seeds: tuple[int, ...] | None = of_sweep(
-        Seeds(),
-        "Run each combination once per seed.",
-        default_in_words="0",
+        Seeds(), "Run each combination once per seed.", default_in_words="0"
     )
     output: Path | None = of_sweep(
         File("FOLDER"),
@@ -144,9 +141,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Run what is missing in the sweep of the folder.", panel="Sweep")
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = of_learning(
-        File("MODEL"),
-        "Start each run from the parameters of this model.",
-        names=("--from",),
+        File("MODEL"), "Start each run from the parameters of this model.", names=("--from",)
     )
     threads: int | None = options.like(
         TrainConfig,

@@ -132,6 +132,9 @@ class Fact(NamedTuple):
 class Report(list[Fact]):
     """The facts that a command reports, in the order of the JSON keys."""
 
+    def __init__(self, *facts: Fact) -> None:
+        super().__init__(facts)
+
     def show(
         self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
     ) -> None:

@@ -24,8 +24,7 @@ the corpus is held out to measure the loss. charrnn chooses the sizes that you d
 set. The plan shows these sizes, and the loss of n-gram baselines on the held-out text.
 
 Ctrl-C saves the run, and --resume continues exactly where it stopped.
-"""
-EXAMPLES = """
+
 # train on a corpus of the package, then draw ten samples
 charrnn train dinosaurs
 charrnn sample -n 10

@@ -216,10 +216,8 @@ def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
     """Raise SettingError if there are too many check-ups for the history of a model file."""
     if config.patience is None and checkups > MOST_CHECKUPS:
         fewer = -(-checkups * config.check_every // (MOST_CHECKUPS - 1))
-        raise SettingError(
-            f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}",
-            hint or f"Try --check-every {fewer} or more.",
-        )
+        what = f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}"
+        raise SettingError(what, hint or f"Try --check-every {fewer} or more.")
 
 
 def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:

@@ -79,10 +79,8 @@ def join_ranks() -> MpiRanks:
         raise CharrnnError("mpi4py finds no MPI library", hint) from error
     started = launcher.processes()
     if ranks.count == 1 and started > 1:
-        raise CharrnnError(
-            f"mpiexec has started {started} processes, but mpi4py sees only one",
-            "Use the mpiexec of the MPI that mpi4py loads.",
-        )
+        what = f"mpiexec has started {started} processes, but mpi4py sees only one"
+        raise CharrnnError(what, "Use the mpiexec of the MPI that mpi4py loads.")
     return ranks
 
 
@@ -138,17 +136,13 @@ def check_model_file(options: Options) -> None:
     """Raise an error if a model would be replaced without --force, or if none can be resumed."""
     is_there = os.path.exists(options.model)
     if options.resume and not is_there:
-        raise ResumeError(
-            f"{options.model} does not exist, so it cannot be resumed",
-            f"Train one first: {options.line('train', 'CORPUS')}",
-        )
+        hint = f"Train one first: {options.line('train', 'CORPUS')}"
+        raise ResumeError(f"{options.model} does not exist, so it cannot be resumed", hint)
     if is_there and not options.resume and not options.force:
         check_may_be_replaced(options.model, is_model, "-m")
-        raise ModelExistsError(
-            f"{options.model} already exists",
-            f"Resume it: {options.line('train', '--resume')}. Or replace it with --force, or"
-            " name another file with -m.",
-        )
+        ways = "Or replace it with --force, or name another file with -m."
+        hint = f"Resume it: {options.line('train', '--resume')}. {ways}"
+        raise ModelExistsError(f"{options.model} already exists", hint)
 
 
 def run(options: Options, threads: int, console: Console) -> None:

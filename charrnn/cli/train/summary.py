@@ -167,27 +167,25 @@ def report_on(outcome: Outcome, options: Options) -> Report:
         if name != "alone"
     }
     return Report(
-        [
-            Fact("model", str(options.model), "model", str(options.model)),
-            Fact("corpus", corpus_json(run.corpus, symbols)),
-            Fact("parameters", sum(len(state.parameters.flat) for state in run.states)),
-            Fact("hidden", c.hidden),
-            Fact("layers", c.layers),
-            Fact("epochs", state.epoch),
-            Fact("steps", state.step),
-            Fact("characters_seen", state.characters),
-            Fact("seconds", pace.seconds),
-            Fact("characters_per_second", pace.average),
-            Fact("best", figures),
-            *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
-            *([Fact("parts", parts)] if outcome.mixtures else []),
-            Fact("baselines", in_order(run.corpus.baselines)),
-            *([] if outcome.validated is None else fold_facts(outcome.validated)),
-            Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
-            *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
-            Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
-            Fact("warnings", [asdict(doubt) for doubt in outcome.warnings]),
-        ]
+        Fact("model", str(options.model), "model", str(options.model)),
+        Fact("corpus", corpus_json(run.corpus, symbols)),
+        Fact("parameters", sum(len(state.parameters.flat) for state in run.states)),
+        Fact("hidden", c.hidden),
+        Fact("layers", c.layers),
+        Fact("epochs", state.epoch),
+        Fact("steps", state.step),
+        Fact("characters_seen", state.characters),
+        Fact("seconds", pace.seconds),
+        Fact("characters_per_second", pace.average),
+        Fact("best", figures),
+        *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
+        *([Fact("parts", parts)] if outcome.mixtures else []),
+        Fact("baselines", in_order(run.corpus.baselines)),
+        *([] if outcome.validated is None else fold_facts(outcome.validated)),
+        Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
+        *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
+        Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
+        Fact("warnings", [asdict(doubt) for doubt in outcome.warnings]),
     )
 
 
