@@ -316,41 +316,35 @@ def explain(error: BaseException) -> Fault | None:
     if isinstance(error, typer.Abort):
         return Fault(INTERRUPTED)
     if isinstance(error, USAGE_ERROR):
-        return Fault(USAGE, _what(error), _hint(error))
+        return _usage(error)
     return None
 
 
-def _what(error: Any) -> str:
-    parameter = getattr(error, "param", None)
-    if hasattr(error, "possibilities"):
-        return f"no such option: {error.option_name}"
-    if parameter is not None:
-        is_missing = hasattr(error, "param_type")
-        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
-        if parameter.param_type_name == "argument":
-            name = parameter.metavar or parameter.name.upper()
-        return f"{name} is missing" if is_missing else f"{name}: {error.message}"
-    message = str(error.format_message()).rstrip(".")
-    if extra := re.search(EXTRA, message):
-        return f"unexpected argument: {extra[1] or repr('')}"
-    if re.search(r"requires an? (argument|value)", message):
-        return f"{error.option_name} needs a value"
-    return message[:1].lower() + message[1:]
-
-
-def _hint(error: Any) -> str:
+def _usage(error: Any) -> Fault:
+    """Return the message for a usage error, and a hint that may name what was meant."""
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
-    meant = ""
-    extra = re.search(EXTRA, str(error.message))
-    typed = extra[1].split() if extra else []
-    if typed and typed[0].endswith(".npz"):
-        meant = f"A model is named with -m: {command} -m {typed[0]}. "
+    message, meant = str(error.format_message()).rstrip("."), ""
+    what = message[:1].lower() + message[1:]
+    parameter = getattr(error, "param", None)
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
         names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
         options = [name for name in names if name.startswith("-")]
+        what = f"no such option: {error.option_name}"
         meant = meant_by_option(error.option_name, command.rpartition(" ")[2], options)
-    return f"{meant}Try '{command} --help'."
+    elif parameter is not None:
+        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
+        if parameter.param_type_name == "argument":
+            name = parameter.metavar or parameter.name.upper()
+        is_missing = hasattr(error, "param_type")
+        what = f"{name} is missing" if is_missing else f"{name}: {error.message}"
+    elif extra := re.search(EXTRA, message):
+        what = f"unexpected argument: {extra[1] or repr('')}"
+        if extra[1].partition(" ")[0].endswith(".npz"):
+            meant = f"A model is named with -m: {command} -m {extra[1].partition(' ')[0]}. "
+    elif re.search(r"requires an? (argument|value)", message):
+        what = f"{error.option_name} needs a value"
+    return Fault(USAGE, what, f"{meant}Try '{command} --help'.")
 
 
 def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:

@@ -321,14 +321,6 @@ def finish() -> None:
         sys.stdout.flush()
 
 
-def abandon_stdout() -> None:
-    """Detach a broken stdout: Python would try to flush it once more at exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-
-
 class Fault(NamedTuple):
     """How the program ends: a status, and a message unless it is empty."""
 

@@ -165,6 +165,7 @@ class LiveBar:
         if console.is_animated and console.err.window >= NARROWEST:
             bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
             self._bar = console.bar(total=1.0, bar_format=bar_format)
+        self.is_drawn = self._bar is not None
 
     def __enter__(self) -> Self:
         return self
@@ -172,10 +173,6 @@ class LiveBar:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
-
-    @property
-    def is_drawn(self) -> bool:
-        return self._bar is not None
 
     @property
     def is_due(self) -> bool:

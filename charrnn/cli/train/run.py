@@ -27,7 +27,6 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
-from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.folds import check_folds, validate
 from charrnn.model_file import container
@@ -222,7 +221,11 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
     ids = ready.corpus.held_out.ids
     scores = {name: tally(ids, nats) for name, nats in costs.items()}
     apart = {}
-    if costs and (best := best_baseline(ready)):
+    best = ready.best_baseline
+    if costs and best is not None:
+        if best.nats is None:  # not known of a resumed run
+            name, every = best.name, counting_baselines(ready.corpus, ids)
+            best = next(baseline for baseline in every if baseline.name == name)
         apart = differences(best, ids, costs)
     if {"both", "counts"} <= costs.keys():
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
@@ -231,12 +234,3 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         given = ready.corpus, checkpoint.config, options.folds, console.note
         return replace(outcome, validated=validate(*given, lambda: stop.requested))
     return outcome
-
-
-def best_baseline(ready: PreparedRun) -> Baseline | None:
-    """Return the best baseline with the cost of each symbol, which a resumed run has to compute."""
-    best, corpus = ready.best_baseline, ready.corpus
-    if best is None or best.nats is not None:
-        return best
-    every = counting_baselines(corpus, corpus.held_out.ids)
-    return next(baseline for baseline in every if baseline.name == best.name)

@@ -41,10 +41,7 @@ def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
 
 def settings_json(config: Fitted) -> dict[str, Any]:
     """Return the settings, with null for epochs without a limit."""
-    return {
-        name: None if name == "epochs" and value == FOREVER else value
-        for name, value in asdict(config).items()
-    }
+    return asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
 
 
 def in_order(losses: Mapping[str, float]) -> dict[str, float]:
