@@ -78,8 +78,7 @@ def make_curve(
     baseline = (best_of(baselines), min(baselines.values())) if baselines else None
     name, words = training_loss(history)
     steps, learning = [row["step"] for row in rows], [row[name] for row in rows]
-    learning_name = f"training{words and ' '}{words}"
-    return Curve(steps, learning, held_out, best, baseline, learning_name)
+    return Curve(steps, learning, held_out, best, baseline, f"training{words and ' '}{words}")
 
 
 def training_loss(history: Sequence[Mapping[str, float]]) -> tuple[str, str]:
@@ -164,8 +163,7 @@ def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
     legend: dict[str, Artist] = {}
     for number, (name, reach) in enumerate(reaches.items()):
         back = [steps for steps, norm in enumerate(reach.norms) if norm > 0]
-        norms = [reach.norms[steps] for steps in back]
-        (legend[name],) = ax.plot(back, norms, **style_of(number))
+        (legend[name],) = ax.plot(back, [reach.norms[k] for k in back], **style_of(number))
     ax.set_yscale("log")
     finish(ax, legend if len(reaches) > 1 else {}, "steps back", "mean norm of the gradient")
     return ax

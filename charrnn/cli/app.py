@@ -336,8 +336,7 @@ def _usage(error: Any) -> Fault:
         name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
         if parameter.param_type_name == "argument":
             name = parameter.metavar or parameter.name.upper()
-        is_missing = hasattr(error, "param_type")
-        what = f"{name} is missing" if is_missing else f"{name}: {error.message}"
+        what = f"{name} is missing" if hasattr(error, "param_type") else f"{name}: {error.message}"
     elif extra := re.search(EXTRA, message):
         what = f"unexpected argument: {extra[1] or repr('')}"
         if extra[1].partition(" ")[0].endswith(".npz"):

@@ -78,8 +78,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
     curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
-    report = report_on(options.model, model)
-    report.show("info", console, as_json=options.as_json, below=curve)
+    report_on(options.model, model).show("info", console, as_json=options.as_json, below=curve)
 
 
 def report_on(path: Path, model: Model) -> Report:

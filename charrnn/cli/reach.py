@@ -96,8 +96,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
     file = FigureFile.of(options.plot, options.force, *options.models, *options.sources)
     models = [measure(path, options, console) for path in options.models]
     if file is not None:
-        reaches = [one.reach for one in models]
-        named = dict(zip(names_of(options.models), reaches, strict=True))
+        named = dict(zip(names_of(options.models), [one.reach for one in models], strict=True))
         file.draw(partial(plot_reach, named), console)
     if not options.as_json:
         console.out.write_lines(in_words(options.models, models, console.out))

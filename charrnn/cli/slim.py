@@ -63,11 +63,10 @@ def run(options: Options, _threads: int, console: Console) -> None:
     if options.without_counts and model.trained.counted is None:
         console.note(f"{options.model} has no counts to leave out")
     size = options.out.stat().st_size
-    words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
     report = Report(
         Fact("model", str(options.out), "model", str(options.out)),
         Fact("from", str(options.model)),
-        Fact("bytes", size, "size", words),
+        Fact("bytes", size, "size", f"{size:,} bytes, {size / before:.0%} of {options.model}"),
         Fact("bytes_before", before),
     )
     report.show("slim", console, as_json=options.as_json)

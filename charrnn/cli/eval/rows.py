@@ -15,7 +15,6 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from hashlib import blake2b
 from itertools import islice, repeat
 from typing import Any
@@ -217,9 +216,8 @@ class CharacterRows:
     """
 
     def __init__(self, console: Console, above: Threshold | None, *, as_json: bool) -> None:
-        self._output, self._above = console.out, above
-        scale = BITS if above is not None and above.unit == "bits" else 1.0
-        self._line = character_json if as_json else partial(character_line, scale)
+        self._output, self._above, self._as_json = console.out, above, as_json
+        self._scale = BITS if above is not None and above.unit == "bits" else 1.0
         if not as_json and console.out.is_terminal:
             unit = "nats" if above is None else above.unit
             console.out.write_lines([Visible(f"character\t{unit}\trank")])
@@ -236,23 +234,17 @@ class CharacterRows:
     def finish(self) -> None:
         """Do nothing: every row is written."""
 
-
-def character_json(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
-    character = "null"  # the end of an example
-    if code != END_CODE:
-        character = visible_json(json.dumps(chr(code), ensure_ascii=False))
-    return Visible(
-        f'{{"schema": "charrnn.eval.character/1", "character": {character}, "nats": {nats!r},'
-        f' "rank": {rank}{parts_json(parts)}}}\n'
-    )
-
-
-def character_line(
-    scale: float, code: int, nats: float, rank: int, parts: Mapping[str, float]
-) -> Visible:
-    character = "END" if code == END_CODE else visible_line(chr(code))
-    more = "".join(f"\t{name} {scale * cost:.3f}" for name, cost in parts.items())
-    return Visible(f"{character}\t{scale * nats:.3f}\t{rank}{more}\n")
+    def _line(self, code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
+        if self._as_json:
+            is_end = code == END_CODE
+            character = "null" if is_end else json.dumps(chr(code), ensure_ascii=False)
+            return Visible(
+                f'{{"schema": "charrnn.eval.character/1", "character": {visible_json(character)},'
+                f' "nats": {nats!r}, "rank": {rank}{parts_json(parts)}}}\n'
+            )
+        character = "END" if code == END_CODE else visible_line(chr(code))
+        more = "".join(f"\t{name} {self._scale * cost:.3f}" for name, cost in parts.items())
+        return Visible(f"{character}\t{self._scale * nats:.3f}\t{rank}{more}\n")
 
 
 class Alarm:

@@ -65,11 +65,10 @@ def run(options: Options, threads: int, console: Console) -> None:
     if options.add:
         rows.add_up(options, console)
         return
+    models = [load(path) for path in options.models]
     page_file = None
     if options.html is not None:
         page_file = OutputFile(options.html, "--html", force=options.force, is_ours=is_page)
-    models = [load(path) for path in options.models]
-    if page_file is not None:
         texts_read = *options.sources, *options.reference
         page_file.check(*options.models, *texts_read, corpus=models[0].corpus.files)
     check_models(models, options)
@@ -368,5 +367,4 @@ def draw_texts(
         own = corpus
         if (model.corpus, model.vocabulary) != (first.corpus, first.vocabulary):
             own = texts.rebuild_corpus(model.corpus, model.vocabulary)
-        predictor = model.predictor(options.use)
-        summary.drawn = drawn_texts(predictor, own, options.drawn or 0, threads)
+        summary.drawn = drawn_texts(model.predictor(options.use), own, options.drawn or 0, threads)

@@ -199,8 +199,7 @@ def losses(
     known = {name: one for name, one in differences.items() if one is not None}
     rows = dict(means)
     first = tables.name_column(rows, output)
-    columns = [first, *tables.COLUMNS[1:], *(COLUMNS if known else ())]
-    table = Table(columns, output.width, output)
+    table = Table([first, *tables.COLUMNS[1:], *(COLUMNS if known else ())], output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)
     if known:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -179,7 +179,10 @@ def run(options: Options, threads: int, console: Console) -> None:
             if options.best:
                 chosen = samplers.likeliest(chosen, options.count, tally.nats, len(tally.shown))
             if options.show_copied:
-                chosen = with_runs(chosen, partial(known_texts, model, options))
+                chosen, again = tee(chosen)
+                known = partial(known_texts, model, options)
+                runs = copied_runs((sample.text for sample in again), known)
+                chosen = (replace(one, copied=own) for one, own in zip(chosen, runs, strict=True))
             if options.as_json:
                 write_json(chosen, tally, console)
             elif options.show_copied:
@@ -404,9 +407,3 @@ def note_runs(samples: list[str], model: Model, options: Options, console: Conso
             shown = repr(longest) if len(longest) <= SHOWN else f"{longest[:SHOWN]!r}..."
             most = f"at most {count(len(longest), 'character')} in a row, {shown}"
             console.note(f"copied from known texts: {most}; the median run has {median}")
-
-
-def with_runs(samples: Iterable[Sample], known: Callable[[], Iterable[Codes]]) -> Iterator[Sample]:
-    samples, again = tee(samples)
-    for sample, runs in zip(again, copied_runs((one.text for one in samples), known), strict=True):
-        yield replace(sample, copied=runs)

@@ -163,5 +163,4 @@ class Options(CorpusOptions):
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
-                what = f"{option} is set, and also in --try"
-                raise SettingError(what, "Leave one of them out.")
+                raise SettingError(f"{option} is set, and also in --try", "Leave one of them out.")

@@ -176,8 +176,7 @@ def without_effect(plan: Plan, options: Options) -> Iterator[Entry]:
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
     """Return True if the setting was neither typed nor taken from a model."""
     is_of_model = options.start_from is not None and name in ("hidden", "layers")
-    is_given = name in options.learning or is_of_model
-    return not is_given and getattr(config, name) != FOREVER
+    return not (name in options.learning or is_of_model) and getattr(config, name) != FOREVER
 
 
 def option(name: str, value: object) -> str:
@@ -253,8 +252,7 @@ class PlanDisplay:
 
     def __init__(self, options: Options, console: Console) -> None:
         self._is_shown = not console.quiet
-        is_result = options.dry_run and not options.as_json
-        self._output = console.out if is_result else console.err
+        self._output = console.out if options.dry_run and not options.as_json else console.err
 
     def show(self, part: Iterable[Entry]) -> None:
         if self._is_shown:

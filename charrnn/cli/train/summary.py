@@ -115,8 +115,7 @@ class Outcome:
             return None
         alone = "network" if len(self.run.states) == 1 else "alone"
         part = {"best": alone, "together": "network"}.get(label, label)
-        unpaired = Difference(nats - min(baselines.values()), math.nan)
-        return self.differences.get(part, unpaired)
+        return self.differences.get(part, Difference(nats - min(baselines.values()), math.nan))
 
     @property
     def remedy(self) -> str:
