@@ -107,8 +107,8 @@ class Options(CommandOptions):
 def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
+    from charrnn.model_file.texts import codes_like
     from charrnn.runs import load
-    from charrnn.scoring.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)

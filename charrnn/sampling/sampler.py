@@ -81,11 +81,8 @@ class Sampler:
         self.config = config = config or SampleConfig()
         symbols = vocabulary.symbols
         if config.top_k is not None and config.top_k > symbols:
-            raise SettingError(
-                f"top_k {config.top_k} is more than the {symbols} symbols of the model",
-                f"It may be 1 to {symbols}.",
-                "top_k",
-            )
+            what = f"top_k {config.top_k} is more than the {symbols} symbols of the model"
+            raise SettingError(what, f"It may be 1 to {symbols}.", "top_k")
         self._symbols = symbols
         self._characters = ["", "", *vocabulary.characters]
         self._seed = random_seed() if config.seed is None else config.seed

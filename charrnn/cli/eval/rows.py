@@ -14,7 +14,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from itertools import islice, repeat
 from typing import Any
@@ -83,17 +83,17 @@ class ExampleRows:
         if rows is None:
             return
         files, lines = self._origins.take("rows", len(rows))
-        batch = pieces.Batch(rows, files, lines, np.ones(len(rows), np.int64))
+        rows = replace(rows, files=files, lines=lines)
         if self._csv is not None:
             limit = None if self._above is None else self._above.bits
-            self._csv.add(map(batch.row, range(len(batch))), limit)
+            self._csv.add(map(rows.row, range(len(rows))), limit)
             return
         if self._above is not None:
-            batch = batch.above(self._above.bits)
+            rows = rows.above(self._above.bits)
         if self._ranking is None:
-            self._write(map(batch.row, range(len(batch))))
+            self._write(map(rows.row, range(len(rows))))
         else:
-            self._ranking.add(batch)
+            self._ranking.add(rows)
 
     def finish(self) -> None:
         if self._ranking is not None:

@@ -14,25 +14,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import tee
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import FigureFile
-from charrnn.cli.options import cluster_for, note_if_refused
-from charrnn.cli.sample.options import Options
+from charrnn.cli.options import MODEL, cluster_for, note_if_refused
+from charrnn.cli.sample.options import USUAL, Options
 from charrnn.cli.terminal.tables import count
 from charrnn.corpus.checks import TextSet, hash_of
 from charrnn.corpus.files import blocks, is_stream, path_of
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, codes_of_ids
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
 from charrnn.model import Model
+from charrnn.model_file.texts import check_files_exist, codes_in, codes_like, example_lengths
 from charrnn.runs import load
 from charrnn.sampling import sampler as samplers
 from charrnn.sampling.copied import Runs, copied_runs
 from charrnn.sampling.sampler import Conditions, Fragment, Sample, SampleConfig, Sampler
-from charrnn.scoring import texts
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
 from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
@@ -120,6 +121,8 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 
 def run(options: Options, threads: int, console: Console) -> None:
+    if not options.models:
+        options = replace(options, models=(usual_model(console),))
     file = FigureFile.of(options.plot, options.force, *options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
@@ -205,6 +208,15 @@ def run(options: Options, threads: int, console: Console) -> None:
     check_complete(tally, options, len(temperatures))
 
 
+def usual_model(console: Console) -> Path:
+    """Return the model that is used if none is named."""
+    if os.path.lexists(MODEL):
+        return MODEL
+    yours = "train one of your own: charrnn train FILE"
+    console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
+    return USUAL
+
+
 def read_prime(options: Options, model: Model, reading: Reading) -> str:
     """Return the text that samples continue: that of --prime-file, of --prime, or none."""
     if options.prime_file is None:
@@ -244,7 +256,7 @@ def conditions_of(options: Options, prime: str, model: Model) -> Conditions | No
         return None
     known = None
     if options.novel:
-        codes = texts.codes_like(model.corpus, options.novel, options.reading)
+        codes = codes_like(model.corpus, options.novel, options.reading)
         known = TextSet(codes, ignoring_case=options.ignore_case)
     return Conditions(prime, known, *lengths)
 
@@ -324,7 +336,7 @@ def plot_lengths(
 
     lengths: dict[str, list[int]] = {}
     try:
-        lengths["corpus"] = texts.example_lengths(training_texts(model))
+        lengths["corpus"] = example_lengths(training_texts(model))
     except (CharrnnError, OSError) as error:
         console.note(f"the figure has no lengths of the corpus: {error}")
     for temperature, each in drawn.items():
@@ -355,9 +367,9 @@ def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
 def training_texts(model: Model) -> Iterator[Codes]:
     """Yield the corpus of a model; raise CorpusError if a file is missing."""
     corpus = model.corpus
-    texts.check_files_exist(corpus)
+    check_files_exist(corpus)
     kinds = corpus.config.kinds(len(corpus.source_files))
-    return texts.codes_in(corpus.source_files, kinds, corpus.config.reading)
+    return codes_in(corpus.source_files, kinds, corpus.config.reading)
 
 
 def known_texts(model: Model, options: Options) -> Iterator[Codes]:
@@ -370,16 +382,16 @@ def known_texts(model: Model, options: Options) -> Iterator[Codes]:
             raise CorpusError(error.what, "Name the corpus with --novel.") from None
         if counted is not None:
             characters = codes_of(model.vocabulary.characters)
-            yield from texts.codes_of_ids(counted, np.append(characters, END_CODE))  # for breaks
+            yield from codes_of_ids(counted, np.append(characters, END_CODE))  # for breaks
     files = [name for name in options.novel if not is_stream(name)]  # which were read before
-    yield from texts.codes_like(model.corpus, files, options.reading)
+    yield from codes_like(model.corpus, files, options.reading)
 
 
 def are_at_hand(model: Model, most: int, novel: Sequence[str] = ()) -> bool:
     """Return True if the corpus of a model, or --novel, can be read and has few bytes."""
     names = list(novel)
     with suppress(CharrnnError):
-        texts.check_files_exist(model.corpus)
+        check_files_exist(model.corpus)
         names += model.corpus.source_files
     with suppress(OSError):
         files = list(map(path_of, names))

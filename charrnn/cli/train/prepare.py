@@ -22,6 +22,7 @@ from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.files import OURS
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
@@ -32,7 +33,6 @@ from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 210  # bytes in the history of a model file, at most
@@ -74,7 +74,7 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
+        return self.checkpoint.ended is not None
 
     @property
     def steps(self) -> int:
@@ -130,7 +130,7 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
     if options.resume:
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
         known = run.corpus.baselines.items()
-        baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
+        baselines = (Baseline(name, nats, *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
     is_held_out = bool(len(corpus.held_out))
     name = "" if best is None else best.name
@@ -155,11 +155,10 @@ def begin_run(
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
-    c = fit_settings(config, corpus)
+    c = fit_settings(config, corpus, model)
     doubts = warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
-    if model is not None:
-        display.show(words.start_in_words(options.start_from, model, corpus))
+    display.show(words.start_in_words(options, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
     run = begin(corpus, cutting, config, model, rate)
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
@@ -228,7 +227,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except NewerModelError:
         raise
     except ModelFileError as error:
-        hint = "Name with --from a file that charrnn train wrote."
+        hint = f"Name with --from a file that charrnn train wrote, or {OURS}."
         raise ModelFileError(error.what, hint, "start from") from error
     if len(trained.networks) > 1:
         console.note(f"{path} has several networks; training starts from the first")
@@ -243,7 +242,7 @@ def show_plan(
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
-    display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
+    display.show(words.network_in_words(planned, options, corpus))
     hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)
