@@ -36,7 +36,7 @@ Context = Any  # of Click
 class Entry(NamedTuple):
     """The modules of a command, the first line of its help, and the page of the guide about it."""
 
-    options: str  # with Options and HELP, and without numpy
+    options: str  # with Options, and help as its docstring; without numpy
     work: str  # with run(options, threads, console)
     line: str
     topic: str = ""
@@ -120,7 +120,7 @@ def load(name: str) -> Command:
     module = import_module(COMMANDS[name].options)
     act = with_options(module.Options, partial(dispatch, name))
     app = _typer()
-    app.command(name, cls=Command, **_page(module.HELP))(act)
+    app.command(name, cls=Command, **_page(module.__doc__ or COMMANDS[name].line))(act)
     return cast(Command, typer.main.get_command(app))
 
 

@@ -1,24 +1,4 @@
-"""``charrnn embed``: write one vector for each text, as JSON or as a NumPy array."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from charrnn.cli import options
-from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile, codes_for, note_if_several
-from charrnn.cli.options import OUTPUT, NewFile, TextOptions, excludes, flag, needs
-from charrnn.errors import CorpusError
-from charrnn.settings.fields import setting
-from charrnn.text import encodable
-
-if TYPE_CHECKING:
-    from charrnn.analysis import Vectors
-
-HELP = """
-Convert each text to a vector.
+"""Convert each text to a vector.
 
 The vector is the last hidden state of the top layer, after the whole text, with a number for each
 unit. Texts with similar continuations have similar
@@ -37,6 +17,23 @@ charrnn embed names.txt -o names.npy
 # a single text
 echo Tyrannosaurus | charrnn embed | jq -c .vector
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from charrnn.cli import options
+from charrnn.cli.console import Console
+from charrnn.cli.files import OutputFile, codes_for, note_if_several
+from charrnn.cli.options import OUTPUT, NewFile, TextOptions, excludes, flag, needs
+from charrnn.errors import CorpusError
+from charrnn.settings.fields import setting
+from charrnn.text import encodable
+
+if TYPE_CHECKING:
+    from charrnn.analysis import Vectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,21 +1,4 @@
-"""``charrnn export``: convert a model to another format."""
-
-from __future__ import annotations
-
-from dataclasses import MISSING, dataclass, replace
-from pathlib import Path
-from typing import Any
-
-from charrnn.cli import options
-from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
-from charrnn.errors import SettingError
-from charrnn.export import FILE, KINDS, ExportOptions, export, kind_of
-from charrnn.settings.fields import OneOf, setting
-
-HELP = """
-Export a model to HTML, JavaScript, C, PyTorch or ONNX.
+"""Export a model to HTML, JavaScript, C, PyTorch or ONNX.
 
 A web page (.html) is one file that works in any browser without a network connection. It draws
 new texts, colours any text by surprisal and shows the likeliest next characters. It contains
@@ -53,6 +36,20 @@ charrnn export names.h
 charrnn export names.safetensors
 charrnn export names.onnx
 """
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options
+from charrnn.cli.console import Console
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
+from charrnn.errors import SettingError
+from charrnn.export import FILE, KINDS, ExportOptions, export, kind_of
+from charrnn.settings.fields import OneOf, setting
 
 LARGE = 10_000_000  # bytes: a page that is slow to load
 NEXT_STEP = {

@@ -1,26 +1,4 @@
-"""``charrnn fill``: fill in the missing characters of texts."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from charrnn.cli import options
-from charrnn.cli.console import BOLD, CYAN, Console
-from charrnn.cli.options import CommandOptions, group
-from charrnn.errors import CorpusError, SettingError
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import FILLING, Text, setting
-from charrnn.settings.sampling import FillConfig
-from charrnn.text import Raw, Visible, encodable, joined, visible_line
-
-if TYPE_CHECKING:
-    from charrnn.filling.filler import Filled
-
-HELP = """
-Fill in missing characters of a text.
+"""Fill in missing characters of a text.
 
 In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
 the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
@@ -40,6 +18,25 @@ charrnn fill "snake_c%se" --blank %
 # many at once, for another program
 charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from charrnn.cli import options
+from charrnn.cli.console import BOLD, CYAN, Console
+from charrnn.cli.options import CommandOptions, group
+from charrnn.errors import CorpusError, SettingError
+from charrnn.settings.corpus import Reading
+from charrnn.settings.fields import FILLING, Text, setting
+from charrnn.settings.sampling import FillConfig
+from charrnn.text import Raw, Visible, encodable, joined, visible_line
+
+if TYPE_CHECKING:
+    from charrnn.filling.filler import Filled
 
 
 LEAST = 1e-6  # of the probability: less is not worth a note

@@ -1,4 +1,19 @@
-"""``charrnn info``: show everything that a model file holds."""
+"""Show the contents of a model file.
+
+It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
+each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
+If the corpus has more than 64 MB, only its presence is checked.
+
+# contents, quality, and whether the training can be resumed
+charrnn info
+
+# the loss at every check-up
+charrnn info --json | jq -r '.history[] | [.step, .train, .held_out] | @tsv'
+
+# the learning curve as a figure, and those of two runs in one
+charrnn info --plot curve.svg
+charrnn info --plot curves.pdf --beside lstm.npz
+"""
 
 from __future__ import annotations
 
@@ -26,24 +41,6 @@ from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-
-HELP = """
-Show the contents of a model file.
-
-It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
-each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
-If the corpus has more than 64 MB, only its presence is checked.
-
-# contents, quality, and whether the training can be resumed
-charrnn info
-
-# the loss at every check-up
-charrnn info --json | jq -r '.history[] | [.step, .train, .held_out] | @tsv'
-
-# the learning curve as a figure, and those of two runs in one
-charrnn info --plot curve.svg
-charrnn info --plot curves.pdf --beside lstm.npz
-"""
 
 MOST_ENTRIES = 60  # characters and ranges of a vocabulary that are shown
 SHORTEST_RANGE = 3  # neighbours that are shown as a range

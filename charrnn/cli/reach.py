@@ -1,13 +1,24 @@
-"""``charrnn reach``: measure how far gradients reach back, for one or several models.
+"""Measure how far back in time gradients reach.
 
-People get a table with a column for each model, a picture of the norms, and advice:
+The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
+shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
+k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
+the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
+one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
+(train --members), the first is used.
 
-1e-1 |***
-     |   ****
-     | ..    ***
-1e-6 |   ....   **
-     +----------------
-      0             40 steps back
+With --json, each model is a JSON object on one line.
+
+# is --bptt long enough?
+charrnn reach
+
+# does an LSTM reach further?
+charrnn train verses --cell lstm -m lstm.npz
+charrnn train verses -m tanh.npz
+charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
+
+# the norms, for another program
+charrnn reach --json | jq -r '.norms[]'
 """
 
 from __future__ import annotations
@@ -32,30 +43,6 @@ if TYPE_CHECKING:
     from charrnn.analysis import Reach
     from charrnn.model import Model
     from charrnn.vocabulary import Ids
-
-HELP = """
-Measure how far back in time gradients reach.
-
-The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
-shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
-k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
-the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
-one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
-(train --members), the first is used.
-
-With --json, each model is a JSON object on one line.
-
-# is --bptt long enough?
-charrnn reach
-
-# does an LSTM reach further?
-charrnn train verses --cell lstm -m lstm.npz
-charrnn train verses -m tanh.npz
-charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
-
-# the norms, for another program
-charrnn reach --json | jq -r '.norms[]'
-"""
 
 LABELS: Final = 22  # columns of the row labels
 COLUMN: Final = 16  # columns of the figures of a model

@@ -1,21 +1,4 @@
-"""``charrnn slim``: a small model file, to give away."""
-
-from __future__ import annotations
-
-import os
-from dataclasses import MISSING, dataclass
-from pathlib import Path
-
-from charrnn.cli import options
-from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, like
-from charrnn.corpus.files import model_at
-from charrnn.export import ExportOptions
-from charrnn.settings.fields import setting
-
-HELP = """
-Write a smaller model file, without the training state.
+"""Write a smaller model file, without the training state.
 
 The small file draws and scores the same texts and is about a quarter of the size. It lacks the
 training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
@@ -37,6 +20,20 @@ charrnn slim names.npz --bits 8
 # draw the same texts from it
 charrnn sample -m names.npz -n 10
 """
+
+from __future__ import annotations
+
+import os
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+
+from charrnn.cli import options
+from charrnn.cli.console import Console
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, like
+from charrnn.corpus.files import model_at
+from charrnn.export import ExportOptions
+from charrnn.settings.fields import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,26 +1,4 @@
-"""``charrnn eval``: how well a model predicts a text."""
-
-from __future__ import annotations
-
-import math
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
-
-from charrnn.cli import options
-from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
-from charrnn.errors import SettingError
-from charrnn.settings import fields
-from charrnn.settings.corpus import Part, Parts
-from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
-
-SCORING, ROWS, SHARING = PANELS = "Scoring", "Rows and colours", options.WORKERS  # of help
-of_scoring, of_rows, of_sharing = (partial(setting, panel=panel) for panel in PANELS)
-SORTS = ("surprise", "nats", "input")
-
-HELP = """
-Measure how well a model predicts a text.
+"""Measure how well a model predicts a text.
 
 The loss is the mean negative log-likelihood per character, ends of examples included, in nats (or
 bits). All characters of Unicode that are not in the vocabulary share one probability, so the loss
@@ -68,6 +46,25 @@ charrnn eval --add 1.json 2.json 3.json 4.json
 charrnn eval play.txt -m small.npz -m large.npz
 charrnn eval play.txt --dynamic 0.0002
 """
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from charrnn.cli import options
+from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
+from charrnn.errors import SettingError
+from charrnn.settings import fields
+from charrnn.settings.corpus import Part, Parts
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
+
+SCORING, ROWS, SHARING = PANELS = "Scoring", "Rows and colours", options.WORKERS  # of help
+of_scoring, of_rows, of_sharing = (partial(setting, panel=panel) for panel in PANELS)
+SORTS = ("surprise", "nats", "input")
 
 
 class Threshold(NamedTuple):

@@ -1,27 +1,4 @@
-"""``charrnn sample``: new text from a model file."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any
-
-from charrnn.cli import options
-from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
-from charrnn.errors import SettingError
-from charrnn.settings import fields
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, of_drawing, setting
-from charrnn.settings.sampling import TEMPERATURE, SampleConfig
-
-PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
-of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
-BEST_OF = 10
-USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
-
-HELP = """
-Draw new text from a model.
+"""Draw new text from a model.
 
 Text appears as it is drawn, character by character, until its end is drawn. Each sample ends in a
 newline. If samples may contain newlines, a blank line separates them.
@@ -73,6 +50,26 @@ charrnn sample --surprise
 charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options
+from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
+from charrnn.errors import SettingError
+from charrnn.settings import fields
+from charrnn.settings.corpus import Reading
+from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, of_drawing, setting
+from charrnn.settings.sampling import TEMPERATURE, SampleConfig
+
+PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
+of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
+BEST_OF = 10
+USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,23 +1,4 @@
-"""The options of ``charrnn train``."""
-
-from __future__ import annotations
-
-import os
-import shlex
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
-
-from charrnn.cli import launcher, options
-from charrnn.cli.files import check_not_an_input
-from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
-from charrnn.corpus.files import NAMES, OURS
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
-from charrnn.settings.training import TrainConfig
-
-HELP = """
-Train a network on a corpus.
+"""Train a network on a corpus.
 
 The network reads the corpus again and again, and learns to predict the next character. A part of
 the corpus is held out to measure the loss. charrnn chooses the sizes that you do not
@@ -54,6 +35,22 @@ mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
 # read text from another program, and log every step
 cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 """
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from charrnn.cli import launcher, options
+from charrnn.cli.files import check_not_an_input
+from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
+from charrnn.corpus.files import NAMES, OURS
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
+from charrnn.settings.training import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
