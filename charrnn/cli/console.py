@@ -317,8 +317,15 @@ def has_text(console: Console) -> bool:
 
 def finish() -> None:
     """Flush stdout: a full disk often shows only here."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (BrokenPipeError, CharrnnError):
+        with suppress(OSError, ValueError, AttributeError):  # Python would flush it at exit
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        raise
 
 
 class Fault(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from charrnn.cli import console as streams
 from charrnn.cli import launcher, signals
@@ -128,10 +128,6 @@ def _lost_output(error: BaseException) -> BaseException | None:
     try:
         streams.finish()
     except (BrokenPipeError, CharrnnError) as lost:
-        with suppress(OSError, ValueError, AttributeError):  # Python would flush it at exit
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
         explained = explain(error)
         if explained is not None and explained.status == 0:
             return lost
