@@ -159,7 +159,6 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
 
 
 def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
-    """Draw the mean norms of gradients over the steps back, and return the Axes."""
     legend: dict[str, Artist] = {}
     for number, (name, reach) in enumerate(reaches.items()):
         back = [steps for steps, norm in enumerate(reach.norms) if norm > 0]
@@ -170,7 +169,6 @@ def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
 
 
 def plot_lengths(lengths: Mapping[str, Sequence[int]], ax: Axes) -> Axes:
-    """Draw histograms of the lengths of texts by name, and return the Axes."""
     legend: dict[str, Artist] = {}
     longest = max((length for some in lengths.values() for length in some), default=0)
     width = longest // 60 + 1  # at most 60 bars

@@ -17,6 +17,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple, cast
 
 import typer
@@ -238,7 +239,8 @@ class Command(Base, TyperCommand):
         for param in params:
             # Typer since 0.25 calls this method; another Typer is left alone.
             if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
-                parser = AsTyped(param.type_descriptor.parameter_info.parser)
+                parse = param.type_descriptor.parameter_info.parser or (lambda value: value)
+                parser = SimpleNamespace(coerce=partial(coerce, parse))
                 param.get_runtime_param = lambda parser=parser: parser
         return params
 
@@ -267,17 +269,14 @@ class Commands(Base, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class AsTyped:
-    """The parser of an option, in place of pydantic, which takes as long to import as numpy."""
+def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
+    """Return the parsed value, or a list for an option that can be repeated.
 
-    def __init__(self, parse: Callable[[Any], Any] | None) -> None:
-        self.parse = parse or (lambda value: value)
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the parsed value, or a list for an option that can be repeated."""
-        if param.multiple or param.nargs == -1:
-            return () if value is None else [self.parse(one) for one in value]
-        return None if value is None else self.parse(value)
+    This takes the place of pydantic, which takes as long to import as numpy.
+    """
+    if param.multiple or param.nargs == -1:
+        return () if value is None else [parse(one) for one in value]
+    return None if value is None else parse(value)
 
 
 # Usage errors

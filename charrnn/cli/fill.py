@@ -69,7 +69,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, threads: int, console: Console) -> None:
-    """Fill in the texts one after the other and show the fillings of each."""
     from charrnn.cli.sample.run import note_prime
     from charrnn.filling.filler import Filler
     from charrnn.runs import load

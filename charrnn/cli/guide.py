@@ -61,7 +61,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show a page, a part of one, the list of topics, or the lines with a word."""
     if options.search is not None:
         text = lines_with(options.search)
     else:

@@ -65,7 +65,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show what the model file holds, and plot the learning curves with --plot."""
     from charrnn import display
     from charrnn.runs import load
 
@@ -140,7 +139,6 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
 
 
 def counts_in_words(model: Model) -> str:
-    """Return how much of the corpus the file holds for its counts, if it has counts."""
     from charrnn.counts.ngrams import packed_size
 
     counted = model.trained.counted
@@ -166,7 +164,6 @@ def settings_in_words(model: Model) -> str:
 
 
 def best_facts(model: Model) -> Iterator[Fact]:
-    """Yield the best check-up, if anything was held out, and the baselines beside it."""
     from charrnn.cli.train.summary import in_order
     from charrnn.display import best_of
     from charrnn.scoring.score import Mean

@@ -237,7 +237,6 @@ class Options(TextOptions):
         return ""
 
     def check(self) -> None:
-        """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
         if "-" in self.sources and self.has_workers and self.keeps_order:
             option = "--csv" if self.as_csv else "--sort input"
             what = f"{option} shows each line of a stream as it comes, and workers take many"

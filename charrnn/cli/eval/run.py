@@ -227,7 +227,6 @@ def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -
 
 
 def check_models(models: Sequence[Model], options: Options) -> None:
-    """Raise SettingError if the text cannot be cut for a model, or a model not trained again."""
     if options.folds is not None and (len(models) > 1 or models[0].corpus.known):
         what = "--folds trains one model again from its beginning"
         raise SettingError(what, "Name a single model with -m, not one of train --from.")
@@ -274,7 +273,6 @@ def predictors_of(
 def writer_for(
     options: Options, text: Text, parts: Sequence[str], console: Console
 ) -> rows.ExampleRows | rows.CharacterRows | rows.HeatMap | None:
-    """Return the writer of rows or of coloured text, if an option needs one."""
     if options.shows_examples:
         return rows.ExampleRows(options, text.origins, parts, console)
     if not options.per_char:
@@ -306,7 +304,6 @@ def score(scorers: Sequence[Scorer], text: Text, symbols: int) -> Iterator[Seque
 def score_by_workers(
     cluster: Cluster, models: Sequence[Model], options: Options, text: Text, *, is_mixed: bool
 ) -> Iterator[Sequence[ScoredBlock]]:
-    """Yield each block of the text as scored by workers, for every model."""
     from charrnn.cluster.pool import scored
     from charrnn.cluster.worker import ScoringJob
 
@@ -362,7 +359,6 @@ def pass_on(
 def draw_texts(
     summaries: list[Summary], models: list[Model], corpus: Corpus, options: Options, threads: int
 ) -> None:
-    """Draw texts from each model and compare them with its held-out text (--drawn)."""
     first = models[0]
     for summary, model in zip(summaries[-len(models) :], models, strict=True):
         own = corpus

@@ -167,7 +167,6 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
 
 
 def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """Yield the loss of each model in several forms, then all comparisons."""
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:

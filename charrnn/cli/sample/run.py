@@ -331,7 +331,6 @@ def write_json(samples: Iterable[Sample], tally: Tally, console: Console) -> Non
 def plot_lengths(
     drawn: Mapping[float, list[int]], model: Model, file: FigureFile, console: Console
 ) -> None:
-    """Plot the lengths of the samples, beside those of the corpus if it is there."""
     from charrnn import display
 
     lengths: dict[str, list[int]] = {}
@@ -365,7 +364,6 @@ def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
 
 
 def training_texts(model: Model) -> Iterator[Codes]:
-    """Yield the corpus of a model; raise CorpusError if a file is missing."""
     corpus = model.corpus
     check_files_exist(corpus)
     kinds = corpus.config.kinds(len(corpus.source_files))

@@ -159,7 +159,6 @@ class Options(CorpusOptions):
         return self.threads or self.workers or cores()
 
     def check(self) -> None:
-        """Raise SettingError if a setting is tried that has a value of its own."""
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]

@@ -98,7 +98,6 @@ def screen_for(sweep: PreparedSweep, console: Console) -> SweepProgress:
 
 
 def run_here(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
-    """Make the missing runs in processes of this machine, until a signal stops them."""
     with (
         screen_for(sweep, console) as screen,
         Processes(sweep.record.material, sweep.at_once) as processes,

@@ -70,7 +70,6 @@ class CheckupRows:
         return columns
 
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
-        """Yield the row of a check-up, and the head of the table before the first row."""
         table = Table(self.columns, self.output.width - MARK, self.output)
         loss, train = math.inf, event.train_nats_per_character
         cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}", "train": f"{train:.3f}"}

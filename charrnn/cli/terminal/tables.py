@@ -74,7 +74,6 @@ def of_bits(nats: float) -> str:
 
 
 def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
-    """Return the best held-out loss and its step as text; for several networks, their mean."""
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
     if networks > 1:

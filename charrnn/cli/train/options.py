@@ -115,7 +115,6 @@ class Options(CorpusOptions):
         self.check_metrics(self.model, *texts)
 
     def check_metrics(self, *inputs: Path | str) -> None:
-        """Raise SettingError if the metrics would take the place of an input."""
         if self.metrics is not None:
             check_not_an_input(self.metrics, "--metrics", *inputs)
 

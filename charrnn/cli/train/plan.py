@@ -139,7 +139,6 @@ def start_in_words(
 
 
 def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry]:
-    """Return the network, its memory, and the sizes that were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
     network, parameters = f"{layers} of {c.hidden:,} units", f"{plan.parameters:,} parameters"
@@ -185,7 +184,6 @@ def without_effect(plan: Plan, options: Options) -> Iterator[Entry]:
 
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
-    """Return True if the setting was neither typed nor taken from a model."""
     is_of_model = options.start_from is not None and name in ("hidden", "layers")
     return not (name in options.learning or is_of_model) and getattr(config, name) != FOREVER
 
