@@ -63,8 +63,7 @@ class ExampleRows:
         if not options.keeps_order:
             self._ranking = pieces.Ranking(by_nats=options.sort == "nats", top=options.top)
         columns = [Column(unit, 10, 2), Column(f"{unit}/char", 11), Column("chars", 8, 1)]
-        columns.append(Column("times", 7, 3))
-        columns += [Column(name, PART, 5) for name in parts]
+        columns += [Column("times", 7, 3), *(Column(name, PART, 5) for name in parts)]
         if len(files) > 1:
             width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, files)))
             columns.append(Column(PLACE, len(GAP) + width, 4))
