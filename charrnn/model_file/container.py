@@ -188,8 +188,18 @@ class Reader:
         return Archive(facts, arrays)
 
     def text(self) -> bytes:
-        """Return the JSON text, checked by its checksum. Its place is checked later."""
-        self.check_ours()
+        """Return the JSON text, checked by its checksum. Its place is checked later.
+
+        Raise NotAModelError unless the start or the end shows that this was once a model.
+        """
+        head = bytes_at(self.file, 0, HEAD_SIZE)
+        label_at = self.size - npz.SEAL_SIZE - len(npz.SEAL_LABEL)
+        label = bytes_at(self.file, label_at, len(npz.SEAL_LABEL))
+        if label != npz.SEAL_LABEL and not is_model(head):
+            if not head:
+                raise _not_a_model(self.path, ": it is empty")
+            if len(head) == HEAD_SIZE or head[:14] != _START[:14][: len(head)]:
+                raise _not_a_model(self.path)
         headers, _ = read_headers(self.file, 1)
         if not headers or headers[0].name != JSON_MEMBER:
             raise damaged(self.path, f"it does not start with {JSON_MEMBER}")
@@ -204,18 +214,6 @@ class Reader:
         if zlib.crc32(text) != first.checksum:
             raise damaged(self.path, f"{first.name} has changed since the save")
         return text
-
-    def check_ours(self) -> None:
-        """Raise NotAModelError unless the start or the end shows that this was once a model."""
-        head = bytes_at(self.file, 0, HEAD_SIZE)
-        label_at = self.size - npz.SEAL_SIZE - len(npz.SEAL_LABEL)
-        label = bytes_at(self.file, label_at, len(npz.SEAL_LABEL))
-        if label == npz.SEAL_LABEL or is_model(head):
-            return
-        if not head:
-            raise _not_a_model(self.path, ": it is empty")
-        if len(head) == HEAD_SIZE or head[:14] != _START[:14][: len(head)]:
-            raise _not_a_model(self.path)
 
     def facts(self, text: bytes, expected: Expected) -> tuple[dict[str, JSON], Mapping[str, Spec]]:
         """Return the facts in the text and the arrays that they call for."""

@@ -214,7 +214,9 @@ def _corpus(facts: dict[str, Any]) -> CorpusRecord:
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
     for name in ("sources", "valid", "cuts", "places"):
-        texts: Any = _texts(getattr(corpus, name))
+        texts: Any = tuple(getattr(corpus, name))
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("the name of a file is no text")
         corpus = replace(corpus, **{name: texts})
     if len(corpus.places) not in (0, len(corpus.names)):
         raise ValueError("the places of a corpus do not match its files")
@@ -254,12 +256,6 @@ def _record(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
 
 
 SAVED_AS = {"None": "NoneType", "tuple": "list", "float": "int", "Rule": "str", "Schedule": "str"}
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not all(isinstance(value, str) for value in values):
-        raise ValueError("the name of a file is no text")
-    return tuple(values)
 
 
 def _number(name: str, value: Any, kind: type, most: int = MOST) -> Any:

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import tee
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,7 +121,11 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 def run(options: Options, threads: int, console: Console) -> None:
     if not options.models:
-        options = replace(options, models=(usual_model(console),))
+        usual = MODEL if os.path.lexists(MODEL) else USUAL
+        options = replace(options, models=(usual,))
+        if usual == USUAL:
+            yours = "train one of your own: charrnn train FILE"
+            console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
     file = FigureFile.of(options.plot, options.force, *options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
@@ -206,15 +209,6 @@ def run(options: Options, threads: int, console: Console) -> None:
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_complete(tally, options, len(temperatures))
-
-
-def usual_model(console: Console) -> Path:
-    """Return the model that is used if none is named."""
-    if os.path.lexists(MODEL):
-        return MODEL
-    yours = "train one of your own: charrnn train FILE"
-    console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
-    return USUAL
 
 
 def read_prime(options: Options, model: Model, reading: Reading) -> str:

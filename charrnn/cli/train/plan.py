@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from charrnn.cli.console import TOGETHER, Console
-from charrnn.cli.errors import option_for
+from charrnn.cli.errors import option_for, typed
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
@@ -127,7 +127,10 @@ def start_in_words(
         is_short = size <= FEW_LINES and corpus.train.characters < LONG_LINE * size
         is_latin = {*map(script_of, corpus.vocabulary.characters)} <= {"", "latin"}
         if is_short and is_latin and options.folds is None:
-            line = options.line("train", *options.sources, "--from", "latin")
+            given = {**options.reading, **options.cutting}.items()
+            words = [word for each in given for word in typed(*each).split(" ", 1)]
+            words += [word for name in options.valid for word in ("--valid", name)]
+            line = options.line("train", *options.sources, *words, "--from", "latin")
             yield "start", f"a general model lowers the loss of a short list: {line}"
         return
     path, known = options.start_from, set(model.vocabulary.characters)
