@@ -321,7 +321,7 @@ def explain(error: BaseException) -> Fault | None:
 
 
 def _usage(error: Any) -> Fault:
-    """Return the message for a usage error, and a hint that may name what was meant."""
+    """Return the message and the hint for a usage error."""
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
     message, meant = str(error.format_message()).rstrip("."), ""
     what = message[:1].lower() + message[1:]

@@ -197,7 +197,10 @@ def losses(
     """
     known = {name: one for name, one in differences.items() if one is not None}
     rows = dict(means)
-    first = tables.name_column(rows, output)
+    width = max((len(visible_line(name)) for name in rows), default=0) + 2
+    if output.is_terminal:  # where the other columns leave room
+        width = min(width, output.width - sum(column.width for column in tables.COLUMNS[1:]))
+    first = tables.COLUMNS[0]._replace(width=max(tables.FIRST, width))
     table = Table([first, *tables.COLUMNS[1:], *(COLUMNS if known else ())], output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)

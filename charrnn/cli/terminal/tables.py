@@ -189,14 +189,6 @@ COLUMNS = (
 )
 
 
-def name_column(names: Iterable[str], output: Output) -> Column:
-    """Return the first column, as wide as the names where the other columns leave room."""
-    widest = max((len(visible_line(name)) for name in names), default=0) + 2
-    if output.is_terminal:
-        widest = min(widest, output.width - sum(column.width for column in COLUMNS[1:]))
-    return COLUMNS[0]._replace(width=max(FIRST, widest))
-
-
 def cells(mean: Mean) -> dict[str, str]:
     return {
         "nats": figure(mean.nats_per_character),

@@ -49,23 +49,6 @@ if TYPE_CHECKING:
 @contextmanager
 def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
-    ranks = join_ranks()
-    if ranks.number:
-        for number in signals.heeded():
-            signal.signal(number, signal.SIG_IGN)
-    try:
-        yield ranks
-    except BaseException as error:
-        if not ranks.are_apart and not isinstance(error, DivergedError):  # all ranks diverge
-            if ranks.number or ranks.have_begun or not isinstance(error, Exception):
-                end_all(error, ranks)
-            ranks.begin(None)  # end the other ranks, which wait
-        raise
-    if not ranks.number and not ranks.have_begun:
-        ranks.begin(None)  # end the other ranks, which wait
-
-
-def join_ranks() -> MpiRanks:
     from charrnn.training.ranks import join
 
     try:
@@ -80,7 +63,19 @@ def join_ranks() -> MpiRanks:
     if ranks.count == 1 and started > 1:
         what = f"mpiexec has started {started} processes, but mpi4py sees only one"
         raise CharrnnError(what, "Use the mpiexec of the MPI that mpi4py loads.")
-    return ranks
+    if ranks.number:
+        for number in signals.heeded():
+            signal.signal(number, signal.SIG_IGN)
+    try:
+        yield ranks
+    except BaseException as error:
+        if not ranks.are_apart and not isinstance(error, DivergedError):  # all ranks diverge
+            if ranks.number or ranks.have_begun or not isinstance(error, Exception):
+                end_all(error, ranks)
+            ranks.begin(None)  # end the other ranks, which wait
+        raise
+    if not ranks.number and not ranks.have_begun:
+        ranks.begin(None)  # end the other ranks, which wait
 
 
 def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
