@@ -74,8 +74,23 @@ class Metrics:
             self._append({**first, "corpus": run.corpus.fingerprint})
 
     def add(self, event: Event) -> None:
-        if row := row_of(event):
-            self._append(row)
+        match event:
+            case Step():
+                self._append({"schema": STEP, **asdict(event)})
+            case Checkup():
+                score, together = event.score, event.together_nats_per_character
+                hidden = event.train_while_hidden_nats_per_character
+                row = {
+                    "schema": CHECKUP,
+                    "step": event.step,
+                    "train_nats_per_character": event.train_nats_per_character,
+                    "train_while_hidden_nats_per_character": hidden,
+                    "held_out_nats_per_character": score and score.nats_per_character,
+                    "held_out_bits_per_character": score and score.bits_per_character,
+                    "best": event.is_best,
+                }
+                more = {} if isnan(together) else {"together_nats_per_character": together}
+                self._append(row | more)
 
     def sync(self) -> None:
         if self._file is not None:
@@ -163,25 +178,3 @@ def open_lines(path: Path) -> LineFile:
                 if os.path.samestat(status, os.fstat(stream)):
                     return LineFile(os.dup(stream), is_shared=True)
     return LineFile.at(path)
-
-
-def row_of(event: Event) -> dict[str, object] | None:
-    """Return the line of an event, or None if it has no line."""
-    match event:
-        case Step():
-            return {"schema": STEP, **asdict(event)}
-        case Checkup():
-            together = event.together_nats_per_character
-            more = {} if isnan(together) else {"together_nats_per_character": together}
-            hidden = event.train_while_hidden_nats_per_character
-            return {
-                "schema": CHECKUP,
-                "step": event.step,
-                "train_nats_per_character": event.train_nats_per_character,
-                "train_while_hidden_nats_per_character": hidden,
-                "held_out_nats_per_character": event.score and event.score.nats_per_character,
-                "held_out_bits_per_character": event.score and event.score.bits_per_character,
-                "best": event.is_best,
-                **more,
-            }
-    return None
