@@ -172,12 +172,8 @@ def run(options: Options, threads: int, console: Console) -> None:
                 slim, drawing = tuple(one.slim() for one in models), replace(drawing, seed=seed)
                 job = SamplingJob(slim, drawing, prime, options.use, conditions)
                 samples = drawn(cluster, job, options.numbers)
-            elif conditions is not None:
-                samples = samplers.redraw(
-                    sampler, options.numbers, conditions.whole, conditions.rejects, seen
-                )
-            elif options.as_json or options.show_copied:
-                samples = sampler.samples(options.numbers)
+            elif conditions is not None or options.as_json or options.show_copied:
+                samples = samplers.redraw(sampler, options.numbers, conditions, seen)
             if samples is None:
                 writer.write(tally.of(sampler.fragments(options.numbers)))
                 continue
