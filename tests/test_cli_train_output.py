@@ -12,7 +12,8 @@ import pytest
 import charrnn
 from charrnn.cli.terminal import progress
 from charrnn.cli.terminal.tables import epochs_in_words
-from charrnn.cli.train import prepare
+from charrnn.cli.train import prepare, summary
+from charrnn.cli.train.summary import Outcome
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted
 from tests.program import Program
@@ -41,6 +42,22 @@ def test_a_model_is_never_lost_unasked(program: Program) -> None:
     program.refuses("train", "nowhere.txt", what="nowhere.txt does not exist", hint=hint)
     summary_of(program, "--seed", "9", "--force")
     assert Path("model.npz").read_bytes() != before
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_file_that_holds_no_metrics_is_refused(program: Program, more: tuple[str, ...]) -> None:
+    program.write("list.txt", "no metrics\n")
+    line = ("train", "names.txt", "--metrics", "list.txt", *more)
+    what = "list.txt holds lines that are not metrics of charrnn"
+    program.refuses(*line, what=what, hint="Name another file")
+
+
+def test_the_note_on_overfitting_names_the_step_of_the_best_loss_of_all_networks(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Outcome, "best_step", 1)
+    ran = program.train("names.txt", "--members", "2", "--epochs", "9")
+    assert "overfitting: the best check-up was at step 1 of " in " ".join(ran.err.split())
 
 
 def test_a_dry_run_tells_the_plan_and_touches_nothing(program: Program) -> None:
@@ -177,11 +194,13 @@ def test_nothing_held_out_is_not_offered_for_evaluation(program: Program) -> Non
     assert "charrnn eval" not in ran.err
 
 
-def test_to_learn_for_longer_is_offered_unless_the_best_was_early(program: Program) -> None:
+def test_to_learn_for_longer_is_offered_unless_the_best_was_early(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = program.run("train", "names.txt", *SIZE, "--epochs", "4")
     assert "--resume --epochs 8" in ran.err
-    far = ("--epochs", "60", "--lr", "0.3", "--check-every", "5", "--dropout", "0")
-    ran = program.run("train", "names.txt", *SIZE, *far, "--force")
+    monkeypatch.setattr(summary, "EARLY", 1)  # any check-up is then an early one
+    ran = program.run("train", "names.txt", *SIZE, "--epochs", "4", "--force")
     assert "# train for longer" not in ran.err
     assert re.search(
         r"the best check-up was at step \d+ of \d+, and .* Try more --dropout", ran.err

@@ -274,7 +274,7 @@ class Cluster:
         self.is_lost = True
         return ClusterError(
             f"the scheduler at {self._address} is gone",
-            "Results written so far are valid. Restart the scheduler, then this command.",
+            "Results so far are valid. If you started the scheduler, restart it. Then try again.",
         )
 
 
