@@ -29,7 +29,7 @@ from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.score import Score, tally
-from charrnn.vocabulary import END, UNKNOWN, Ids
+from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.int64]
 Marks = NDArray[np.uint64]  # (windows, B): hashes of states
@@ -302,7 +302,7 @@ class ChunkReader:
             readouts = []
             for part in parallel.parts:
                 rows = STEPS * part.lanes
-                part.readout = ExactReadout(architecture, rows, UNKNOWN, on_grid=on_grid, **how)
+                part.readout = ExactReadout(architecture, rows, on_grid=on_grid, **how)
                 readouts.append(part.readout)
             self._parallels[lanes] = parallel, readouts
         return self._parallels[lanes]
