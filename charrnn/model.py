@@ -367,10 +367,8 @@ class Model:
         learned = tuple(replace(one, history=[]) for one in self.trained.learned)
         slim = replace(self.trained, learned=learned, slim=True)
         if check("bits", bits, Bits()) < slim.bits:
-            networks = tuple(
-                replace(one, parameters=one.parameters.rounded(bits)) for one in slim.networks
-            )
-            slim = replace(slim, networks=networks, bits=bits)
+            rounded = (replace(m, parameters=m.parameters.rounded(bits)) for m in slim.networks)
+            slim = replace(slim, networks=tuple(rounded), bits=bits)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)

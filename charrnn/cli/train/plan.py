@@ -127,8 +127,9 @@ def examples_in_words(corpus: Corpus) -> Iterator[str]:
 def start_in_words(
     options: Options, model: LanguageModel | None, corpus: Corpus
 ) -> Iterator[Entry]:
-    """Yield the parameters taken from the model of --from, and the new characters; without a model,
-    the line that starts a short list from one of the package, if that lowers its loss.
+    """Yield the parameters taken from the model of --from, and the new characters.
+
+    Without --from, yield the line that starts a short list from a general model.
     """
     if model is None:
         size = len(corpus.train)
