@@ -190,9 +190,7 @@ class ExactReadout(Readout):
 
 
 def nats_of(o: Array, y: Integers, ranking: bool) -> tuple[Array, Integers | None]:
-    """Return L for each row of the logits o (R, K), and the rank of y (R,), which counts without
-    UNKNOWN. This changes o.
-    """
+    """Return L for each row of logits o (R, K), which change, and the rank of y beside UNKNOWN."""
     aside = set_aside(o)
     at_y = o[np.arange(len(y)), y]
     unknown = y == UNKNOWN

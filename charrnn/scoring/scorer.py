@@ -123,9 +123,7 @@ def _snap_to(begins: Places, bounds: Places) -> Places:
 
 
 def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
-    """Yield the steps read before each window, the window, and the places (T, B) of its targets:
-    -1 if a target does not count.
-    """
+    """Yield the steps before each window, the window, and its targets (T, B): -1 if not counted."""
     ids = passage.ids
     index = np.arange(len(ids)) + passage.index if carry else read_before(ids, passage.index)
     settles = index % OFTEN == OFTEN - 1  # after the symbol before each place is read
@@ -407,9 +405,7 @@ class NetworkScorer:
     def read_in_chunks(
         self, examples: Examples, number: int = 0, processes: int = 1
     ) -> tuple[Floats, slice]:
-        """Return nearly the same nats as ``read``, sooner, since chunks that do not meet stay so;
-        and the symbols that this process has read.
-        """
+        """Return nearly the nats of ``read``, sooner, and the symbols that were read here."""
         ids, here = examples.ids, slice(0)
         passage = self._passage(ids, END, 0, None, 0 if self._counts else None)
         if len(ids):
