@@ -65,9 +65,9 @@ class Machines:
         return process
 
     def work(
-        self, *more: str, nanny: bool = True, env: Changes | None = None
+        self, *more: str, nanny: bool = False, env: Changes | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start a worker process with one thread."""
+        """Start a worker process with one thread; a nanny starts it anew when it dies."""
         where = [f"--scheduler-file={self.file}", f"--local-directory={self.folder}"]
         how = ["--nthreads=1", "--memory-limit=1GB", "--death-timeout=30"]
         if not nanny:
@@ -82,6 +82,10 @@ class Machines:
 
         with Client(self.address, timeout="30s", set_as_default=False) as client:
             client.wait_for_workers(count, timeout=60)
+
+    def lose_a_machine(self) -> None:
+        """Kill the first worker process, and all that it has started."""
+        kill_session(self.workers.pop(0).pid)
 
     def kill_a_worker(self) -> None:
         """Kill a worker, not its nanny, as soon as one has started."""
@@ -140,13 +144,15 @@ def session_of(process: int) -> int | None:
 
 
 @contextmanager
-def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machines]:
+def machines(
+    folder: Path, workers: int, env: Changes = SOON, *, nanny: bool = False
+) -> Iterator[Machines]:
     """Run a scheduler and workers until the end of the block."""
     made = Machines(folder, env)
     try:
         made.schedule()
         for _ in range(workers):
-            made.work()
+            made.work(nanny=nanny)
         yield made
     finally:
         made.end()

@@ -24,14 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import ClusterError, MissingPackageError, SettingError
 from charrnn.json_lines import read
+from charrnn.system import ONE_THREAD
 
 if TYPE_CHECKING:
     from distributed import Client
 
-ONE_THREAD: Final = {  # for each BLAS library
-    f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
-    for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
-}
 LOOPBACK: Final = "127.0.0.1"
 ANY_PORT: Final = f"{LOOPBACK}:0"  # for Dask's dashboard, which cannot be switched off
 LOST_AFTER: Final = "60s"  # Dask replaces a worker that is silent for so long

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from charrnn.cluster.opening import ONE_THREAD
 from charrnn.cluster.worker import cached, check_wanted, own_folder, report
 from charrnn.corpus.files import byte_blocks, is_of_script, path_of
 from charrnn.errors import CharrnnError
@@ -33,6 +32,7 @@ from charrnn.json_lines import parse, write
 from charrnn.model_file import saving
 from charrnn.sweeping.grid import Result, Trial, failure, from_json
 from charrnn.sweeping.run import Advanced, Ended, Material, Split, Splits, Task, make_run
+from charrnn.system import ONE_THREAD
 
 if TYPE_CHECKING:
     from charrnn.cluster.pool import Cluster

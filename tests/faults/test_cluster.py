@@ -38,11 +38,8 @@ from tests.sweeps import workers_of
 
 need_dask()
 from charrnn.cluster import opening, pool  # noqa: E402
-from charrnn.cluster.opening import (  # noqa: E402
-    ONE_THREAD,
-    local_cluster,
-    open_cluster,
-)
+from charrnn.cluster.opening import local_cluster, open_cluster  # noqa: E402
+from charrnn.system import ONE_THREAD  # noqa: E402
 
 PATIENT = 60.0  # seconds; on a busy machine even a scheduler that is there answers late
 TIMEOUT = opening.TIMEOUT
@@ -58,7 +55,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two machines, which the faults here leave as they are."""
-    with machines(tmp_path_factory.mktemp("two"), 2) as made:
+    with machines(tmp_path_factory.mktemp("two"), 2, nanny=True) as made:
         yield made
 
 
@@ -217,8 +214,9 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     deadly.write_text(DEADLY)
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
-        made.work("--preload", str(deadly))
-        made.until_there_are(1)
+        for _ in range(2):
+            made.work("--preload", str(deadly))
+        made.until_there_are(2)
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "It may need more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
@@ -371,24 +369,18 @@ def test_c12_a_worker_that_would_come_to_other_results_is_refused(
     script = elsewhere / "numpy1.py"
     script.write_text("import numpy\nnumpy.__version__ = '1.0'\n")
     preload = ["--preload", str(script)]
-    for more, nanny, env, what, hint in (
+    two_threads = dict.fromkeys(ONE_THREAD, "2")
+    for more, env, what, hint in (
         (
             [],
-            True,
             {"PYTHONPATH": str(other)},
             "has a different charrnn than",
             "the same versions on all",
         ),
-        (preload, True, {}, "has numpy 1.0, this machine", "Install the same versions"),
-        (
-            [],
-            False,
-            dict.fromkeys(ONE_THREAD, "2"),
-            "multiplies matrices with 2 threads",
-            "OMP_NUM_THREADS=1 (dask",
-        ),
+        (preload, {}, "has numpy 1.0, this machine", "Install the same versions"),
+        ([], two_threads, "multiplies matrices with 2 threads", "OMP_NUM_THREADS=1 (dask"),
     ):
-        worker = made.work(*more, nanny=nanny, env=env)
+        worker = made.work(*more, env=env)
         made.until_there_are(1)
         line = ("sample", "--scheduler", str(made.file))
         trained.refuses(*line, what=what, hint=hint)
@@ -404,7 +396,7 @@ def test_c12_a_worker_without_charrnn_that_comes_late_is_refused(
     first = made.work()
     made.until_there_are(1)
     with open_cluster(scheduler=str(made.file)) as cluster:
-        made.work(nanny=False, env={"PYTHONPATH": str(elsewhere)})
+        made.work(env={"PYTHONPATH": str(elsewhere)})
         made.until_there_are(2)
         kill_session(first.pid)
         shared = cluster.share(SampleConfig())
