@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -136,10 +136,13 @@ def main(args: Sequence[str]) -> None:
     else:
         command, name, rest = program(), "charrnn", args
     # Not through main() of Typer, which handles errors, Ctrl-C and closed pipes in its own way.
-    with command.make_context(name, list(rest)) as ctx:
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(NARROW, min(size.columns, WIDE))
+    with command.make_context(name, list(rest), terminal_width=width) as ctx:
         command.invoke(ctx)
 
 
+@cache
 def load(name: str) -> Command:
     """Return the command of that name, made from its options."""
     from charrnn.cli.options import with_options
@@ -193,9 +196,7 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 
 def _page(about: str, examples: str) -> dict[str, Any]:
-    size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(NARROW, min(size.columns, WIDE))
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
+    settings = {"help_option_names": ["-h", "--help"]}
     return {"help": about, "epilog": examples, "context_settings": settings}
 
 
