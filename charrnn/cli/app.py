@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple, cast
@@ -111,10 +111,13 @@ def main(args: Sequence[str]) -> None:
     else:
         command, name, rest = program(), "charrnn", args
     # Not through main() of Typer, which handles errors, Ctrl-C and closed pipes in its own way.
-    with command.make_context(name, list(rest)) as ctx:
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(streams.NARROW, min(size.columns, streams.WIDE))
+    with command.make_context(name, list(rest), terminal_width=width) as ctx:
         command.invoke(ctx)
 
 
+@cache
 def load(name: str) -> Command:
     from charrnn.cli.options import with_options
 
@@ -169,9 +172,7 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 def _page(text: str) -> dict[str, Any]:
     about, comment, examples = text.partition("\n\n# ")  # the first example begins so
-    size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(streams.NARROW, min(size.columns, streams.WIDE))
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
+    settings = {"help_option_names": ["-h", "--help"]}
     return {"help": about, "epilog": comment + examples, "context_settings": settings}
 
 
