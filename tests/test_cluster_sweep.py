@@ -34,17 +34,17 @@ TO_GO_ON = (
 
 
 @contextmanager
-def one_worker(factory: pytest.TempPathFactory) -> Iterator[Machines]:
+def one_worker(factory: pytest.TempPathFactory, *, nanny: bool = False) -> Iterator[Machines]:
     """Run a scheduler with a worker."""
     folder = factory.mktemp("machines")
-    with machines(folder, 1, SOON | {"TMPDIR": str(folder)}) as made:
+    with machines(folder, 1, SOON | {"TMPDIR": str(folder)}, nanny=nanny) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """A scheduler with a worker, shared by the tests of this file."""
-    with one_worker(tmp_path_factory) as made:
+    with one_worker(tmp_path_factory, nanny=True) as made:
         yield made
 
 

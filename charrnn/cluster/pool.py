@@ -285,9 +285,7 @@ def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
 
 
 def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
-    """Yield the samples of these numbers in order, None for each failure; stop after IN_VAIN
-    failures in a row.
-    """
+    """Yield these samples in order, None for each failure; stop after IN_VAIN failures in a row."""
     size, failures = FIRST_PIECE, 0
 
     def pieces() -> Iterable[range]:

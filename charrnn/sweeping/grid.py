@@ -77,9 +77,7 @@ def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
 
 
 def check_values(name: str, given: Any, allowed: Values) -> tuple[Any, ...]:
-    """Return a list of values. Raise SettingError if it is empty, or if a value is not allowed or
-    repeated.
-    """
+    """Return the values. Raise SettingError for an empty list, a wrong value or a repeated one."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise SettingError(f"{name} {given!r} is not a list", f"Give a list: [{given!r}].")
     values = tuple(check(name, value, allowed) for value in given)

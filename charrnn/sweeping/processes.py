@@ -257,9 +257,7 @@ def signals_blocked() -> Iterator[None]:
 
 
 def make(piece: tuple[Task, bytes | None], material: Material) -> tuple[Result, bytes | None]:
-    """Make a run on a worker, from its saved model file if it has one. Return its result and its
-    model file.
-    """
+    """Make a run on a worker, from its model file if there is one. Return the result and file."""
     task, saved = piece
     with own_folder() as folder:
         file = Path(folder, "model.npz")

@@ -22,7 +22,7 @@ from charrnn.errors import CharrnnError
 from charrnn.json_lines import LineFile, parse
 from charrnn.model_file.saving import remedy
 from charrnn.settings.training import Fitted
-from charrnn.training.loop import LOSSES, Checkup, Event, Step
+from charrnn.training.loop import Checkup, Event, Step
 
 if TYPE_CHECKING:
     from charrnn.cli.console import Console
@@ -63,10 +63,8 @@ class Metrics:
         try:
             self._file = open_lines(path)
             if not self._file.lock():
-                raise CharrnnError(
-                    f"{path} is being written by another run",
-                    "Wait until that run has ended, or name another file with --metrics.",
-                )
+                hint = "Wait until that run has ended, or name another file with --metrics."
+                raise CharrnnError(f"{path} is being written by another run", hint)
             goes_on = self._file.keeps_lines and self._cut_back(self._file, is_resumed)
         except (OSError, CharrnnError) as error:
             self.close()
@@ -76,8 +74,23 @@ class Metrics:
             self._append({**first, "corpus": run.corpus.fingerprint})
 
     def add(self, event: Event) -> None:
-        if row := row_of(event):
-            self._append(row)
+        match event:
+            case Step():
+                self._append({"schema": STEP, **asdict(event)})
+            case Checkup():
+                score, together = event.score, event.together_nats_per_character
+                hidden = event.train_while_hidden_nats_per_character
+                row = {
+                    "schema": CHECKUP,
+                    "step": event.step,
+                    "train_nats_per_character": event.train_nats_per_character,
+                    "train_while_hidden_nats_per_character": hidden,
+                    "held_out_nats_per_character": score and score.nats_per_character,
+                    "held_out_bits_per_character": score and score.bits_per_character,
+                    "best": event.is_best,
+                }
+                more = {} if isnan(together) else {"together_nats_per_character": together}
+                self._append(row | more)
 
     def sync(self) -> None:
         if self._file is not None:
@@ -128,23 +141,18 @@ def parse_row(path: Path, line: bytes) -> dict[str, Any]:
         row = parse(line)
         if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
             return row
-    raise CharrnnError(
-        f"{path} holds lines that are not metrics of charrnn", "Name another file with --metrics."
-    )
+    hint = "Name another file with --metrics."
+    raise CharrnnError(f"{path} holds lines that are not metrics of charrnn", hint)
 
 
 def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
     if isinstance(error, CharrnnError):
         return error
     if error.errno == errno.ENXIO:
-        return CharrnnError(
-            f"{path} is a pipe without a reader",
-            "Start the reader first, or name another file with --metrics.",
-        )
-    return CharrnnError(
-        f"{path} cannot be written: {error.strerror or error}",
-        remedy(error, "name another file with --metrics"),
-    )
+        hint = "Start the reader first, or name another file with --metrics."
+        return CharrnnError(f"{path} is a pipe without a reader", hint)
+    hint = remedy(error, "name another file with --metrics")
+    return CharrnnError(f"{path} cannot be written: {error.strerror or error}", hint)
 
 
 def check_place(path: Path) -> None:
@@ -175,24 +183,3 @@ def open_lines(path: Path) -> LineFile:
                 if os.path.samestat(status, os.fstat(stream)):
                     return LineFile(os.dup(stream), is_shared=True)
     return LineFile.at(path)
-
-
-def row_of(event: Event) -> dict[str, object] | None:
-    """Return the line of an event, or None if it has no line."""
-    match event:
-        case Step():
-            return {"schema": STEP, **asdict(event)}
-        case Checkup():
-            together = event.together_nats_per_character
-            names = [f"{name}_nats_per_character" for name in LOSSES]
-            more = {} if isnan(together) else {"together_nats_per_character": together}
-            return {
-                "schema": CHECKUP,
-                "step": event.step,
-                **{name: getattr(event, name) for name in names},
-                "held_out_nats_per_character": event.score and event.score.nats_per_character,
-                "held_out_bits_per_character": event.score and event.score.bits_per_character,
-                "best": event.is_best,
-                **more,
-            }
-    return None
