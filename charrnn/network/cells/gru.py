@@ -77,4 +77,10 @@ GRU = Cell(
     has_tape=True,
     reads_h=True,
     own_bias=True,
+    equations={
+        **dict.fromkeys("rz", "sigmoid({b} + {Wh} + {Ux})"),
+        "n": "tanh({b} + {Ux} + {r} * ({d} + {Wh}))",
+        "h": "(1 - {z}) * {n} + {z} * {h-}",
+        "dh": "{back} + {above}",
+    },
 )

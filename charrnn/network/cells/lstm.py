@@ -81,5 +81,18 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
 
 
 LSTM = Cell(
-    forward, slopes, backward, states={"h": 1.0, "c": 1e9}, bias=(0.0, 1.0, 0.0, 0.0), has_tape=True
+    forward,
+    slopes,
+    backward,
+    states={"h": 1.0, "c": 1e9},
+    bias=(0.0, 1.0, 0.0, 0.0),
+    has_tape=True,
+    equations={
+        **dict.fromkeys("if", "sigmoid({b} + {Wh} + {Ux})"),
+        "g": "tanh({b} + {Wh} + {Ux})",
+        "o": "sigmoid({b} + {Wh} + {Ux})",
+        "c": "{f} * {c-} + {i} * {g}",
+        "h": "{o} * tanh {c}",
+        "dh": "{back} + {above}",
+    },
 )

@@ -52,5 +52,5 @@ def through_input(p: Arrays, of_plain: Arrays, gradient: Arrays) -> None:
     gradient["W1"][...] = of_plain["U1"].T
 
 
-OUTPUT = replace(TANH, feedback=Feedback(as_hidden, through_output))
-FORCED = replace(TANH, feedback=Feedback(as_input, through_input, comes_apart=True))
+OUTPUT = replace(TANH, feedback=Feedback(as_hidden, through_output), reads="o(t-1)")
+FORCED = replace(TANH, feedback=Feedback(as_input, through_input, comes_apart=True), reads="y(t-1)")

@@ -42,4 +42,16 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
     np.multiply(d_after[0], kept, d_after[0])
 
 
-TANH = Cell(forward, slopes, backward, states={"h": 1.0}, bias=(0.0,))
+TANH = Cell(
+    forward,
+    slopes,
+    backward,
+    states={"h": 1.0},
+    bias=(0.0,),
+    equations={
+        "a": "{b} + {Wh} + {Ux}",
+        "h": "tanh {a}",
+        "dh": "{back} + {above}",
+        "da": "(1 - {h}^2) * {dh}",
+    },
+)

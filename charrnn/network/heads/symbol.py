@@ -19,4 +19,6 @@ def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
     y_hat.reshape(-1)[at_y] -= weight  # (10.18)
 
 
-SYMBOL = Head(logits, gradient)
+SYMBOL = Head(
+    logits, gradient, equations={"y_hat": "exp({o} - {log_sum})", "do": "{y_hat} - {hit}"}
+)
