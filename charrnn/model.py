@@ -29,26 +29,19 @@ from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
+from charrnn.model_file.texts import codes_like
 from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.sampler import (
-    Conditions,
-    SampleConfig,
-    Sampler,
-    likeliest,
-    limit_length,
-    nats_of,
-    redraw,
-)
+from charrnn.sampling.sampler import Conditions, Sampler, likeliest, limit_length, nats_of, redraw
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use, scorer_of
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import codes_like
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
+from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary

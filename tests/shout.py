@@ -56,8 +56,6 @@ class Options(options.CommandOptions):
     raw: bool = options.flag("As it is.")
     fault: str | None = setting(Text("KIND"), "Fail so.")
     act: str | None = setting(Text("KIND"), "Do so.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

@@ -17,11 +17,11 @@ from charrnn.cli.eval import run
 from charrnn.corpus import corpus
 from charrnn.counts import markov
 from charrnn.model import Model
+from charrnn.model_file.texts import rebuild_corpus
 from charrnn.runs import load
 from charrnn.scoring import baselines as yardsticks
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import rebuild_corpus
 from tests.child import PYTHON
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write

@@ -75,11 +75,9 @@ def test_only_the_top_rows_are_kept() -> None:
     for first in range(5):
         text = "a\n" * size
         stops = np.arange(size) * 2 + 1
-        rows = Rows(
-            text, stops, np.arange(size, dtype=np.float64) + size * first, np.zeros(size, np.int64)
-        )
+        nats = np.arange(size, dtype=np.float64) + size * first
         once = np.ones(size, np.int64)
-        kept.add(ranking.Batch(rows, once, once, once))
+        kept.add(Rows(text, stops, nats, once, once, once, once, {}))
         assert sum(map(len, kept._batches)) == 3
     assert [row.nats for row in kept.rows()] == [499_999, 499_998, 499_997]
 

@@ -11,9 +11,9 @@ import pytest
 from charrnn.corpus.files import path_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.regularization import Regularization
 from charrnn.network.threads import useful_threads
 from charrnn.network.unfolded import Window
+from charrnn.training.noise import Regularization
 from tests.extras import without
 from tests.mpi import needs_mpi, others, ranks
 from tests.program import Program
@@ -109,7 +109,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 def test_the_clock_of_the_first_is_that_of_all(
     lines: Program, often: str, steps: int, counts: tuple[str, ...]
 ) -> None:
-    seconds = "from charrnn.training.schedule import Stopwatch; Stopwatch.lap = lambda _: {}; "
+    seconds = "from charrnn.training.state import Stopwatch; Stopwatch.lap = lambda _: {}; "
     line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", often, *counts)
     second = others(seconds.format(0), *line)
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))

@@ -181,6 +181,21 @@ def test_a_later_symbol_changes_nothing_that_was_said_before(
     assert (rows > 0).all()
 
 
+@given(texts, st.lists(texts, min_size=1, max_size=12), st.integers(1, 40))
+def test_symbols_counted_together_are_counted_as_one_by_one(
+    learned: Ids, parts: list[Ids], together: int
+) -> None:
+    grown = GrowingCounts(Counts(ended(learned), SYMBOLS))
+    text = ended(np.concatenate(parts))
+    one_by_one = np.concatenate([grown.read(text[at : at + 1]) for at in range(len(text))])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kneser_ney, "TOGETHER", together * SYMBOLS)
+        grown.begin()
+        np.testing.assert_array_equal(grown.read(text), one_by_one)
+        grown.begin()
+        np.testing.assert_array_equal(grown.read(text), one_by_one)
+
+
 def test_what_comes_back_is_soon_expected() -> None:
     word = np.array([2, 4, 3, 3, END], np.uint8)
     grown = GrowingCounts(Counts(np.array([2, 3, 2, END], np.uint8), SYMBOLS))

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from charrnn.cli.app import COMMANDS
-from charrnn.cli.guide import Topic, topics
+from charrnn.cli.guide import Options, topics
+from charrnn.cli.options import Known, options_of
+from charrnn.settings.fields import settings_of
 from tests.make_pages import BEGIN, END
-from tests.pages import GUIDE, PAGES, commands_of, matches, run_page
+from tests.pages import GUIDE, PAGES, blocks_of, commands_of, matches, run_page
 from tests.program import CHARRNN, SMALL, Program
 
 
@@ -23,6 +25,13 @@ def test_every_block_of_a_page_runs(
 ) -> None:
     (program / "names.txt").unlink()  # the folder is empty
     run_page(page, program, monkeypatch)
+
+
+def test_only_blocks_that_download_packages_are_not_run() -> None:
+    for block in (block for page in PAGES for block in blocks_of(page)):
+        reason = block.direction("not")
+        assert reason is None or "downloads packages" in reason
+        assert block.language in ("console", "python", "") or block.direction("file")
 
 
 def test_the_index_names_every_page() -> None:
@@ -39,7 +48,7 @@ def test_links_lead_to_pages(page: Path) -> None:
 
 @pytest.mark.parametrize("page", sorted(GUIDE.glob("[a-z]*.md")), ids=lambda page: page.stem)
 def test_a_page_is_neither_a_note_nor_a_book(page: Path) -> None:
-    text = re.sub(f"{BEGIN}.*?{END}", "", page.read_text("utf-8"), flags=re.DOTALL)
+    text = re.sub(f"{BEGIN}.*?{END}|<!--.*?-->", "", page.read_text("utf-8"), flags=re.DOTALL)
     if page.stem != "options":  # from the code, too
         assert 600 <= len(text.split()) <= 1800
 
@@ -116,7 +125,8 @@ def test_every_key_of_json_is_explained(program: Program) -> None:
         assert explained(own) <= keys, f"{schema} has no {explained(own) - keys}"
     assert explained(shared) <= {key for _, key in found}
     for name, entry in COMMANDS.items():
-        if hasattr(import_module(entry.options).Options, "as_json"):
+        options = options_of(import_module(entry.options).Options)
+        if any(option.name == "as_json" for option in options):
             assert any(of.startswith(f"charrnn.{name}") for of in schemas), name
 
 
@@ -187,5 +197,7 @@ def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(progra
 
 
 def test_topics_are_completed() -> None:
-    assert Topic().complete("s") == ["sampling", "scoring"]
-    assert Topic().complete("x") == []
+    topic = settings_of(Options)["topic"].values
+    assert isinstance(topic, Known)
+    assert topic.complete("s") == ["sampling", "scoring"]
+    assert topic.complete("x") == []

@@ -22,8 +22,7 @@ from charrnn.settings.training import Fitted
 from charrnn.training import loop
 from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
 from charrnn.training.members import find_common_ending, share_done, start_all, train_all
-from charrnn.training.schedule import Stopwatch
-from charrnn.training.state import TrainState
+from charrnn.training.state import Stopwatch, TrainState
 from charrnn.vocabulary import Ids
 from tests.program import Program
 

@@ -178,8 +178,8 @@ def test_wide_characters_take_two_columns() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says, and a processor that was always in use."""
     now = [1000.0]
-    monkeypatch.setattr("charrnn.training.schedule.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("charrnn.training.schedule.time.process_time", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.state.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("charrnn.training.state.time.process_time", lambda: now[0])
     return now
 
 

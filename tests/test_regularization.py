@@ -7,7 +7,7 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.regularization import Regularization
+from charrnn.training.noise import Regularization
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.99])

@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.cli import app
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, group, quiet
+from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import NETWORK, File, OneOf, Real, Values, Whole, setting, settings_of
@@ -36,7 +36,6 @@ class More(TrainConfig):
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     learning: dict[str, Any] = group(More)
-    quiet: bool = quiet()
 
 
 ARRIVED: list[Options] = []

@@ -44,48 +44,33 @@ Context = Any  # of Click
 
 
 class Entry(NamedTuple):
-    """The modules of a command, and the first line of its help."""
+    """The modules of a command, the first line of its help, and the page of the guide about it."""
 
     options: str  # with Options, HELP and EXAMPLES, and without numpy
     work: str  # with run(options, threads, console)
     line: str
-    topic: str = ""  # of the guide, which explains the command
+    topic: str = ""
 
 
 IN_FOLDERS = {
-    "train": "Train a network on a corpus.",
-    "sweep": "Train with every combination of some settings, and compare.",
-    "sample": "Draw new text from a model.",
-    "eval": "Measure how well a model predicts a text.",
+    "train": ("Train a network on a corpus.", "better"),
+    "sweep": ("Train with every combination of some settings, and compare.", "better"),
+    "sample": ("Draw new text from a model.", "sampling"),
+    "eval": ("Measure how well a model predicts a text.", "scoring"),
 }
 IN_FILES = {
-    "fill": "Fill in missing characters of a text.",
-    "embed": "Convert each text to a vector.",
-    "reach": "Measure how far back in time gradients reach.",
-    "info": "Show the contents of a model file.",
-    "export": "Export a model to HTML, JavaScript, C, PyTorch or ONNX.",
-    "slim": "Write a smaller model file, without the training state.",
-    "guide": "Show the manual, a page for each topic.",
+    "fill": ("Fill in missing characters of a text.", "sampling"),
+    "embed": ("Convert each text to a vector.", "scoring"),
+    "reach": ("Measure how far back in time gradients reach.", "book"),
+    "info": ("Show the contents of a model file.", "formats"),
+    "export": ("Export a model to HTML, JavaScript, C, PyTorch or ONNX.", "export"),
+    "slim": ("Write a smaller model file, without the training state.", "export"),
+    "guide": ("Show the manual, a page for each topic.", ""),
 }
-TOPICS = {  # the page of the guide that explains a command
-    "train": "better",
-    "sweep": "better",
-    "sample": "sampling",
-    "eval": "scoring",
-    "fill": "sampling",
-    "embed": "scoring",
-    "reach": "book",
-    "info": "formats",
-    "export": "export",
-    "slim": "export",
-}
-FOLDER = "charrnn.cli"
 COMMANDS = {
-    name: Entry(f"{FOLDER}.{name}.options", f"{FOLDER}.{name}.run", line, TOPICS[name])
-    for name, line in IN_FOLDERS.items()
-} | {
-    name: Entry(f"{FOLDER}.{name}", f"{FOLDER}.{name}", line, TOPICS.get(name, ""))
-    for name, line in IN_FILES.items()
+    name: Entry(f"charrnn.cli.{name}{options}", f"charrnn.cli.{name}{work}", *about)
+    for commands, options, work in ((IN_FOLDERS, ".options", ".run"), (IN_FILES, "", ""))
+    for name, about in commands.items()
 }
 
 HELP = """
@@ -202,8 +187,48 @@ def _page(about: str, examples: str) -> dict[str, Any]:
 class Base:
     """A command with our page of help, named in each of its usage errors."""
 
-    def format_help(self, ctx: Context, formatter: Any) -> None:
-        write_help(self, ctx, formatter)
+    def format_help(self: Any, ctx: Context, formatter: Any) -> None:
+        """Write the page of a command, or of the program with one line for each command."""
+        is_program = isinstance(self, Commands)
+        pieces, panels = ["[OPTIONS]"], dict[str, list[tuple[str, str]]]()
+        if is_program:
+            panels["Commands"] = [(_styled(name, CYAN), COMMANDS[name].line) for name in COMMANDS]
+        for param in self.get_params(ctx):
+            if getattr(param, "hidden", False):
+                continue
+            if param.param_type_name == "argument":
+                name = (param.metavar or param.name.upper()) + "..." * (param.nargs == -1)
+                panel, left = "Arguments", _styled(name, CYAN)
+                pieces.append(name if param.required else f"[{name}]")
+            else:
+                panel, left = "Options", _option(param)
+            about = [param.help or ""]
+            about += [f"[default: {param.show_default}]"] * isinstance(param.show_default, str)
+            about += [f"[env: {param.envvar}]"] * bool(param.envvar)
+            panel = getattr(param, "rich_help_panel", None) or panel
+            panels.setdefault(panel, []).append((left, " ".join(about).strip()))
+        if "Options" in panels:  # last
+            panels["Options"] = panels.pop("Options")
+        if is_program:
+            panels |= {"Exit status": [*STATUSES.items()], "Environment": [*VARIABLES.items()]}
+            pieces.append("COMMAND ...")
+        formatter.write_usage(ctx.command_path, " ".join(pieces))
+        formatter.write_paragraph()
+        formatter.write_text(self.help or "")
+        for panel, rows in panels.items():
+            with formatter.section(_styled(panel, BOLD)):
+                formatter.write_dl(rows, col_max=min(30, formatter.width // 2))
+        if is_program:
+            with formatter.section(_styled("JSON", BOLD)):
+                formatter.write_text(JSON.strip())
+        if self.epilog:
+            with formatter.section(_styled("Examples", BOLD)):
+                for line in self.epilog.strip().splitlines():
+                    shown = _styled(line, DIM) if line.startswith("#") else line
+                    formatter.write(f"  {shown}\n" if line else "\n")
+        if self.name in COMMANDS and (topic := COMMANDS[self.name].topic):
+            formatter.write_paragraph()
+            formatter.write_text(f"More: charrnn guide {topic}")
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         try:
@@ -359,64 +384,12 @@ def question(names: Collection[str]) -> str:
     return f"Did you mean {' or '.join(names)}? " if names else ""
 
 
-# Help
-
-
-def write_help(command: Any, ctx: Any, formatter: Any) -> None:
-    """Write the page of a command, or of the program with one line for each command."""
-    params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
-    arguments = [param for param in params if param.param_type_name == "argument"]
-    names = [_argument(param) if param.required else f"[{_argument(param)}]" for param in arguments]
-    pieces = ["[OPTIONS]", *names, *["COMMAND ..."] * isinstance(command, Commands)]
-    formatter.write_usage(ctx.command_path, " ".join(pieces))
-    formatter.write_paragraph()
-    formatter.write_text(command.help or "")
-    panels: dict[str, list[tuple[str, str]]] = {}
-    if isinstance(command, Commands):
-        panels["Commands"] = [(_styled(name, CYAN), COMMANDS[name].line) for name in COMMANDS]
-    for param in params:
-        is_argument = param.param_type_name == "argument"
-        panel = getattr(param, "rich_help_panel", None) or ("Arguments", "Options")[not is_argument]
-        left = _styled(_argument(param), CYAN) if is_argument else _option(param)
-        panels.setdefault(panel, []).append((left, _about(param)))
-    if "Options" in panels:  # last
-        panels["Options"] = panels.pop("Options")
-    if isinstance(command, Commands):
-        panels |= {"Exit status": [*STATUSES.items()], "Environment": [*VARIABLES.items()]}
-    for panel, rows in panels.items():
-        with formatter.section(_styled(panel, BOLD)):
-            formatter.write_dl(rows, col_max=min(30, formatter.width // 2))
-    if isinstance(command, Commands):
-        with formatter.section(_styled("JSON", BOLD)):
-            formatter.write_text(JSON.strip())
-    if command.epilog:
-        with formatter.section(_styled("Examples", BOLD)):
-            for line in command.epilog.strip().splitlines():
-                shown = _styled(line, DIM) if line.startswith("#") else line
-                formatter.write(f"  {shown}\n" if line else "\n")
-    if topic := COMMANDS[command.name].topic if command.name in COMMANDS else "":
-        formatter.write_paragraph()
-        formatter.write_text(f"More: charrnn guide {topic}")
-
-
-def _argument(param: Any) -> str:
-    name = param.metavar or param.name.upper()
-    return f"{name}..." if param.nargs == -1 else name
-
-
 def _option(param: Any) -> str:
     short = [name for name in param.opts if not name.startswith("--")]
     long = [name for name in param.opts if name.startswith("--")]
     names = ", ".join([*short, "/".join([*long, *param.secondary_opts])])
     metavar = "" if param.is_flag else f" {param.metavar or 'TEXT'}"
     return ("" if short else "    ") + _styled(names, CYAN) + metavar
-
-
-def _about(param: Any) -> str:
-    default = param.show_default
-    asides = [f"[default: {default}]"] if isinstance(default, str) else []
-    asides += [f"[env: {param.envvar}]"] if param.envvar else []
-    return " ".join([param.help or "", *asides]).strip()
 
 
 def _styled(text: str, style: str) -> str:

@@ -42,8 +42,6 @@ echo Tyrannosaurus | charrnn embed | jq -c .vector
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn embed``."""
-
     RULES = (*options.TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 
     model: Path = options.model()
@@ -55,7 +53,6 @@ class Options(TextOptions):
     )
     force: bool = flag("Replace the file of --output if it exists.")
     as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

@@ -65,8 +65,6 @@ NEXT_STEP = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn export``."""
-
     out: Path = setting(
         NewFile(),
         f"The file to write. The suffix selects the format:"
@@ -84,13 +82,10 @@ class Options(CommandOptions):
         "Make the page reject exact copies of the texts in this corpus. Repeatable. Anyone who has"
         " the page can test whether a text is in the corpus.",
         panel=FILE,
-        default=(),
         repeated=True,
     )
     model: Path = options.model()
     force: bool = flag("Replace FILE if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     @property
     def kind(self) -> str:
@@ -116,8 +111,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     """Write the file and report its size."""
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
+    from charrnn.model_file.texts import codes_like
     from charrnn.runs import load
-    from charrnn.scoring.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)

@@ -122,16 +122,18 @@ class OutputFile:
 class FigureFile(OutputFile):
     """The file of --plot."""
 
-    def __init__(self, path: Path, *, force: bool) -> None:
-        super().__init__(path, "--plot", force=force)
-
-    def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
-        super().check(*inputs, corpus=corpus)
-
+    @classmethod
+    def of(cls, plot: Path | None, force: bool, *inputs: Path | str) -> FigureFile | None:
+        """Return the file, or None without the option. Raise an error if it cannot be written."""
+        if plot is None:
+            return None
         from charrnn import display
 
+        file = cls(plot, "--plot", force=force)
+        file.check(*inputs)
         with display.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
+        return file
 
     def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
         """Write the figure and report where it is."""
@@ -150,7 +152,7 @@ def names_of(models: Sequence[Path]) -> list[str]:
 
 def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     """Return the code points of the texts, END_CODE after each example."""
-    from charrnn.scoring import texts
+    from charrnn.model_file import texts
 
     record = model.corpus
     if not options.sources:

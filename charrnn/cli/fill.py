@@ -48,8 +48,6 @@ LEAST = 1e-6  # of the probability: less is not worth a note
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn fill``."""
-
     texts: tuple[str, ...] = setting(
         Text(),
         "A text with missing characters; - reads standard input, one text a line.",
@@ -61,8 +59,6 @@ class Options(CommandOptions):
     filling: dict[str, Any] = group(FillConfig)
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
     threads: int | None = options.threads()
 
     def check(self) -> None:

@@ -12,8 +12,9 @@ from itertools import groupby
 from pydoc import getpager
 from typing import NamedTuple
 
+from charrnn.cli.app import question
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, CommandOptions, flag
+from charrnn.cli.options import OUTPUT, CommandOptions, Known, flag
 from charrnn.errors import SettingError
 from charrnn.settings.fields import Text, setting
 from charrnn.text import Raw
@@ -49,24 +50,18 @@ class Line(NamedTuple):
     level: int  # 1 for a title, 2 and more for a heading, 0 for other lines
 
 
-@dataclass(frozen=True)
-class Topic(Text):
-    """The topic of a page."""
-
-    def complete(self, incomplete: str) -> list[str]:
-        return [name for name in topics() if name.startswith(incomplete)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     topic: str | None = setting(
-        Topic("TOPIC"), "The name of a page, or a part of a title or heading.", names=("TOPIC",)
+        Known("TOPIC", names=lambda: topics()),
+        "The name of a page, or a part of a title or heading.",
+        names=("TOPIC",),
     )
     search: str | None = setting(
         Text("WORD"), "Show each line of the manual that contains this.", panel=OUTPUT
     )
     raw: bool = flag("Show the Markdown as it is.")
-    quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
+    as_json: bool = flag("A page is text.", names=())  # not an option
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
@@ -117,7 +112,7 @@ def find(topic: str) -> str:
         names = {word: line.page for line in headings for word in line.heading.casefold().split()}
         names |= {page: page for page in topics()}
         near = [names[word] for word in get_close_matches(wanted, names, 3, CLOSE)]
-        meant = f"Did you mean {' or '.join(dict.fromkeys(near))}? " if near else ""
+        meant = question(dict.fromkeys(near))
         raise SettingError(f"the guide has no topic {topic!r}", f"{meant}See 'charrnn guide'.")
     if len(matches) > 1:
         rows = [f"- {line.page}: {line.heading}" for line in matches]

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,8 +54,6 @@ COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn info``."""
-
     RULES = (needs("beside", "plot"), needs("force", "plot"))
 
     model: Path = options.model()
@@ -63,13 +62,10 @@ class Options(CommandOptions):
         File(),
         "Also plot the learning curve of this model, to compare. Repeatable.",
         panel=OUTPUT,
-        default=(),
         names=("--beside",),
         repeated=True,
     )
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
@@ -77,10 +73,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     from charrnn import display
     from charrnn.runs import load
 
-    if options.plot is not None:
-        models = (options.model, *options.beside)
-        file = FigureFile(options.plot, force=options.force)
-        file.check(*models)
+    models = options.model, *options.beside
+    if file := FigureFile.of(options.plot, options.force, *models):
         loaded = dict(zip(names_of(models), map(load, models), strict=True))
         file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
@@ -212,7 +206,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
 
 def resume_of(model: Model) -> tuple[bool, str]:
     """Return True if the training can be resumed, and why or why not."""
-    from charrnn.scoring import texts
+    from charrnn.model_file import texts
 
     if model.trained.slim:
         return False, "the file has no training state (see charrnn slim)"
@@ -225,18 +219,15 @@ def resume_of(model: Model) -> tuple[bool, str]:
             found = "the corpus is there, unchanged"
     except CorpusError as error:
         return False, error.what
-    return True, found + limit_reached(model)
-
-
-def limit_reached(model: Model) -> str:
-    """Return which limit ended the training and has to be raised, if one did."""
     config, ended = model.config, model.trained.ended
     limits = {
         "epochs": count(config.epochs, "epoch"),
         "minutes": count(config.minutes or 0.0, "minute"),
         "patience": f"{count(config.patience or 0, 'check-up')} without a better one",
     }
-    return f"; finished after {limits[ended]}: use a larger --{ended}" if ended in limits else ""
+    if ended in limits:
+        found += f"; finished after {limits[ended]}: use a larger --{ended}"
+    return True, found
 
 
 def characters_in_words(characters: str) -> str:
@@ -253,21 +244,19 @@ def characters_in_words(characters: str) -> str:
 
 def ranges(characters: str) -> Iterator[tuple[str, str, int]]:
     """Yield first, last and size of ranges of letters or digits, and of single characters."""
-    start = 0
-    while start < len(characters):
-        stop = start + 1
-        while stop < len(characters) and _follow(characters[stop - 1], characters[stop]):
-            stop += 1
-        if stop - start < SHORTEST_RANGE:
-            stop = start + 1
-        yield characters[start], characters[stop - 1], stop - start
-        start = stop
 
+    def series(numbered: tuple[int, str]) -> tuple[int, str]:
+        """Return the same for neighbours in a range."""
+        place, character = numbered
+        kind = unicodedata.category(character)
+        return (ord(character) - place, kind) if kind[0] in "LN" else (place, "")
 
-def _follow(first: str, second: str) -> bool:
-    """Return True for neighbouring letters of one case, or digits."""
-    kinds = unicodedata.category(first), unicodedata.category(second)
-    return ord(second) == ord(first) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
+    for _, numbered in groupby(enumerate(characters), series):
+        run = [character for _, character in numbered]
+        if len(run) < SHORTEST_RANGE:
+            yield from ((character, character, 1) for character in run)
+        else:
+            yield run[0], run[-1], len(run)
 
 
 def name_of(character: str) -> str:

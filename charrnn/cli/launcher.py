@@ -65,21 +65,14 @@ def _number_in(names: Iterable[str]) -> int | None:
     return next((int(value) for value in values if value.isdecimal()), None)
 
 
-BLAS = (
-    "OPENBLAS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
+LIBRARIES = "OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"
+BLAS = *(f"{name}_NUM_THREADS" for name in LIBRARIES), "VECLIB_MAXIMUM_THREADS"
 ENOUGH = 4  # threads: more of them mostly wait for Python's lock
 
 
 def set_threads(threads: int | None = None) -> int:
     """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
-    for name in BLAS:
-        os.environ[name] = "1"
+    os.environ.update(dict.fromkeys(BLAS, "1"))
     return threads or min(cores(), ENOUGH)
 
 

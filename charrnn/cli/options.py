@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, Signature
@@ -71,23 +71,26 @@ class NewFile(File):
 
 
 @dataclass(frozen=True)
-class Trying(Text):
-    """A setting of training, and values to try."""
+class Known(Text):
+    """A text that may begin with one of these names."""
 
-    metavar: str = "NAME=VALUE,VALUE"
+    names: Callable[[], Iterable[str]] = tuple
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return the settings that begin so."""
-        from charrnn.settings.training import words_to_try
-
-        return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
+        return [name for name in self.names() if name.startswith(incomplete)]
 
 
+def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
+    return setting(Flag(), about, panel=panel, default=False, names=names)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """The base of the options of each command, a dataclass with a field for each option."""
+    """The options of each command, which come last in its help."""
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
-    quiet: bool
+    as_json: bool = flag("Write JSON.", names=("--json",))
+    quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
     @property
     def wanted_threads(self) -> int | None:
@@ -174,14 +177,6 @@ def folds(panel: str) -> Any:
     return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
 
 
-def as_json() -> Any:
-    return flag("Write JSON.", names=("--json",))
-
-
-def quiet() -> Any:
-    return flag("Show only errors on stderr.", names=("-q", "--quiet"))
-
-
 def threads() -> Any:
     return like(TrainConfig, "workers")
 
@@ -203,10 +198,6 @@ def scheduler() -> Any:
         " tcp://HOST:8786, or its scheduler file."
     )
     return setting(Text("ADDRESS|FILE"), about, panel=WORKERS)
-
-
-def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
-    return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
 class Rule:
@@ -304,13 +295,14 @@ def check(options: CommandOptions) -> None:
 
 
 def options_of(kind: type) -> Iterator[Option]:
-    for one in fields(kind):
+    common = {one.name for one in fields(CommandOptions)}
+    for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
             for name, of_group in settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
-        else:
+        elif one.metadata["setting"].names != ():
             yield Option(one.name, one.metadata["setting"], "")
 
 
@@ -337,7 +329,7 @@ def _parameter(option: Option) -> Parameter:
             what["help"] += f" [env: {setting.variable}]"
         else:
             what["envvar"] = setting.variable or None
-        what["autocompletion"] = _completion(setting.values)
+        what["autocompletion"] = getattr(setting.values, "complete", None)
     if names[0].startswith("-"):
         info = typer.Option(*names, **what)
     else:
@@ -371,12 +363,6 @@ def not_one_of(typed: Any, allowed: str) -> str:
     return f"{shown} is not {allowed}"
 
 
-def _completion(values: Values) -> Any:
-    if isinstance(values, OneOf):
-        return lambda incomplete: [name for name in values.choices if name.startswith(incomplete)]
-    return getattr(values, "complete", None)
-
-
 def _expanded(names: list[str] | None) -> list[str] | None:
     """Return the files that match patterns, on Windows, whose shells expand none."""
     if names is None or os.name != "nt":
@@ -394,13 +380,12 @@ def cluster_for(
         return
     from charrnn.cluster.opening import open_cluster
 
-    with ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(open_cluster(workers, scheduler, console.note))
-        except MissingPackageError as error:
-            option = "--workers" if scheduler is None else "--scheduler"
-            raise CharrnnError(f"{option} needs Dask", error.hint) from None
-        yield cluster
+    try:
+        with open_cluster(workers, scheduler, console.note) as cluster:
+            yield cluster
+    except MissingPackageError as error:
+        option = "--workers" if scheduler is None else "--scheduler"
+        raise CharrnnError(f"{option} needs Dask", error.hint) from None
 
 
 def note_if_refused(console: Console) -> None:

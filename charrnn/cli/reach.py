@@ -70,15 +70,11 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn reach``."""
-
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 
     models: tuple[Path, ...] = options.models()
     plot: Path | None = options.plot("Plot the norms into this file.")
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     def check(self) -> None:
         """Raise SettingError if several models are to read standard input."""
@@ -101,10 +97,8 @@ def run(options: Options, _threads: int, console: Console) -> None:
     """Measure all models, draw the figure and show the results."""
     from charrnn.display import plot_reach
 
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     console.note_if_waiting(options.sources)
-    if file is not None:
-        file.check(*options.models, *options.sources)
+    file = FigureFile.of(options.plot, options.force, *options.models, *options.sources)
     models = [measure(path, options, console) for path in options.models]
     if file is not None:
         reaches = [one.reach for one in models]

@@ -44,8 +44,6 @@ class Options(CommandOptions):
         "Leave out the training text of a model of train --counts; only the network remains."
     )
     force: bool = flag("Replace an existing file.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

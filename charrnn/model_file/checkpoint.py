@@ -18,16 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn import errors
 from charrnn.corpus.files import absolute_place
 from charrnn.counts.ngrams import pack, packed_size, unpack
-from charrnn.errors import (
-    DamagedModelError,
-    ModelExistsError,
-    NotAModelError,
-    ResumeError,
-    SaveError,
-    SettingError,
-)
 from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Document, Spec, damaged
 from charrnn.model_file.fields import (
@@ -116,7 +109,7 @@ class Unpacker:
             claims = contents_of(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise damaged(self.path, f"its facts make no sense ({error})") from error
-        except SettingError as error:
+        except errors.SettingError as error:
             raise damaged(self.path, f"its facts make no sense ({error.what})") from error
         places = tuple(absolute_place(self.path, place) for place in claims.corpus.places)
         self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
@@ -267,11 +260,11 @@ def check_holds_no_run(path: Path) -> None:
     """Raise ModelExistsError if the file holds a run, which a slim model would replace."""
     try:
         is_run = os.path.exists(path) and not load_trained(path).slim
-    except (NotAModelError, DamagedModelError):
+    except (errors.NotAModelError, errors.DamagedModelError):
         return  # no run can be resumed from these; other errors are passed on
     if is_run:
         what = f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none"
-        raise ModelExistsError(what, "Name another file, or remove that one.")
+        raise errors.ModelExistsError(what, "Name another file, or remove that one.")
 
 
 def room_needed(path: Path, run: Checkpoint) -> int:
@@ -287,7 +280,8 @@ def load(path: Path) -> Checkpoint:
     arrays = container.load(path, file.expected).arrays
     if file.claims.slim:
         what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
-        raise ResumeError(what, "Resume the file that it was made from, or train a new model.")
+        hint = "Resume the file that it was made from, or train a new model."
+        raise errors.ResumeError(what, hint)
     claims = file.claims
     states = tuple(file.state(number, arrays) for number in range(1, claims.config.members + 1))
     return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
@@ -385,7 +379,7 @@ class Saver:
             return  # save after the next step
         try:
             self.save()
-        except SaveError as error:
+        except errors.SaveError as error:
             self._alarm(f"{error.what}; training continues")
             self._at = time.monotonic()
             self._often = SELDOM

@@ -24,13 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.errors import (
-    DamagedModelError,
-    ModelFileError,
-    NewerModelError,
-    NotAModelError,
-    SaveError,
-)
+from charrnn import errors
 from charrnn.model_file import npz
 from charrnn.model_file.npz import JSON_MEMBER, Layout, Member, Spec, bytes_at, read_headers
 from charrnn.model_file.saving import check_writable, replace
@@ -87,15 +81,15 @@ def is_model(head: bytes) -> bool:
     return head[_NAME] == _START[_NAME]
 
 
-def _not_a_model(path: str, why: str = "") -> NotAModelError:
+def _not_a_model(path: str, why: str = "") -> errors.NotAModelError:
     hint = "Name a model with [model]."
-    return NotAModelError(f"{path} is not a charrnn model{why}", hint)
+    return errors.NotAModelError(f"{path} is not a charrnn model{why}", hint)
 
 
-def damaged(path: Path, why: str) -> DamagedModelError:
+def damaged(path: Path, why: str) -> errors.DamagedModelError:
     """Return the error for a file that was a model once."""
     hint = "Restore it from a copy, or train it again."
-    return DamagedModelError(f"{os.fspath(path)} is damaged: {why}", hint)
+    return errors.DamagedModelError(f"{os.fspath(path)} is damaged: {why}", hint)
 
 
 class NewerFormatError(Exception):
@@ -230,7 +224,7 @@ class Reader:
         except ValueError as error:
             raise damaged(self.path, "its text makes no sense") from error
         except NewerFormatError as error:
-            raise NewerModelError(
+            raise errors.NewerModelError(
                 f"{self.path} was written by a newer charrnn: {error} is unknown",
                 "Install the newest charrnn.",
             ) from error
@@ -253,7 +247,7 @@ class Reader:
         try:
             return np.empty(member.shape, member.dtype)
         except MemoryError as error:
-            raise ModelFileError(
+            raise errors.ModelFileError(
                 f"{self.path} needs more memory than there is:"
                 f" {member.content_size:,} bytes for {member.array}",
                 "Close other programs, or use a machine with more memory.",
@@ -328,7 +322,7 @@ def save(
     layout = npz.lay_out(len(text), specs)
     for name, array in arrays.items():
         if not npz.is_finite(array):
-            raise SaveError(
+            raise errors.SaveError(
                 f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
                 "The last save is untouched. Try a smaller [lr].",
             )
@@ -347,19 +341,19 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
             return Reader(os.fspath(path), file).read(expected, names or (lambda _: True))
     except FileNotFoundError as error:
         hint = "Train one first, or name another with [model]."
-        raise ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
+        raise errors.ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
     except OSError as error:
         hint = "Look at its permissions and at the disk, or name another model with [model]."
         if error.errno == errno.ELOOP:
             hint = "Fix the link, which leads to itself, or name another model with [model]."
         what = f"{os.fspath(path)} cannot be read: {error.strerror or error}"
-        raise ModelFileError(what, hint) from error
+        raise errors.ModelFileError(what, hint) from error
 
 
 def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:
     text = compose(facts)
     if len(text) > LARGEST:
-        raise SaveError(
+        raise errors.SaveError(
             f"{os.fspath(path)} was not saved: {len(text):,} bytes of settings, vocabulary and"
             f" history exceed the limit of {LARGEST:,}",
             "Check less often: fewer check-ups make a shorter history.",
@@ -371,10 +365,10 @@ def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected
     """Raise SaveError if a file of this text and these arrays could not be loaded."""
     try:
         wanted, why = expected(parse(text)), "its arrays do not match its settings"
-    except (ValueError, ModelFileError, NewerFormatError) as error:
+    except (ValueError, errors.ModelFileError, NewerFormatError) as error:
         wanted, why = {}, str(error).partition(" is damaged: ")[2] or str(error)
     if dict(wanted) != dict(specs):
-        raise SaveError(
+        raise errors.SaveError(
             f"{os.fspath(path)} was not saved, since it could not be loaded: {why}",
             "The last save is untouched.",
         )

@@ -8,17 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from charrnn.errors import SettingError
 from charrnn.settings import fields
-from charrnn.settings.fields import (
-    SEED,
-    Checked,
-    OneOf,
-    Real,
-    Text,
-    Values,
-    check,
-    of_corpus,
-    setting,
-)
+from charrnn.settings.fields import SEED, Checked, OneOf, Real, Text, check, of_corpus, setting
 
 MOST_PARTS: Final = 1 << 20
 Kind = Literal["auto", "lines", "paragraphs", "files"]
@@ -36,7 +26,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parts(Values):
+class Parts(fields.Values):
     """A part as it is typed: 2/8."""
 
     metavar: str = "I/N"

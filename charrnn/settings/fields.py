@@ -141,6 +141,9 @@ class OneOf(Values):
         ensure(isinstance(value, str))
         return self.choices[self.choices.index(value)]
 
+    def complete(self, incomplete: str) -> list[str]:
+        return [name for name in self.choices if name.startswith(incomplete)]
+
 
 @dataclass(frozen=True)
 class Text(Values):
@@ -226,6 +229,7 @@ class Setting:
 
 def setting(values: Values, about: str = "", *, default: Any = None, **details: Any) -> Any:
     """Return a field of a dataclass that is a Setting; a default of MISSING makes it required."""
+    default = () if default is None and details.get("repeated") else default
     if default is not False and isinstance(default, (int, float, str, Path)):
         shown = f"{default:g}" if isinstance(default, float) else str(default)
         details.setdefault("default_in_words", shown)

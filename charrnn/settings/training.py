@@ -11,18 +11,7 @@ from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings import fields
-from charrnn.settings.fields import (
-    COUNT,
-    SEED,
-    SIZE,
-    STEPS,
-    Checked,
-    Flag,
-    OneOf,
-    Real,
-    Values,
-    Whole,
-)
+from charrnn.settings.fields import COUNT, SEED, SIZE, STEPS, Checked, Flag, OneOf, Real, Whole
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
@@ -254,7 +243,7 @@ def words_to_try() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Seeds(Values):
+class Seeds(fields.Values):
     """Seeds and ranges of them, with commas between."""
 
     metavar: str = "N-N"

@@ -13,15 +13,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
+from charrnn import errors
 from charrnn.corpus.corpus import Corpus, from_texts, read_files
-from charrnn.errors import (
-    CharrnnError,
-    CorpusError,
-    DivergedError,
-    ModelBusyError,
-    SaveError,
-    SettingError,
-)
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.fields import CorpusRecord, record_of
@@ -110,10 +103,10 @@ class Splits:
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
             what = f"{', '.join(m.sources) or 'the corpus'} has changed since the sweep began"
             hint = "Give it the same text again, or begin a sweep in another folder."
-            raise CorpusError(what, hint)
+            raise errors.CorpusError(what, hint)
         if not len(corpus.held_out):
             what = "nothing is held out, and a sweep compares held-out losses"
-            raise SettingError(what, "Hold out some text with [holdout] or [valid].")
+            raise errors.SettingError(what, "Hold out some text with [holdout] or [valid].")
         record = record_of(corpus, cutting, {})
         return Split(corpus, replace(record, places=m.places) if m.places else record)
 
@@ -166,9 +159,9 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
             split = splits.with_baselines(task.trial.seed)
             began = time.monotonic()  # without the time to read the corpus, which runs share
             yield from _train(task, split, splits.model, began)
-    except DivergedError as error:
+    except errors.DivergedError as error:
         yield Ended(failure(task.trial, error.what, "diverged", time.monotonic() - began))
-    except (CharrnnError, OSError) as error:
+    except (errors.CharrnnError, OSError) as error:
         yield Ended(failure(task.trial, str(error), seconds=time.monotonic() - began))
     except MemoryError:
         yield Ended(failure(task.trial, "not enough memory", seconds=time.monotonic() - began))
@@ -183,7 +176,7 @@ def lock_file(path: str) -> Iterator[None]:
             try:
                 stack.enter_context(locked(path))
                 break
-            except ModelBusyError:
+            except errors.ModelBusyError:
                 if time.monotonic() > until:
                     raise
             time.sleep(TICK)
@@ -205,7 +198,7 @@ def _train(
             share = share_done(run.states, run.config, len(split.corpus.train.ids))
             yield Advanced(trial.name, share)
     except GeneratorExit:
-        with suppress(SaveError):  # --resume then starts from the save before
+        with suppress(errors.SaveError):  # --resume then starts from the save before
             saver.save()
         raise
     saver.save()

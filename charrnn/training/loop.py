@@ -25,7 +25,6 @@ from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of
-from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
 from charrnn.scoring.pieces import Floats
 from charrnn.scoring.predictor import (
@@ -39,11 +38,10 @@ from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, of_member
 from charrnn.training.batches import Epoch
+from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip
-from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.schedule import Stopwatch, find_ending, is_due, progress, rate
-from charrnn.training.state import Best, TrainState
+from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, is_due, progress, rate
 from charrnn.vocabulary import UNKNOWN, Ids
 
 SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last
@@ -349,6 +347,7 @@ class Learner:
         p, hidden = noise.weights(state.parameters), noise.characters(window)
         scale = 1 / (config.batch * config.moves_on)  # the mean loss over a full window
         nats = self.parallel.nats_and_gradient(p, hidden, gradient, scale, noise.units())
+        nats = self.ranks.add_up(gradient.flat, nats)
         noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
@@ -359,6 +358,7 @@ class Learner:
         state.since += window.count
         state.window += 1
         self.parallel.copy_state(state.lanes)
+        self.ranks.share(state.lanes)
         if state.window == self.windows:
             state.epoch, state.window = state.epoch + 1, 0
             for h in state.lanes:

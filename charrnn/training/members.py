@@ -16,8 +16,7 @@ from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.loop import Checkup, Done, Event, JointCheckups, Step, train
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.schedule import Stopwatch, find_ending, progress
-from charrnn.training.state import Best, TrainState, start
+from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, progress, start
 from charrnn.vocabulary import Ids
 
 

@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--corpus", action="append", default=[], metavar="FILE", help=corpus)
     gigabits = "bandwidth of the network in Gbit/s (repeatable, for ranks; default: 10 and 1)"
     made.add_argument("--gigabits", action="append", type=float, metavar="N", help=gigabits)
+    made.add_argument("--dry-run", action="store_true", help="only name the sections")
     latency = "latency of the network in microseconds (for ranks; default: 30)"
     made.add_argument("--latency", type=float, default=30.0, metavar="US", help=latency)
     return made
@@ -55,7 +56,8 @@ def main() -> None:
     for name in options.sections or SECTIONS:
         print(f"\n## {name}\n", flush=True)
         section = import_module(f"tests.benchmarks.{name}")
-        section.report(*given.get(name, []))
+        if not options.dry_run:
+            section.report(*given.get(name, []))
 
 
 if __name__ == "__main__":

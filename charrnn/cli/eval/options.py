@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ from charrnn.settings import fields
 from charrnn.settings.corpus import Part, Parts
 from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
 
-SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
+SCORING, ROWS, SHARING = PANELS = "Scoring", "Rows and colours", options.WORKERS  # of help
+of_scoring, of_rows, of_sharing = (partial(setting, panel=panel) for panel in PANELS)
 SORTS = ("surprise", "nats", "input")
 
 HELP = """
@@ -105,8 +107,6 @@ class Thresholds(Values):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn eval``."""
-
     RULES = (
         allows_only(
             *("add", "sources", "as_json", "quiet", "threads"),
@@ -135,26 +135,23 @@ class Options(TextOptions):
     )
 
     baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)
-    dynamic: float | None = setting(
+    dynamic: float | None = of_scoring(
         DYNAMIC_RATE,
         "Keep learning while reading, at this learning rate, such as 0.0002. Counts are updated"
         " too. The model file does not change.",
-        panel=SCORING,
     )
     folds: int | None = options.folds(SCORING)
-    drawn: int | None = setting(
+    drawn: int | None = of_scoring(
         Whole(1, 100_000),
         "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"
         " on held-out text: close values mean similar texts. At most 131,072 characters are"
         " scored.",
-        panel=SCORING,
     )
-    part: Part | None = setting(
+    part: Part | None = of_sharing(
         Parts(),
         "Score part I of N, as one of N jobs; --add adds up their --json output. Parts consist of"
         " pieces of about 250,000 characters: a shorter text is scored by part N/N, and the others"
         " are empty.",
-        panel=SHARING,
         default_in_words="the whole text",
     )
     add: bool = flag(
@@ -169,40 +166,34 @@ class Options(TextOptions):
         " how the text is read in.",
         panel=SCORING,
     )
-    above: Threshold | None = setting(
+    above: Threshold | None = of_scoring(
         Thresholds(),
         "Exit with status 3 if an example has more bits per character than this, or more nats:"
         " 4nats. Show only rows of such examples, in that unit. With --per-char, test single"
         " characters, and show only rows of such characters.",
-        panel=SCORING,
     )
-    quantile: float | None = setting(
+    quantile: float | None = of_scoring(
         Real(0, 1, below=True),
         "Set --above to this quantile of the reference. At 0.999, a thousandth of its examples are"
         " above.",
-        panel=SCORING,
     )
-    reference: tuple[str, ...] = setting(
+    reference: tuple[str, ...] = of_scoring(
         Source("TEXT"),
         "Texts to take the --quantile of. Repeatable.",
-        panel=SCORING,
-        default=(),
         default_in_words="the held-out part of the training corpus",
         repeated=True,
     )
     per_example: bool = flag("Show a row for each example, most surprising first.", panel=ROWS)
-    sort: str | None = setting(
+    sort: str | None = of_rows(
         OneOf(SORTS),
         "Sort rows by nats per character (surprise), by total nats, or not at all (input). In input"
         " order, rows appear as soon as they are scored, and blank lines count. Otherwise rows are"
         " kept until the end, and repeated examples share one row.",
-        panel=ROWS,
         default_in_words=SORTS[0],
     )
-    top: int | None = setting(
+    top: int | None = of_rows(
         COUNT,
         "Show only the first N rows, in little memory.",
-        panel=ROWS,
         default_in_words="all, with --per-example",
     )
     as_csv: bool = flag(
@@ -222,8 +213,6 @@ class Options(TextOptions):
         "The model file. Several are compared with each other and with the mean of their"
         " probabilities. Repeatable."
     )
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
     threads: int | None = options.threads()
 
     @property

@@ -14,7 +14,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice, repeat
@@ -33,16 +33,7 @@ from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.errors import CorpusError
 from charrnn.json_lines import parse
 from charrnn.scoring import heat_map as surprisal_bands
-from charrnn.scoring.pieces import (
-    Batch,
-    Extent,
-    Floats,
-    Gatherer,
-    Origins,
-    Ranking,
-    Row,
-    ScoredBlock,
-)
+from charrnn.scoring.pieces import Extent, Floats, Gatherer, Origins, Ranking, Row, ScoredBlock
 from charrnn.scoring.score import BITS, Score
 from charrnn.settings.corpus import Part, Parts, Reading
 from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
@@ -98,17 +89,17 @@ class ExampleRows:
         if rows is None:
             return
         files, lines = self._origins.take("rows", len(rows))
-        batch = Batch(rows, files, lines, np.ones(len(rows), np.int64))
+        rows = replace(rows, files=files, lines=lines)
         if self._csv is not None:
             limit = None if self._above is None else self._above.bits
-            self._csv.add(map(batch.row, range(len(batch))), limit)
+            self._csv.add(map(rows.row, range(len(rows))), limit)
             return
         if self._above is not None:
-            batch = batch.above(self._above.bits)
+            rows = rows.above(self._above.bits)
         if self._ranking is None:
-            self._write(map(batch.row, range(len(batch))))
+            self._write(map(rows.row, range(len(rows))))
         else:
-            self._ranking.add(batch)
+            self._ranking.add(rows)
 
     def finish(self) -> None:
         """Write the sorted rows."""

@@ -36,8 +36,9 @@ from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
 from charrnn.folds import validate
 from charrnn.model import Model
+from charrnn.model_file import texts
 from charrnn.runs import load
-from charrnn.scoring import pieces, texts
+from charrnn.scoring import pieces
 from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
 from charrnn.errors import SettingError
+from charrnn.settings import fields
 from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, setting, settings_of
+from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, of_drawing, setting
 from charrnn.settings.sampling import TEMPERATURE, SampleConfig
 
-PRIME = "Prime"  # panels of help
-AGAIN = "Rejecting samples"
+PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
+of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
 BEST_OF = 10
 
 HELP = """
@@ -75,8 +77,6 @@ charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn sample``."""
-
     RULES = (
         *options.SHARED_WORK,
         excludes(
@@ -97,10 +97,9 @@ class Options(CommandOptions):
         excludes("show_copied", "surprise", "raw", "null"),
     )
 
-    count: int = setting(
+    count: int = of_drawing(
         COUNT,
         "Draw this many samples, in parallel.",
-        panel=DRAWING,
         default=1,
         names=("-n", "--count"),
     )
@@ -108,36 +107,33 @@ class Options(CommandOptions):
         SampleConfig,
         "temperature",
         values=Several(TEMPERATURE),
-        about=f"{settings_of(SampleConfig)['temperature'].about} Several values, separated by"
-        " commas, give -n samples each.",
+        about=f"{fields.settings_of(SampleConfig)['temperature'].about} Several values, separated"
+        " by commas, give -n samples each.",
     )
     sampling: dict[str, Any] = group(
         *(SampleConfig, "top_k", "top_p", "script", "max_characters", "seed")
     )
-    first: int = setting(
+    first: int = of_drawing(
         Whole(0, 1 << 40),
         "Skip the first N samples: -n 5 --first 100 draws the same as the last 5 of -n 105.",
-        panel=DRAWING,
         default=0,
     )
     best: bool = flag(
         "Draw more samples than -n and show the likeliest (fewest nats per character) first.",
         panel=DRAWING,
     )
-    of: int | None = setting(
+    of: int | None = of_drawing(
         COUNT,
         "Draw this many samples for --best.",
-        panel=DRAWING,
         default_in_words=f"{BEST_OF} x -n",
     )
-    prime: str | None = setting(
-        Text(), "Begin each sample with this text.", panel=PRIME, names=("-p", "--prime")
+    prime: str | None = of_prime(
+        Text(), "Begin each sample with this text.", names=("-p", "--prime")
     )
-    prime_file: str | None = setting(
+    prime_file: str | None = of_prime(
         Source("FILE"),
         "Begin each sample with the text of this file; - is standard input. If examples are lines,"
         " a final newline is ignored.",
-        panel=PRIME,
     )
     hide_prime: bool = flag("Leave the prime out of the output.", panel=PRIME)
     reading: dict[str, Any] = group(
@@ -147,27 +143,23 @@ class Options(CommandOptions):
         panel=PRIME,
         default_in_words="as in training",
     )
-    novel: tuple[str, ...] = setting(
+    novel: tuple[str, ...] = of_rejecting(
         Source("CORPUS"),
         "Reject exact copies of examples in this corpus and draw again. Repeatable.",
-        panel=AGAIN,
-        default=(),
         repeated=True,
     )
     ignore_case: bool = flag(
         "Ignore case and surrounding spaces when checking --novel.", panel=AGAIN
     )
     unique: bool = flag("Reject duplicates and draw again.", panel=AGAIN)
-    shortest: int | None = setting(
+    shortest: int | None = of_rejecting(
         COUNT,
         "Reject samples with fewer characters, including the prime.",
-        panel=AGAIN,
         default_in_words="any",
     )
-    longest: int | None = setting(
+    longest: int | None = of_rejecting(
         COUNT,
         "Reject samples with more characters, including the prime, or without an end.",
-        panel=AGAIN,
         default_in_words="any",
     )
     workers: int | None = options.workers()
@@ -187,8 +179,6 @@ class Options(CommandOptions):
         "Plot the lengths of the samples into this file, beside those of the corpus."
     )
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
     threads: int | None = options.threads()
 
     def check(self) -> None:

@@ -25,9 +25,10 @@ from charrnn.cli.sample.options import Options
 from charrnn.cli.terminal.tables import count
 from charrnn.corpus.checks import TextSet, hash_of
 from charrnn.corpus.files import blocks, is_stream, path_of
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, codes_of_ids
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
 from charrnn.model import Model
+from charrnn.model_file.texts import check_files_exist, codes_in, codes_like, example_lengths
 from charrnn.runs import load
 from charrnn.sampling.copied import Runs, copied_runs
 from charrnn.sampling.sampler import (
@@ -44,13 +45,6 @@ from charrnn.sampling.sampler import (
     redraw,
 )
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
-from charrnn.scoring.texts import (
-    check_files_exist,
-    codes_in,
-    codes_like,
-    codes_of_ids,
-    example_lengths,
-)
 from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
 from charrnn.vocabulary import Codes, Vocabulary, codes_of
@@ -140,9 +134,7 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 def run(options: Options, threads: int, console: Console) -> None:
     """Draw and write the samples of each temperature."""
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    if file is not None:
-        file.check(*options.models, *options.files)
+    file = FigureFile.of(options.plot, options.force, *options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
     check_same_vocabulary(options, models)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
 from charrnn.cli.launcher import cores
-from charrnn.cli.options import flag, group, needs_one, not_one_of
+from charrnn.cli.options import Known, flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import LEARNING, File, Flag, Setting, setting, settings_of
+from charrnn.settings.fields import File, Flag, Setting, of_learning, setting, settings_of
 from charrnn.settings.training import Seeds, TrainConfig, words_to_try
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
@@ -107,7 +108,8 @@ charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
 # read the last rows in another program
 tail -n 3 sizes/sweep.jsonl
 """
-SWEEP = "Sweep"
+of_sweep = partial(setting, panel="Sweep")
+TRIED = Known("NAME=VALUE,VALUE", names=lambda: [f"{word}=" for word in words_to_try()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,33 +124,28 @@ class Options(CorpusOptions):
         *options.SHARED_WORK,
     )
 
-    tried: tuple[str, ...] = setting(
-        options.Trying(),
+    tried: tuple[str, ...] = of_sweep(
+        TRIED,
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
-        panel=SWEEP,
-        default=(),
         names=("--try",),
         repeated=True,
     )
-    seeds: tuple[int, ...] | None = setting(
+    seeds: tuple[int, ...] | None = of_sweep(
         Seeds(),
         "Run each combination once per seed.",
-        panel=SWEEP,
         default_in_words="0",
     )
-    output: Path | None = setting(
+    output: Path | None = of_sweep(
         File("FOLDER"),
         "Write the models and sweep.jsonl to this folder; it is created if needed.",
-        panel=SWEEP,
         names=("-o", "--output"),
     )
-    resume: bool = flag("Run what is missing in the sweep of the folder.", panel=SWEEP)
+    resume: bool = flag("Run what is missing in the sweep of the folder.", panel="Sweep")
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
-    start_from: Path | None = setting(
+    start_from: Path | None = of_learning(
         File("MODEL"),
         "Start each run from the parameters of this model.",
-        panel=LEARNING,
         names=("--from",),
     )
     threads: int | None = options.like(
@@ -161,8 +158,6 @@ class Options(CorpusOptions):
     workers: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the plan and exit.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     @property
     def at_once(self) -> int:

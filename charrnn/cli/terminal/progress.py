@@ -24,7 +24,7 @@ from charrnn.settings.training import Fitted
 from charrnn.text import Visible, joined, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
 from charrnn.training.members import share_done
-from charrnn.training.schedule import Stopwatch
+from charrnn.training.state import Stopwatch
 
 MARK = 3  # columns of a star
 LONGEST = 60  # columns of a sample: a Chinese character takes two

@@ -13,7 +13,7 @@ from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
+from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
 from charrnn.settings.training import TrainConfig
 
 HELP = """
@@ -65,11 +65,9 @@ class CorpusOptions(CommandOptions):
         "CORPUS",
         f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )
-    valid: tuple[str, ...] = setting(
+    valid: tuple[str, ...] = of_corpus(
         Source("FILE"),
         "Measure the held-out loss on this file. Repeatable.",
-        panel=CORPUS,
-        default=(),
         default_in_words="a part of CORPUS",
         repeated=True,
     )
@@ -88,10 +86,9 @@ class Options(CorpusOptions):
 
     learning: dict[str, Any] = group(TrainConfig)
     model: Path = options.model()
-    start_from: Path | None = setting(
+    start_from: Path | None = of_learning(
         File("MODEL"),
         "Start from the parameters of this model, to fine-tune it or after the corpus has grown.",
-        panel=LEARNING,
         names=("--from",),
     )
     folds: int | None = options.folds(LEARNING)
@@ -108,8 +105,6 @@ class Options(CorpusOptions):
         Whole(0, 100), "Show this many samples at some check-ups.", panel=OUTPUT, default=1
     )
     dry_run: bool = flag("Show the plan and exit.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     @property
     def wanted_threads(self) -> int | None:

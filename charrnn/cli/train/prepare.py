@@ -129,7 +129,7 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
     if options.resume:
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
         known = run.corpus.baselines.items()
-        baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
+        baselines = (Baseline(name, nats, *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
     is_held_out = bool(len(corpus.held_out))
     name = "" if best is None else best.name
