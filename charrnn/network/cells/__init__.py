@@ -61,9 +61,8 @@ class Cell:
     reads_h: bool = False  # whether it reads h(t-1) itself, not only through W h
     own_bias: bool = False  # whether W h of the last gate has a bias d; the tape starts as the sum
     feedback: Feedback | None = None  # set if W multiplies something else than h
-    reads: str = "h(t-1)"  # what W multiplies
-    # value -> how it is computed: the gates in their order, then the states. Values are in braces:
-    # b, Wh and Ux of the gate itself, and its d; "{h-}" is h(t-1)
+    # value -> its equation, with the names of other values in braces and the book's number: first
+    # those of the gates, with terms that begin with b, W, U or d, then those of the states
     equations: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -78,9 +78,10 @@ GRU = Cell(
     reads_h=True,
     own_bias=True,
     equations={
-        **dict.fromkeys("rz", "sigmoid({b} + {Wh} + {Ux})"),
-        "n": "tanh({b} + {Ux} + {r} * ({d} + {Wh}))",
-        "h": "(1 - {z}) * {n} + {z} * {h-}",
-        "dh": "{back} + {above}",
+        "r": "sigmoid({b_r} + {W_r h(t-1)} + {U_r x(t)})",
+        "z": "sigmoid({b_z} + {W_z h(t-1)} + {U_z x(t)})",
+        "n": "tanh({b_n} + {U_n x(t)} + {r(t)} * ({d} + {W_n h(t-1)}))",
+        "h": "(1 - {z(t)}) * {n(t)} + {z(t)} * {h(t-1)}",
+        "dL/dh": "{the part of step t+1} + {V' dL/do(t)}",
     },
 )

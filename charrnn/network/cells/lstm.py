@@ -88,11 +88,12 @@ LSTM = Cell(
     bias=(0.0, 1.0, 0.0, 0.0),
     has_tape=True,
     equations={
-        **dict.fromkeys("if", "sigmoid({b} + {Wh} + {Ux})"),
-        "g": "tanh({b} + {Wh} + {Ux})",
-        "o": "sigmoid({b} + {Wh} + {Ux})",
-        "c": "{f} * {c-} + {i} * {g}",
-        "h": "{o} * tanh {c}",
-        "dh": "{back} + {above}",
+        "i": "sigmoid({b_i} + {W_i h(t-1)} + {U_i x(t)})",
+        "f": "sigmoid({b_f} + {W_f h(t-1)} + {U_f x(t)})",
+        "g": "tanh({b_g} + {W_g h(t-1)} + {U_g x(t)})",
+        "o": "sigmoid({b_o} + {W_o h(t-1)} + {U_o x(t)})",
+        "c": "{f(t)} * {c(t-1)} + {i(t)} * {g(t)}",
+        "h": "{o(t)} * tanh {c(t)}",
+        "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}",
     },
 )

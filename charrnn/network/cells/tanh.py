@@ -49,9 +49,9 @@ TANH = Cell(
     states={"h": 1.0},
     bias=(0.0,),
     equations={
-        "a": "{b} + {Wh} + {Ux}",
-        "h": "tanh {a}",
-        "dh": "{back} + {above}",
-        "da": "(1 - {h}^2) * {dh}",
+        "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
+        "h": "tanh {a(t)}  (10.9)",
+        "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)",
+        "dL/da": "(1 - {h(t)}^2) * {dL/dh(t)}  (10.20)",
     },
 )

@@ -49,7 +49,7 @@ class Head:
     gradient: Callable[[Array, Integers, float], None]
     inputs: tuple[str, ...] = ()  # inputs that the head needs besides symbols: see inputs
     lengths: Lengths | None = None  # set if the length comes first
-    # value -> how it is computed: y_hat from o or the logits, and do, where one formula has all
+    # value -> its equation: see Cell
     equations: Mapping[str, str] = field(
-        default_factory=lambda: {"y_hat": "exp({logit} - {log_sum})"}
+        default_factory=lambda: {"y_hat": "exp({logit(t)} - {log sum exp})  (10.11)"}
     )

@@ -20,5 +20,10 @@ def gradient(y_hat: Array, at_y: Integers, weight: float) -> None:
 
 
 SYMBOL = Head(
-    logits, gradient, equations={"y_hat": "exp({o} - {log_sum})", "do": "{y_hat} - {hit}"}
+    logits,
+    gradient,
+    equations={
+        "y_hat": "exp({o(t)} - {log sum exp})  (10.11)",
+        "dL/do": "{y_hat(t)} - {1 at y(t)}  (10.18)",
+    },
 )
