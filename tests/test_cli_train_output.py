@@ -64,8 +64,8 @@ def test_the_plan_as_json(program: Program) -> None:
     assert found["steps"] == 2 * found["steps_per_epoch"]
     assert found["seconds"] > 0
     assert set(found["settings"]) == set(Fitted.__dataclass_fields__)
-    assert plan_of(program, "--minutes", "1")["steps"] is None
-    assert plan_of(program, "--minutes", "1")["settings"]["epochs"] is None
+    found = plan_of(program, "--minutes", "0.01", "--hidden", "4")
+    assert found["steps"] is found["settings"]["epochs"] is None
 
 
 def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
@@ -251,14 +251,15 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     program: Program,
 ) -> None:
     program.write("long.txt", "".join(f"{i:x} is {i}\n" for i in range(80_000)))
-    plan = ("train", "long.txt", "--dry-run")
+    plan = ("train", "long.txt", "--dry-run", "--threads", "2")
     told = " ".join(program.run(*plan).out.split())
-    assert "longer --minutes 4 or more would choose --hidden 512 --dropout 0.25" in told
-    given = ("--minutes", "4")
-    chosen = program.run(*plan, *given, "--json").json["settings"]
-    assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
-    assert "(ends included) and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
-    assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
+    longer = re.search(r"longer (--minutes) (\d+) would choose (--hidden \d+) --dropout", told)
+    assert longer
+    shown = program.run(*plan, longer[1], longer[2]).out
+    assert f"(ends included) and {longer[2]} minutes: {longer[3]}" in " ".join(shown.split())
+    chosen = program.run(*plan, longer[1], longer[2], "--json").json["settings"]
+    assert (f"--hidden {chosen['hidden']}", chosen["epochs"]) == (longer[3], None)
+    assert "longer" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out
 
 

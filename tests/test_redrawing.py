@@ -2,7 +2,7 @@
 
 import random
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from charrnn.sampling.sampler import (
     SampleConfig,
     Sampler,
     doubling,
-    growing_groups,
     redraw,
 )
 from charrnn.scoring.predictor import MixedStepper
@@ -162,7 +161,12 @@ def test_attempts_are_the_same_one_by_one_and_side_by_side() -> None:
     sampler.group = 5
     apart = [sample for attempt in range(3, 20) for sample in sampler.samples([7], attempt)]
     assert list(sampler.attempts(7, range(3, 20))) == apart
-    assert [list(one) for one in doubling(3, 12)] == [[3], [4, 5], [6, 7, 8, 9], [10, 11]]
+    assert [list(one) for one in doubling(range(3, 12), 1, 12)] == [
+        [3],
+        [4, 5],
+        [6, 7, 8, 9],
+        [10, 11],
+    ]
 
 
 def test_a_rare_text_is_found_within_the_attempts() -> None:
@@ -179,6 +183,6 @@ def test_most_redraws_of_a_thousand_are_made_side_by_side() -> None:
 
 
 def test_groups_grow() -> None:
-    groups: Iterable[range] = growing_groups(range(100), 40)
+    groups = list(doubling(range(100), 11, 40))
     assert [len(group) for group in groups] == [11, 22, 40, 27]
-    assert [n for group in growing_groups(range(100), 40) for n in group] == list(range(100))
+    assert [n for group in groups for n in group] == list(range(100))

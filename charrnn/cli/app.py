@@ -36,7 +36,7 @@ from charrnn.cli.console import (
     show_version,
 )
 from charrnn.errors import SettingError
-from charrnn.text import Raw, visible
+from charrnn.text import Raw, question, visible
 
 Context = Any  # of Click
 
@@ -140,13 +140,14 @@ def load(name: str) -> Command:
 def dispatch(name: str, options: Any) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
     from charrnn.cli.console import has_text
-    from charrnn.cli.options import check
+    from charrnn.cli.options import check, note_own_models
 
     console = Console(options.quiet)
     sources = getattr(options, "sources", None)
     if getattr(options, "held_out", None) is False and not sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    note_own_models(options, console)
     threads = launcher.set_threads(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
 
@@ -378,11 +379,6 @@ def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
     if ours and not near:
         return question([f"{ours} of charrnn {owner}"])
     return question([names[name] for name in near])
-
-
-def question(names: Collection[str]) -> str:
-    """Return the question whether one of these was meant; nothing without a name."""
-    return f"Did you mean {' or '.join(names)}? " if names else ""
 
 
 def _option(param: Any) -> str:

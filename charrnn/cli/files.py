@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
 from charrnn.model_file.saving import check_writable, locked, remedy, replace
 
@@ -33,11 +33,11 @@ def check_not_an_input(
 ) -> None:
     """Raise SettingError if the output would take the place of an input.
 
-    A str is a text as it is typed; a Path is a file, also if a corpus of the package has its name.
+    A str is a text as it is typed, and a Path is a model or another file.
     """
     for source in (*inputs, *(name for name in corpus if name != "-")):
-        name = os.path.join(os.curdir, source) if isinstance(source, Path) else source
-        if would_replace(output, name):
+        file = os.path.join(os.curdir, model_at(source)) if isinstance(source, Path) else source
+        if would_replace(output, file):
             raise SettingError(f"{option} would overwrite {output}", "Name another file.")
 
 

@@ -13,13 +13,12 @@ from pathlib import Path
 from pydoc import getpager
 from typing import NamedTuple
 
-from charrnn.cli.app import question
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import OUTPUT, CommandOptions, Known, NewFile, excludes, flag, needs
 from charrnn.errors import SettingError
 from charrnn.settings.fields import Text, setting
-from charrnn.text import Raw
+from charrnn.text import Raw, question
 
 HELP = """
 Show the manual, a page for each topic.

@@ -15,13 +15,13 @@ from charrnn.cli import options
 from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import FigureFile, names_of
-from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
+from charrnn.cli.options import OUTPUT, CommandOptions, ModelFile, flag, needs
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.tables import Fact, Report, count
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import CorpusError
-from charrnn.settings.fields import File, setting, settings_of
+from charrnn.settings.fields import setting, settings_of
 from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Options(CommandOptions):
     model: Path = options.model()
     plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
-        File(),
+        ModelFile(),
         "Also plot the learning curve of this model, to compare. Repeatable.",
         panel=OUTPUT,
         names=("--beside",),
@@ -89,7 +89,7 @@ def report_on(path: Path, model: Model) -> Report:
 
     config, corpus, run = model.config, model.corpus, model.trained.longest.run
     vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
-    size = path.stat().st_size
+    size = os.path.getsize(model_at(path))
     parameters = config.members * model.parameters.flat.size
     networks = f"{config.members} of " if config.members > 1 else ""
     layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 import typer
 
 from charrnn.cli.console import Console
-from charrnn.corpus.files import NAMES
+from charrnn.corpus.files import MODELS, NAMES, OURS
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import (
@@ -44,15 +44,30 @@ OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
 
 
-@dataclass(frozen=True)
-class Source(Text):
-    """The name of a text: a file, a corpus of the package, or "-"."""
+class OfPackage:
+    """Values that are names of files, or names that the package knows."""
+
+    known: ClassVar[tuple[str, ...]]
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return the corpora and files that begin so; nothing if the shell can do it alone."""
-        names = [name for name in NAMES if name.startswith(incomplete)]
+        """Return the names and files that begin so; nothing if the shell can do it alone."""
+        names = [name for name in self.known if name.startswith(incomplete)]
         files = sorted(glob.glob(glob.escape(incomplete) + "*"))
         return [*names, *(file for file in files if file not in names)] if names else []
+
+
+@dataclass(frozen=True)
+class Source(OfPackage, Text):
+    """The name of a text: a file, a corpus of the package, or "-"."""
+
+    known = NAMES
+
+
+@dataclass(frozen=True)
+class ModelFile(OfPackage, File):
+    """A model to read: a file, or a model of the package."""
+
+    known = MODELS
 
 
 @dataclass(frozen=True)
@@ -146,13 +161,14 @@ def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
     return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
 
-def model(about: str = "The model file.", default: Any = MODEL, **details: Any) -> Any:
-    details |= {"names": ("-m", "--model"), "variable": "CHARRNN_MODEL"}
-    return setting(File(), about, panel=OUTPUT, default=default, **details)
+def model(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
+    details = {"values": ModelFile(), "panel": OUTPUT, "default": MODEL, **details}
+    return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
-def models(about: str = "The model file. Repeatable, to compare models.") -> Any:
-    return model(about, (MODEL,), default_in_words=str(MODEL), repeated=True)
+def models(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
+    details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
+    return model(f"The model: a file, or {OURS}. {about}", **details)
 
 
 def use(panel: str) -> Any:
@@ -292,6 +308,16 @@ def check(options: CommandOptions) -> None:
     if sources.count("-") > 1:
         raise SettingError("standard input can be read only once", "Name one - at most.")
     options.check()
+
+
+def note_own_models(options: CommandOptions, console: Console) -> None:
+    """Report each model that is a file, though the package has a model of its name."""
+    for one in options_of(type(options)):
+        if isinstance(one.setting.values, ModelFile):
+            value = getattr(options, one.name)
+            for path in value if one.setting.repeated else [value]:
+                if str(path) in MODELS and os.path.lexists(path):
+                    console.note(f"{path} is a file here, not the model of the package")
 
 
 def options_of(kind: type) -> Iterator[Option]:

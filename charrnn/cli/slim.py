@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from charrnn.cli import options
 from charrnn.cli.console import Console
 from charrnn.cli.files import OutputFile
-from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag
+from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, like
+from charrnn.corpus.files import model_at
+from charrnn.export import ExportOptions
 from charrnn.settings.fields import setting
 
 HELP = """
@@ -29,6 +32,9 @@ charrnn slim names.npz
 # leave out the training text of a model of train --counts
 charrnn slim names.npz --without-counts
 
+# a smaller file, whose texts differ now and then
+charrnn slim names.npz --bits 8
+
 # draw the same texts from it
 charrnn sample -m names.npz -n 10
 """
@@ -43,6 +49,12 @@ class Options(CommandOptions):
     without_counts: bool = flag(
         "Leave out the training text of a model of train --counts; only the network remains."
     )
+    bits: int = like(
+        ExportOptions,
+        "bits",
+        about="Store numbers in this many bits. 16 or 8 change some samples.",
+        panel=OUTPUT,
+    )
     force: bool = flag("Replace an existing file.")
 
 
@@ -54,10 +66,10 @@ def run(options: Options, _threads: int, console: Console) -> None:
     model = load(options.model)
     file = OutputFile(options.out, "FILE", force=options.force)
     file.check(options.model, corpus=model.corpus.files)
-    before = options.model.stat().st_size
+    before = os.path.getsize(model_at(options.model))
     if model.trained.slim and not options.without_counts:
         console.note(f"{options.model} is already slim")
-    slim = model.slim(without_counts=options.without_counts)
+    slim = model.slim(without_counts=options.without_counts, bits=options.bits or 32)
     with file.saved():
         slim.save(options.out)
     if slim.trained.counted is not None:

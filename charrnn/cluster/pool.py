@@ -206,10 +206,8 @@ class Cluster:
         try:
             result = self._call(future.result)
         except KilledWorker as error:
-            raise DeadlyPieceError(
-                f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other",
-                "It may need more memory than a worker has.",
-            ) from None
+            what = f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other"
+            raise DeadlyPieceError(what, "It may need more memory than a worker has.") from None
         except (ImportError, AttributeError) as error:  # the worker has joined late
             what = f"a worker cannot import this charrnn: {error}"
             raise ClusterError(what, worker.SAME_INSTALL) from None

@@ -20,8 +20,9 @@ from html import escape
 
 import numpy as np
 
-from charrnn.export.html import STATES, fill, legend, policy, style_sheet
+from charrnn.export.html import STATES, fill, legend, policy
 from charrnn.export.js import asset, plain_json
+from charrnn.scoring.heat_map import colours_in_css
 from charrnn.text import visible_in_html
 from charrnn.unfold import BACKWARD, LIKELIEST, Unfolding, bands
 
@@ -62,7 +63,8 @@ class Drawing:
             parse_constant=str,
         )
         lines = [self.svg(range(at, at + LINE), LINE) for at in range(0, self.steps, LINE)]
-        script, style = f"\n{asset('figure.js')}", style_sheet() + asset("figure.css")
+        script, style = f"\n{asset('figure.js')}", asset("page.css") + asset("figure.css")
+        style = fill(style, colours_in_css())
         values = {
             "policy": policy([script], style),
             "title": escape(visible_in_html(self.found.text)),
@@ -78,7 +80,7 @@ class Drawing:
     def picture(self) -> str:
         """Return one picture, in light colours."""
         line = math.ceil(math.sqrt(WIDE * self.steps * self.height / (self.width + GAP)))
-        colours = dict(re.findall(r"--([\w-]+): (#\w+);", style_sheet().partition("@media")[0]))
+        colours = dict(re.findall(r"--([\w-]+): (#\w+);", asset("page.css").partition("@media")[0]))
         drawn = asset("figure.css").partition("/* page */")[0]
         style = re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]], drawn)
         return self.svg(range(self.steps), min(line, self.steps), f"<style>{style}</style>")

@@ -92,12 +92,6 @@ class Unfolded:
         self._plain = Parameters.zeros(architecture.plain, dtype) if feedback else None
         self._of_plain = self._plain.like() if self._plain else None
 
-    @property
-    def top(self) -> Array:
-        """The h of the top layer before the next window, (B, H)."""
-        top: Array = self.layers[-1].h[0]
-        return top
-
     def read(self, p: Parameters, window: Window) -> None:
         """Read the window, without a loss."""
         self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)

@@ -256,10 +256,8 @@ def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterato
         begun.append(block[start:])
         size += len(block) - start
         if size > LONGEST + least:
-            raise CorpusError(
-                f"an example has more than {LONGEST:,} characters and cannot be shared out",
-                "Score the text as a whole in one process.",
-            )
+            what = f"an example has more than {LONGEST:,} characters and cannot be shared out"
+            raise CorpusError(what, "Score the text as a whole in one process.")
     if size:
         yield np.concatenate(begun)
 

@@ -60,12 +60,12 @@ class TrainConfig(Checked):
     layers: int | None = fields.fitted_network(Whole(1, 64), "Set the number of layers.")
     dropout: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of units on the way to the next layer. The default is larger for small"
-        " corpora.",
+        "Drop this fraction of units on the way to the next layer. The default is 0 unless the"
+        " network reads a text many times.",
     )
     dropconnect: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of recurrent weights. The default is larger for small corpora.",
+        "Drop this fraction of recurrent weights. The default is 0 for all but small corpora.",
     )
     blank: float | None = fields.fitted_network(
         fields.SHARE,
@@ -118,7 +118,8 @@ class TrainConfig(Checked):
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
         Real(1e-3, 1e7),
-        "Stop after this many minutes, and choose a network size that suits them.",
+        "Stop after this many minutes, or earlier for a short text, and choose a network size that"
+        " suits them.",
         default_in_words="no limit",
     )
     patience: int | None = fields.of_learning(

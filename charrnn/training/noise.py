@@ -121,7 +121,9 @@ class OwnInputs:
         for t in range(1 + int(np.max(np.flatnonzero(own.any(1)), initial=-1))):
             lanes = np.flatnonzero(own[t])
             if len(lanes):
-                x[t, lanes] = sample_characters(plain, reader.top[lanes], chances[t, lanes])
+                x[t, lanes] = sample_characters(
+                    plain, reader.layers[-1].h[0, lanes], chances[t, lanes]
+                )
             begins = None if window.begins is None else window.begins[t : t + 1]
             here = Window(x[t : t + 1], window.y[t : t + 1], begins)
             if window.clock is not None and window.left is not None:

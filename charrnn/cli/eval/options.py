@@ -210,8 +210,7 @@ class Options(TextOptions):
     html: Path | None = setting(File(), "Also write the coloured text as a web page.", panel=OUTPUT)
     force: bool = flag("Let --html replace any file, not only pages that charrnn wrote.")
     models: tuple[Path, ...] = options.models(
-        "The model file. Several are compared with each other and with the mean of their"
-        " probabilities. Repeatable."
+        "Several are compared with each other and with the mean of their probabilities. Repeatable."
     )
     threads: int | None = options.threads()
 

@@ -18,6 +18,7 @@ from charrnn.settings.sampling import TEMPERATURE, SampleConfig
 PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
 of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
 BEST_OF = 10
+USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
 
 HELP = """
 Draw new text from a model.
@@ -165,7 +166,9 @@ class Options(CommandOptions):
     workers: int | None = options.workers()
     scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
-        "The model file. Several are mixed: the mean of their probabilities is used. Repeatable."
+        "Several are mixed: the mean of their probabilities is used. Repeatable.",
+        default=(),
+        default_in_words=f"{options.MODEL} if that exists, else {USUAL}",
     )
     use: str | None = options.use(DRAWING)
     show_copied: bool = flag(

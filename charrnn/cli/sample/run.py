@@ -20,8 +20,8 @@ import numpy as np
 
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import FigureFile
-from charrnn.cli.options import cluster_for, note_if_refused
-from charrnn.cli.sample.options import Options
+from charrnn.cli.options import MODEL, cluster_for, note_if_refused
+from charrnn.cli.sample.options import USUAL, Options
 from charrnn.cli.terminal.tables import count
 from charrnn.corpus.checks import TextSet, hash_of
 from charrnn.corpus.files import blocks, is_stream, path_of
@@ -134,6 +134,12 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 def run(options: Options, threads: int, console: Console) -> None:
     """Draw and write the samples of each temperature."""
+    if not options.models:
+        usual = MODEL if os.path.lexists(MODEL) else USUAL
+        options = replace(options, models=(usual,))
+        if usual == USUAL:
+            yours = "train one of your own: charrnn train FILE"
+            console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
     file = FigureFile.of(options.plot, options.force, *options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]

@@ -144,7 +144,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Run what is missing in the sweep of the folder.", panel="Sweep")
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = of_learning(
-        File("MODEL"),
+        options.ModelFile("MODEL"),
         "Start each run from the parameters of this model.",
         names=("--from",),
     )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from charrnn.cli import launcher, options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
-from charrnn.corpus.files import NAMES
+from charrnn.corpus.files import NAMES, OURS
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
 from charrnn.settings.training import TrainConfig
@@ -47,7 +47,7 @@ charrnn train --resume
 charrnn train --resume --epochs 200
 
 # fine-tune a model of many names on your own names
-charrnn train mine.txt --from given-names.npz -m mine.npz
+charrnn train mine.txt --from given-names -m mine.npz
 
 # train with four processes on machines that share this folder
 mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
@@ -85,10 +85,11 @@ class Options(CorpusOptions):
     )
 
     learning: dict[str, Any] = group(TrainConfig)
-    model: Path = options.model()
+    model: Path = options.model("The model file to write.", values=File())
     start_from: Path | None = of_learning(
-        File("MODEL"),
-        "Start from the parameters of this model, to fine-tune it or after the corpus has grown.",
+        options.ModelFile("MODEL"),
+        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
+        f" a file, or {OURS}.",
         names=("--from",),
     )
     folds: int | None = options.folds(LEARNING)

@@ -21,6 +21,7 @@ from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.files import OURS
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
@@ -31,7 +32,6 @@ from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 210  # bytes in the history of a model file, at most
@@ -73,7 +73,7 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
+        return self.checkpoint.ended is not None
 
     @property
     def steps(self) -> int:
@@ -154,11 +154,10 @@ def begin_run(
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
-    c = fit_settings(config, corpus)
+    c = fit_settings(config, corpus, model)
     doubts = warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
-    if model is not None:
-        display.show(words.start_in_words(options.start_from, model, corpus))
+    display.show(words.start_in_words(options, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
     run = begin(corpus, cutting, config, model, rate)
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
@@ -236,7 +235,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except NewerModelError:
         raise
     except ModelFileError as error:
-        hint = "Name with --from a file that charrnn train wrote."
+        hint = f"Name with --from a file that charrnn train wrote, or {OURS}."
         raise ModelFileError(error.what, hint, "start from") from error
     if len(trained.networks) > 1:
         console.note(f"{path} has several networks; training starts from the first")
@@ -251,7 +250,7 @@ def show_plan(
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
-    display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
+    display.show(words.network_in_words(planned, options, corpus))
     hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)
