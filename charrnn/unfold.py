@@ -218,13 +218,13 @@ def note_gradient(layer: Layer, values: dict[str, Array], back: str, above: str)
 
 
 def bands(name: str, values: Array) -> Integers:
-    """Return the colour of each value, from 0 to 6: 3 is near zero.
+    """Return the colour of each value, from 0 for -1 or less to 6 for 1 or more.
 
     The largest gradients have the strongest colours; a tenth of them has the next.
     """
-    most = float(np.abs(values).max(initial=0)) or 1.0
-    levels = 3 * values / max(1.0, most)
+    levels = 3 * values.clip(-1, 1)
     if name.startswith(BACKWARD):
+        most = float(np.abs(values).max(initial=0)) or 1.0
         tenths = np.log10((np.abs(values) / most).clip(1e-3))
         levels = np.sign(values) * (np.ceil(tenths) + 3)
     return np.asarray(np.rint(levels) + 3, np.intp)

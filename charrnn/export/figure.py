@@ -91,14 +91,15 @@ class Drawing:
         column, parts = self.width + GAP, [style]
         wide, high = LEFT + line * column, self.height * -(-len(steps) // line)
         if style:
-            parts.append(f'<rect class="ground" width="{wide}" height="{high + ROW}"/>')
-            parts.append(text(LEFT, high + 4, self.sum))
+            high += 2 * ROW
+            parts.append(f'<rect class="ground" width="{wide}" height="{high}"/>')
+            parts.append(text(LEFT, high - ROW, self.sum))
         for i, t in enumerate(steps):
             x, y = LEFT + i % line * column, i // line * self.height + 8
             parts += [f'<g transform="translate({x} {y})">', *self.step(t)]
             parts += ["</g>"] if i % line else [*self.margin(), "</g>"]
         name = f"The network on {self.found.text!r}, steps {steps[0] + 1} to {steps[-1] + 1}"
-        box = f'viewBox="0 0 {wide} {high + ROW * bool(style)}"'
+        box = f'viewBox="0 0 {wide} {high}"'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="figure" {box}>'
             f"<title>{escape(visible_in_html(name))}</title>{''.join(parts)}</svg>"
@@ -140,20 +141,20 @@ class Drawing:
 
     def output(self, t: int) -> str:
         """Return the likeliest symbols with their probabilities, and the target."""
-        y_hat, target = self.found.output.values["y_hat"][t], self.found.targets[t]
-        hit = self.found.output.values["1 at y(t)"][t]
-        symbols = list(dict.fromkeys([*self.found.likeliest(t), int(hit.argmax())]))
+        found, target = self.found, self.found.targets[t]
+        y = int(found.output.values["1 at y(t)"][t].argmax())
+        chances = {k: found.output.at("y_hat", t, k) for k in found.likeliest(t)}
+        chances[y] = found.loss.at("P(y(t))", t, 0)  # END may have a distribution of its own
         rows = []
-        for i, k in enumerate(symbols):
-            mark, y = "target" * bool(hit[k]), (i + 0.75) * ROW
-            size = f'width="{self.width * y_hat[k]:.1f}" height="{ROW - 2}"'
+        for i, (k, chance) in enumerate(chances.items()):
+            mark, at = "target" * (k == y), (i + 0.75) * ROW
+            size = f'width="{self.width * chance:.1f}" height="{ROW - 2}"'
             rows.append(f'<rect class="bar {mark}" y="{i * ROW + 1}" {size}/>')
-            rows.append(text(4, y, shown(self.found.symbols[k]), f"mono {mark}"))
-            rows.append(text(self.width - 4, y, f"{y_hat[k]:.3f}", f"end {mark}"))
-        about = f"o({t + 1}): the target {shown(target)} has probability {y_hat @ hit:.3f}"
-        units = " ".join(map(str, symbols))
-        height = ROW * len(symbols)
-        return self.node(t, "output", "y_hat", about, 4 * ROW, height, "".join(rows), units)
+            rows.append(text(4, at, shown(found.symbols[k]), f"mono {mark}"))
+            rows.append(text(self.width - 4, at, f"{chance:.3f}", f"end {mark}"))
+        about = f"o({t + 1}): the target {shown(target)} has probability {chances[y]:.3f}"
+        units, high = " ".join(map(str, chances)), ROW * len(chances)
+        return self.node(t, "output", "y_hat", about, 4 * ROW, high, "".join(rows), units)
 
     def block(self, t: int, index: int, name: str, y: float) -> str:
         """Return the cells of a layer."""
