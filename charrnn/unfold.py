@@ -99,20 +99,16 @@ class Unfolding:
             values = {name: part.values[name].tolist() for name in kept}
             return {"values": values, "equations": equations}
 
-        null: dict[str, str | None] = {self.symbols[END]: None}
-        y_hat, h, d_h = self.output.values["y_hat"], self.norms("h"), self.norms("dL/dh")
-        steps = []
-        for t, (reads, target) in enumerate(zip(self.reads, self.targets, strict=True)):
-            step: dict[str, Any] = {"step": t + 1, "reads": null.get(reads, reads)}
-            step |= {name: int(count[t]) for name, count in self.counts.items()}
-            step |= {"target": null.get(target, target), "nats": self.loss.at("L", t, 0)}
-            names = {k: null.get(self.symbols[k], self.symbols[k]) for k in self.likeliest(t)}
-            step["likeliest"] = [
-                {"character": name, "probability": float(y_hat[t, k])} for k, name in names.items()
-            ]
-            step |= {"rank": int(self.ranks[t]), "norm_h": float(h[t]), "norm_dh": float(d_h[t])}
-            steps.append(step)
-        found = {"text": self.text, "nats": self.nats, "steps": steps}
+        h, d_h = self.norms("h").tolist(), self.norms("dL/dh").tolist()
+        reads, targets = [None, *self.text], [*self.text, None]
+        steps = [
+            {"reads": reads[t], "target": targets[t], "nats": self.loss.at("L", t, 0)}
+            | {"rank": int(self.ranks[t]), "norm_h": h[t], "norm_dh": d_h[t]}
+            | {name: int(count[t]) for name, count in self.counts.items()}
+            for t in range(len(h))
+        ]
+        symbols = [None, *self.symbols[1:]]
+        found = {"text": self.text, "nats": self.nats, "symbols": symbols, "steps": steps}
         found |= {"layers": [in_json(layer) for layer in self.layers]}
         found |= {"output": in_json(self.output), "loss": in_json(self.loss)}
         if backward:

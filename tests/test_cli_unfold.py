@@ -31,7 +31,8 @@ def test_the_losses_sum_to_those_of_eval(well_trained: Program) -> None:
     for key, own in (("character", "target"), ("nats", "nats"), ("rank", "rank")):
         assert [step[own] for step in found["steps"]] == [row[key] for row in scored]
     assert [step["reads"] for step in found["steps"]] == [None, *"anna"]
-    assert len(found["steps"][0]["likeliest"]) == 5
+    assert found["symbols"] == [None, "\ufffd", *charrnn.load("model.npz").vocabulary.characters]
+    assert np.shape(found["output"]["values"]["y_hat"]) == (5, len(found["symbols"]))
 
 
 def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -> None:

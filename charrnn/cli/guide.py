@@ -180,16 +180,17 @@ def cells(text: str) -> bytes:
 
     found: list[dict[str, object]] = []
     *blocks, rest = BLOCK.split(plain(text))
-    for prose, language, code in [*zip(*(iter(blocks),) * 3, strict=True), (rest, "", "")]:
-        fenced = f"{prose}```\n{code}```" if code and not language else prose
-        found.append({"cell_type": "markdown", "metadata": {}, "source": fenced.strip()})
+    for prose, language, code in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
         commands = "\n".join(f"!{command}" for command in COMMAND.findall(code))
+        shown = prose if language else f"{prose}```\n{code}```"
+        found.append({"cell_type": "markdown", "metadata": {}, "source": shown.strip()})
         if source := {"console": commands, "python": code.strip()}.get(language):
-            cell: dict[str, object] = {"execution_count": None, "outputs": [], "source": source}
-            found.append({"cell_type": "code", "metadata": {}, **cell})
+            found.append({"cell_type": "code", "metadata": {}, "source": source})
+            found[-1] |= {"execution_count": None, "outputs": []}
+    found.append({"cell_type": "markdown", "metadata": {}, "source": rest.strip()})
     about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     document = {"cells": found, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
-    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
 
 
 def show(text: str, console: Console) -> None:

@@ -1,9 +1,4 @@
-"""``charrnn unfold``: show every step of the network on a text.
-
-step  reads   likeliest target    loss     |h|  |dL/dh|
-   1    END      A 0.12      T   2.664    2.69     1.72
-     h ▃▃▄▃▄▅▅▄▃▅▅▃▅▄▅▅▄▅▄▄▄▅▄▃▄▄▃▄▄▅▄▄▄▅▃▄▅▅▄▃▃▄▄▅▄▅▅
-"""
+"""``charrnn unfold``: show every step of the network on a text."""
 
 from __future__ import annotations
 
@@ -68,14 +63,17 @@ LEVELS, PLAIN = "▁▂▃▄▅▆▇", "_.-~+*#"  # cells, from the lowest to 
 STYLES = {-1: BLUE, 0: DIM, 1: YELLOW}  # by the sign
 LABEL = 6  # columns before the cells
 UNITS = 4  # with equations
-MOST = 200  # steps of a figure
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     """The options of ``charrnn unfold``."""
 
-    RULES = (excludes("as_json", "output", "step"), needs("force", "output"))
+    RULES = (
+        excludes("output", "as_json", "step"),
+        excludes("step", "as_json"),
+        needs("force", "output"),
+    )
 
     text: str = setting(Text(), "The text to read.", default=MISSING, names=("TEXT",))
     backward: bool = flag("Also show the gradients of the total loss: back-propagation.")
@@ -90,16 +88,6 @@ class Options(CommandOptions):
     )
     model: Path = options.model()
     force: bool = flag("Replace the file of --output if it exists.")
-
-    @property
-    def is_picture(self) -> bool:
-        return self.output is not None and self.output.suffix.lower() == ".svg"
-
-    def check(self) -> None:
-        """Raise SettingError if a picture is to show equations."""
-        if self.step is not None and self.is_picture:
-            what = "--step does not apply to a picture (.svg)"
-            raise SettingError(what, "Leave it out, or write a page (.html).")
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
@@ -117,18 +105,17 @@ def run(options: Options, _threads: int, console: Console) -> None:
     text = as_read(options.text, model.reading)
     note_prime(text, model.vocabulary, console)
     found = unfold(model.language_model, text)
-    last, step = len(found.targets), options.step or 1
-    if step > last:
-        raise SettingError(f"--step {step} is beyond the text", f"It has {last:,} steps.")
+    step = options.step or 1
+    if step > len(found.targets):
+        raise SettingError(
+            f"--step {step} is beyond the text", f"It has {len(found.targets)} steps."
+        )
     if file is not None:
         from charrnn.export.figure import Drawing
 
-        if last > MOST:
-            what = f"the text has {last:,} steps, and a figure holds at most {MOST}"
-            raise SettingError(what, "Give a shorter text, or leave out --output.")
         drawing = Drawing(found, backward=options.backward)
-        content = encodable(drawing.picture() if options.is_picture else drawing.page(step - 1))
-        file.write(len(content), [content.encode()])
+        content = drawing.page() if file.path.suffix.lower() == ".html" else drawing.picture()
+        file.write(len(content), [encodable(content).encode()])
         console.note(f"figure saved to {file.path}")
     elif options.as_json:
         facts = found.as_json(backward=options.backward) | {"text": encodable(text)}

@@ -1,11 +1,5 @@
 """The unfolded network as a picture: an SVG file for a slide, or a web page to walk through.
 
-     y(1)   y(2)   y(3)        the targets
-     L      L      L           their losses
-     o      o      o     V     the likeliest symbols, and the target
-     h  ->  h  ->  h     W     a block of cells, one for each unit
-     x(1)   x(2)   x(3)  U     the symbols read
-
 Steps stand in lines, as words do. The page has the values as JSON, and a script that writes
 equations from them. All text is escaped, and the page may load nothing.
 """
@@ -55,8 +49,8 @@ class Drawing:
         self.bottom, self.height = y, y + (3 + len(found.counts)) * ROW
         self.sum = f"L = {found.nats:.3f} nats, the sum of {self.steps} steps"
 
-    def page(self, step: int) -> str:
-        """Return a web page that begins with the equations of a step."""
+    def page(self) -> str:
+        """Return a web page, with a picture for each line of steps."""
         facts = json.loads(  # with four digits
             json.dumps(self.found.as_json(backward=self.backward)),
             parse_float=lambda digits: float(f"{float(digits):.4g}"),
@@ -72,7 +66,7 @@ class Drawing:
             "sum": self.sum,
             "legend": legend(STATES),
             "figure": "\n".join(lines),
-            "facts": plain_json(facts | {"first": step, "across": self.across}),
+            "facts": plain_json(facts | {"across": self.across}),
             "script": script,
         }
         return fill(asset("figure.html"), values)

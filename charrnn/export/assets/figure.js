@@ -83,5 +83,5 @@
     else return;
     event.preventDefault();
   });
-  show(nodes.find((one) => Number(one.dataset.t) === facts.first && one.dataset.name === "h"), 0);
+  show(nodes.find((one) => one.dataset.name === "h"), 0);
 })();
