@@ -221,12 +221,10 @@ class Model:
         with single_threaded():
             predictor = self.predictor(use)
             sampler, seen = Sampler(predictor, config, prime), TextSet() if unique else None
-            rows, samples = range(first, first + many), []
-            if seen is None and conditions == Conditions(prime):
-                samples = list(sampler.samples(rows))
-            else:
-                drawn = redraw(sampler, rows, conditions.whole, conditions.rejects, seen)
-                samples = [sample for sample in drawn if sample is not None]
+            accepts_all = seen is None and conditions == Conditions(prime)
+            rows = range(first, first + many)
+            drawn = redraw(sampler, rows, None if accepts_all else conditions, seen)
+            samples = [sample for sample in drawn if sample is not None]
             if best:
                 nats = nats_of(prime, predictor) if prime else 0.0
                 samples = likeliest(samples, count, nats, len(prime))
@@ -369,10 +367,8 @@ class Model:
         learned = tuple(replace(one, history=[]) for one in self.trained.learned)
         slim = replace(self.trained, learned=learned, slim=True)
         if check("bits", bits, Bits()) < slim.bits:
-            networks = tuple(
-                replace(one, parameters=one.parameters.rounded(bits)) for one in slim.networks
-            )
-            slim = replace(slim, networks=networks, bits=bits)
+            rounded = (replace(m, parameters=m.parameters.rounded(bits)) for m in slim.networks)
+            slim = replace(slim, networks=tuple(rounded), bits=bits)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)

@@ -31,7 +31,7 @@ LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
 LONG = 10  # minutes that a plan without minutes compares with
-REUSED = 35  # reuse from which recurrent weights are dropped, too
+REUSED = 35  # largest reuse that needs no dropped weights
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
@@ -52,16 +52,13 @@ class Size:
 
 @dataclass(frozen=True)
 class Rule:
-    """How the settings of a cell follow from the corpus and from the products of weights in a run.
-
-    Reuse is the number of passes, times weights per symbol. Dropout grows with it.
-    """
+    """How the settings of a cell follow from a corpus and the products of weights in a run."""
 
     sizes: tuple[Size, ...]
     products: float  # of a run without minutes, by the root of the symbols
     readings: float  # symbols to read for each weight; fewer need a smaller network
     dropout: float  # at most
-    free: float  # reuse up to which dropout does harm
+    free: float  # largest reuse (passes x weights / symbols) that needs no dropout
     blank: float  # as a fraction of dropconnect
     lr: float
     steps: float = math.inf  # a longer run needs a lower rate
@@ -141,8 +138,7 @@ def fit_settings(
     chosen = {"lr": float(f"{lr:.2g}"), **chosen}
     return Fitted(
         **{name: chosen[name] for name in (*given, *FITTED, "epochs")}
-        | {"bptt": bptt, "batch": batch}
-        | {"check_every": check_every, "warmup": warmup}
+        | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
     )
 
 

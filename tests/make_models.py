@@ -21,10 +21,14 @@ from charrnn.settings.corpus import Reading
 
 FOLDER = Path(charrnn.__file__).parent / "models"
 CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model
-NO_NOISE = {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}
-SETTINGS: dict[str, dict[str, Any]] = {  # of models that charrnn would make larger
-    "latin": {"hidden": 160, "layers": 2, "epochs": 20},
-    "reber": {"hidden": 64, "layers": 1, "batch": 16, "lr": 0.005, "epochs": 20, **NO_NOISE},
+SIZES = ("hidden", "layers", "dropout", "dropconnect", "blank", "batch", "bptt")
+OPEN = (*SIZES, "lr", "epochs", "warmup", "check_every")
+SETTINGS: dict[str, tuple[float, ...]] = {  # written out, so that no new default changes a file
+    "dinosaurs": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 140, 200, 105),
+    "given-names": (160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 73, 200, 129),
+    "latin": (160, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 20, 88, 96),
+    "reber": (64, 1, 0.0, 0.0, 0.0, 16, 32, 0.005, 20, 92, 102),
+    "verses": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 106, 200, 135),
 }
 LATIN = ("given-names-latin", "dinosaurs", "verses")
 
@@ -55,14 +59,20 @@ def latin_lines(names: list[str], genera: list[str], verses: list[str]) -> list[
     return list(dict.fromkeys(lines))
 
 
+def fitted(name: str, texts: Path | list[str]) -> charrnn.Model:
+    """Train on these texts with the settings of this model."""
+    settings: dict[str, Any] = dict(zip(OPEN, SETTINGS[name], strict=True))
+    return charrnn.fit(texts, **settings)
+
+
 def trained(name: str) -> charrnn.Model:
     """Return the model of this name."""
     if name != "latin":
-        return charrnn.fit(Path(CORPORA.get(name, name)), **SETTINGS.get(name, {}))
+        return fitted(name, Path(CORPORA.get(name, name)))
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder, "latin.txt")
         corpus.write_text("\n".join(latin_lines(*map(lines_of, LATIN))) + "\n", encoding="utf-8")
-        model = charrnn.fit(corpus, **SETTINGS[name])
+        model = fitted(name, corpus)
     record = replace(model.corpus, sources=LATIN, places=())
     return charrnn.Model(replace(model.trained, corpus=record))
 

@@ -2,7 +2,6 @@
 
 import random
 import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import (
     ATTEMPTS,
     IN_VAIN,
-    Sample,
+    Conditions,
     SampleConfig,
     Sampler,
     doubling,
@@ -32,17 +31,11 @@ def known(text: str, kind: Cut = "lines", block: int = 1000) -> TextSet:
     return TextSet(cut((text[at : at + block] for at in range(0, len(text), block)), kind))
 
 
-def is_in(refused: TextSet | None, before: str = "") -> Callable[[Sample], bool]:
-    return lambda sample: refused is not None and before + sample.text in refused
-
-
 def drawn(
     sampler: Sampler, count: int, refused: TextSet | None = None, unique: bool = False
 ) -> list[str | None]:
-    def whole(sample: Sample) -> str:
-        return sample.text
-
-    samples = redraw(sampler, range(count), whole, is_in(refused), TextSet() if unique else None)
+    seen = TextSet() if unique else None
+    samples = redraw(sampler, range(count), Conditions("", refused), seen)
     return [None if sample is None else sample.text for sample in samples]
 
 
@@ -102,14 +95,11 @@ def test_a_redrawn_sample_does_not_depend_on_how_many_there_are(
 def test_the_prime_counts_as_part_of_the_text() -> None:
     sampler = Sampler(speller("abc"), CONFIG, prime="a")
 
-    def whole(sample: Sample) -> str:
-        return "a" + sample.text
-
-    assert next(redraw(sampler, range(1), whole, is_in(known("bc"), "a"))) is not None
-    assert next(redraw(sampler, range(1), whole, is_in(known("abc"), "a"))) is None
+    assert next(redraw(sampler, range(1), Conditions("a", known("bc")))) is not None
+    assert next(redraw(sampler, range(1), Conditions("a", known("abc")))) is None
     said = TextSet()
     said.add("abc")
-    assert next(redraw(sampler, range(1), whole, is_in(None), said)) is None
+    assert next(redraw(sampler, range(1), Conditions("a"), said)) is None
 
 
 @pytest.mark.parametrize("block", [1, 2, 1000])

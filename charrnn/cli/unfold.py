@@ -1,4 +1,28 @@
-"""``charrnn unfold``: show every step of the network on a text."""
+"""Show every step of the network on a text, with its equations.
+
+This is figure 10.3 of the book with numbers. Each row is a step: the character that it reads, the
+likeliest next character, the target and its loss in nats. The last columns are the norm of the
+hidden state, and of the gradient of the total loss with respect to it. Below each row are the units
+of each layer, a cell for each. The losses are those of charrnn eval.
+
+With -o, the figure is a web page that works offline, or an SVG picture for a slide. On the page,
+point at a cell, or walk with the arrow keys, to see its equation with numbers.
+
+For several networks (train --members), the first is used; counts (train --counts) are left out.
+
+# each step of a name
+charrnn unfold Tyrannosaurus
+
+# the equations of the third step, forwards and backwards
+charrnn unfold Tyrannosaurus --step 3 --backward
+
+# a page to explore, and a picture for a slide
+charrnn unfold Tyrannosaurus --backward -o unfold.html
+charrnn unfold Tyr -o unfold.svg
+
+# do gradients vanish?
+charrnn unfold Tyrannosaurus --json | jq -c '.steps[] | [.reads, .norm_dh]'
+"""
 
 from __future__ import annotations
 
@@ -22,33 +46,6 @@ from charrnn.text import Visible, encodable, joined, visible_line
 if TYPE_CHECKING:
     from charrnn.unfold import Unfolding
 
-HELP = """
-Show every step of the network on a text, with its equations.
-
-This is figure 10.3 of the book with numbers. Each row is a step: the character that it reads, the
-likeliest next character, the target and its loss in nats. The last columns are the norm of the
-hidden state, and of the gradient of the total loss with respect to it. Below each row are the units
-of each layer, a cell for each. The losses are those of charrnn eval.
-
-With -o, the figure is a web page that works offline, or an SVG picture for a slide. On the page,
-point at a cell, or walk with the arrow keys, to see its equation with numbers.
-
-For several networks (train --members), the first is used; counts (train --counts) are left out.
-"""
-EXAMPLES = """
-# each step of a name
-charrnn unfold Tyrannosaurus
-
-# the equations of the third step, forwards and backwards
-charrnn unfold Tyrannosaurus --step 3 --backward
-
-# a page to explore, and a picture for a slide
-charrnn unfold Tyrannosaurus --backward -o unfold.html
-charrnn unfold Tyr -o unfold.svg
-
-# do gradients vanish?
-charrnn unfold Tyrannosaurus --json | jq -c '.steps[] | [.reads, .norm_dh]'
-"""
 
 COLUMNS = (
     Column("step", 4),

@@ -52,9 +52,7 @@ class Cluster:
     """
 
     def __init__(self, client: Client, address: str, say: Callable[[str], None]) -> None:
-        self._client = client
-        self._address = address
-        self._say = say
+        self._client, self._address, self._say = client, address, say
         self._environment = replace(worker.environment(), threads=1)
         self._topic = f"charrnn-{uuid4().hex}"
         self._messages: SimpleQueue[Message] = SimpleQueue()

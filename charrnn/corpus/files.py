@@ -63,9 +63,8 @@ def model_at(path: str | os.PathLike[str]) -> str:
 
 def _packaged(name: str, known: tuple[str, ...], file: str) -> str:
     if name in known and not os.path.lexists(name):  # a file of that name comes first
-        for home in HOMES:
-            if (home / file).is_file():
-                return str(home / file)
+        files = (home / file for home in HOMES)
+        return next((str(each) for each in files if each.is_file()), name)
     return name
 
 

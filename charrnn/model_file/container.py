@@ -151,8 +151,7 @@ class Reader:
     """An open model file. A file renamed over it in the meantime changes nothing here."""
 
     def __init__(self, path: str, file: FileIO) -> None:
-        self.path = path
-        self.file = file
+        self.path, self.file = path, file
         self.size = os.fstat(file.fileno()).st_size
 
     def read(self, expected: Expected, names: Callable[[str], bool]) -> Archive:

@@ -149,7 +149,7 @@ def contents_of(document: Document) -> Contents:
     """
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)
-    config = _record(Fitted, facts["settings"])
+    config = from_fields(Fitted, facts["settings"])
     _number("bptt", config.bptt - 1, int)  # a user may set 0; a run never has it
     slim, counted, bits = facts.get("slim", False), facts.get("counted"), facts.get("bits", 32)
     if type(slim) is not bool:
@@ -166,7 +166,7 @@ def contents_of(document: Document) -> Contents:
         _number("counted", counted, int, MOST_COUNTED)
     if (counted is not None) != config.counts:
         raise ValueError("the counted text contradicts the settings")
-    vocabulary = _record(Vocabulary, facts["vocabulary"])
+    vocabulary = from_fields(Vocabulary, facts["vocabulary"])
     corpus = _corpus(facts["corpus"])
     if document.version == 1:  # markov-6 had five characters of context, and the predicted one
         order = re.compile("^markov-([0-9]+)$")
@@ -202,7 +202,7 @@ def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
 
 
 def _corpus(facts: dict[str, Any]) -> CorpusRecord:
-    corpus = _record(CorpusRecord, facts)
+    corpus = from_fields(CorpusRecord, facts)
     for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
         _number(name, getattr(corpus, name), int)
     for name, nats in corpus.baselines.items():
@@ -242,8 +242,8 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
     return rows
 
 
-def _record(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
-    """Return a record of these fields. Raise ValueError for a value of an undeclared type."""
+def from_fields(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
+    """Return an object of a dataclass. Raise ValueError for a value of an undeclared type."""
     declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
     _check_known(facts, declared)
     record = kind(**facts)

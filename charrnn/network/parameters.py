@@ -35,8 +35,7 @@ class Parameters(Mapping[str, Array]):
     def __init__(self, architecture: Architecture, flat: Array) -> None:
         if flat.shape != (architecture.parameter_count,):
             raise ValueError(f"{architecture.parameter_count} numbers, not {flat.shape}")
-        self.architecture = architecture
-        self.flat = flat
+        self.architecture, self.flat = architecture, flat
         self.views: dict[str, Array] = {}
         start = 0
         for name, shape in architecture.shapes.items():

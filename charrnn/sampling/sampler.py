@@ -228,8 +228,7 @@ class Sheet:
     """The symbols that a group has drawn so far, a row for each sample."""
 
     def __init__(self, numbers: Sequence[int], characters: Sequence[str]) -> None:
-        self.numbers = numbers
-        self.characters = characters
+        self.numbers, self.characters = numbers, characters
         self.ids: Ids = np.empty((len(numbers), 64), np.min_scalar_type(len(characters)))
         self.nats: Array64 = np.empty((len(numbers), 64))
         self.lengths = np.zeros(len(numbers), np.intp)
@@ -291,22 +290,22 @@ class Conditions:
 
 
 def redraw(
-    sampler: Sampler,
-    numbers: range,
-    whole: Callable[[Sample], str],
-    rejects: Callable[[Sample], bool],
-    seen: TextSet | None = None,
+    sampler: Sampler, numbers: range, conditions: Conditions | None, seen: TextSet | None = None
 ) -> Iterator[Sample | None]:
     """Yield the samples of these numbers, each drawn until it is accepted; None after ATTEMPTS.
 
-    A sample whose ``whole`` text is in ``seen`` is rejected; that of an accepted one is added.
-    Drawing stops after IN_VAIN failures in a row. A deterministic sampler gets one attempt.
+    A sample whose whole text is in ``seen`` is rejected; that of an accepted one is added.
+    Drawing stops after IN_VAIN failures in a row. A deterministic sampler gets one attempt. Without
+    conditions, every sample is accepted.
     """
+    if conditions is None:
+        yield from sampler.samples(numbers)
+        return
     in_vain = 0
     most = 1 if sampler.is_deterministic else ATTEMPTS
 
     def is_rejected(sample: Sample) -> bool:
-        return rejects(sample) or (seen is not None and whole(sample) in seen)
+        return conditions.rejects(sample) or (seen is not None and conditions.whole(sample) in seen)
 
     first = IN_VAIN + 1  # one success and IN_VAIN failures: a hopeless case ends soon
     for group in doubling(numbers, first, sampler.group):
@@ -320,7 +319,7 @@ def redraw(
             sample = next(accepted, None)
             yield sample
             if sample is not None and seen is not None:
-                seen.add(whole(sample))
+                seen.add(conditions.whole(sample))
             in_vain = 0 if sample is not None else in_vain + 1
             if in_vain == IN_VAIN:
                 return

@@ -338,8 +338,7 @@ class Ranking:
     """Examples sorted by nats, or by nats per character."""
 
     def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
-        self._by_nats = by_nats
-        self._top = top
+        self._by_nats, self._top = by_nats, top
         self._batches: list[Rows] = []
         self._size = 0
 

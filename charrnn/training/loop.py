@@ -139,9 +139,7 @@ class JointCheckups:
     ) -> None:
         self.latest: dict[int, Checkup] = {}  # of each network
         self.lowest = lowest_so_far(states)
-        self._states = states
-        self._corpus = corpus
-        self._config = config
+        self._states, self._corpus, self._config = states, corpus, config
         # at once, since check-ups count as training time and a resumed run builds the counts again
         self.log_counts = None if counted is None else self._log_counts(counted)
 
@@ -288,15 +286,10 @@ class Learner:
         self, state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
     ) -> None:
         p = state.parameters
-        self.state = state
-        self.corpus = corpus
-        self.config = config
-        self.ranks = ranks
+        self.state, self.corpus, self.config, self.ranks = state, corpus, config, ranks
         self.parallel = ranks.parallel(p, config)
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        hidden = config.dropout, config.dropconnect, config.blank
-        here = self.parallel.here
-        self.regularization = Regularization(p, config.batch, config.seed, *hidden, here)
+        self.regularization = Regularization(p, config, self.parallel.here)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()

@@ -18,7 +18,7 @@ from zoneinfo import available_timezones
 
 import charrnn
 from charrnn.system import single_threaded
-from tests.make_models import LATIN, SETTINGS, latin_lines, lines_of
+from tests.make_models import LATIN, fitted, latin_lines, lines_of
 
 SIZES = (8, 30, 100, 300, 1000)
 SEEDS = (0, 1, 2)
@@ -83,11 +83,11 @@ def model_for(kind: str, name: str) -> charrnn.Model:
     """Return the model of this name, or one that does not know this list."""
     names, genera, verses = own_lines().values()
     if kind == "given names" and name == "given-names":
-        return charrnn.fit(known_half())
+        return fitted(name, known_half())
     if kind == "given names":
-        return charrnn.fit(latin_lines(known_half(), genera, verses), **SETTINGS[name])
+        return fitted(name, latin_lines(known_half(), genera, verses))
     if (kind, name) == ("dinosaurs", "latin"):
-        return charrnn.fit(latin_lines(names, [], verses), **SETTINGS[name])
+        return fitted(name, latin_lines(names, [], verses))
     return charrnn.load(name)
 
 
