@@ -277,6 +277,16 @@ def test_learning_while_reading_helps_and_leaves_the_file_alone(well_trained: Pr
     assert "learning at 0.01" in told.err
 
 
+def test_the_rate_auto_suits_the_cell(well_trained: Program) -> None:
+    write("ottoanna\n" * 60)
+    dynamic = scored(well_trained, "text.txt", "--dynamic", "auto")
+    assert dynamic["dynamic"] == 0.0005
+    assert dynamic["nats"] == scored(well_trained, "text.txt", "--dynamic", "0.0005")["nats"]
+    well_trained.run("train", "text.txt", "--cell", "gru", "--epochs", "1", "-m", "gru.npz")
+    assert scored(well_trained, "text.txt", "--dynamic", "auto", "-m", "gru.npz")["dynamic"] == 1e-3
+    assert "or auto" in well_trained.run("eval", "text.txt", "--dynamic", "fast").err
+
+
 def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:
     ran = well_trained.run("eval", write("anna bob\n" * 60), "--dynamic", "1e5")
     assert ran.status == 1

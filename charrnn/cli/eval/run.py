@@ -34,7 +34,14 @@ from charrnn.scoring import pieces
 from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
-from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine, part_names, scorer_of
+from charrnn.scoring.predictor import (
+    MIXABLE_HEADS,
+    Predictor,
+    combine,
+    part_names,
+    rate_for,
+    scorer_of,
+)
 from charrnn.scoring.score import bytes_of
 from charrnn.vocabulary import Codes
 
@@ -84,9 +91,10 @@ def run(options: Options, threads: int, console: Console) -> None:
     if options.quantile is not None:
         limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
         options = replace(options, above=Threshold(limit))
+    rates = [rate_for(each, options.dynamic) for _, each in predictors]
     summaries = [
-        Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
-        for name, predictor in predictors
+        Summary(text.name, text.examples_are, name, rate, predictor.ends != "symbol")
+        for rate, (name, predictor) in zip(rates, predictors, strict=True)
     ]
     began = time.monotonic()
     collector = TextCollector()
@@ -104,10 +112,8 @@ def run(options: Options, threads: int, console: Console) -> None:
         listeners += bar
         if cluster is None:
             scorers = [
-                scorer_of(
-                    each, threads, ranking=options.per_char, fast=options.fast, rate=options.dynamic
-                )
-                for _, each in predictors
+                scorer_of(each, threads, ranking=options.per_char, fast=options.fast, rate=rate)
+                for rate, (_, each) in zip(rates, predictors, strict=True)
             ]
             scored = score(scorers, text, symbols_at_once(options))
         else:
