@@ -40,6 +40,7 @@ WANTED: Final = ("executing", "long-running", "resumed")  # Dask's states of a w
 CHECK_WORK: Final = 1 << 33  # multiply-adds between two checks whether a score is still wanted
 
 Made = TypeVar("Made")
+Work = Callable[..., Any]  # on a piece, and on a shared value if there is one
 
 _cache = threading.local()  # key and value of the last ``cached`` call in this thread
 _thread = threading.local()  # the task of this thread
@@ -129,9 +130,7 @@ class Task:
         self.checked = time.monotonic()
 
 
-def run(
-    function: Callable[..., Any], packed: bytes, shared: Any, client: Environment, topic: str
-) -> Any:
+def run(function: Work, packed: bytes, shared: Any, client: Environment, topic: str) -> Any:
     """Run a function on a pickled piece, on a worker whose environment equals the client's."""
     from distributed import get_worker
 
