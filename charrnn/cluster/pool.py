@@ -168,8 +168,7 @@ class Cluster:
                 if not pending:
                     return
                 for future in self._wait_for([*pending]):
-                    item = pending[future]
-                    result, failure = None, None
+                    item, result, failure = pending[future], None, None
                     try:
                         result = self._result(item, future, name)
                     except CharrnnError as error:
@@ -270,10 +269,8 @@ class Cluster:
 
     def _lost(self) -> ClusterError:
         self.is_lost = True
-        return ClusterError(
-            f"the scheduler at {self._address} is gone",
-            "Results written so far are valid. Restart the scheduler, then this command.",
-        )
+        hint = "Results written so far are valid. Restart the scheduler, then this command."
+        return ClusterError(f"the scheduler at {self._address} is gone", hint)
 
 
 def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
@@ -318,7 +315,7 @@ def scored(
             sent.append(piece.codes)
             yield piece
 
-    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job)):
+    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job), lambda p: p.name):
         codes = sent.popleft()
         for block in blocks:
             block.codes = codes

@@ -63,11 +63,9 @@ class Environment:
             what = f"worker {name} has numpy {other.numpy}, this machine {self.numpy}"
             raise ClusterError(what, SAME_INSTALL)
         if other.threads > 1:
-            raise ClusterError(
-                f"worker {name} multiplies matrices with {other.threads} threads, which changes"
-                " the rounding",
-                "Start it with OMP_NUM_THREADS=1 (dask worker sets this itself with a nanny).",
-            )
+            many = f"{other.threads} threads, which changes the rounding"
+            hint = "Start it with OMP_NUM_THREADS=1 (dask worker sets this itself with a nanny)."
+            raise ClusterError(f"worker {name} multiplies matrices with {many}", hint)
 
 
 def environment() -> Environment:
@@ -240,9 +238,6 @@ class TextPiece:
 
     codes: Codes
     name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def score_piece(piece: TextPiece, job: ScoringJob) -> list[ScoredBlock]:
