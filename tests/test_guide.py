@@ -84,7 +84,14 @@ slim small.npz --json
 sweep names.txt --try hidden=2 -o few --dry-run --json
 sweep names.txt --try hidden=2 --counts -o few --json
 """
-BY_NAME = ("baselines", "cosine", "models", "sums", "tried")  # objects with names in place of keys
+BY_NAME = (
+    "baselines",
+    "cosine",
+    "models",
+    "moments",
+    "sums",
+    "tried",
+)  # objects with names in place of keys
 
 
 def keys_of(value: Any, schema: str = "") -> set[tuple[str, str]]:

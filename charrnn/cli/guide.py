@@ -1,4 +1,18 @@
-"""``charrnn guide``: the manual, a Markdown page for each topic."""
+"""Show the manual, a page for each topic.
+
+TOPIC is the name of a page, or a part of a title or heading. Without one, the command lists the
+topics. A page is formatted for a terminal, in the program that PAGER names if it is long. A file or
+a pipe gets the Markdown.
+
+# list the topics
+charrnn guide
+
+# from a messy list to thirty good names
+charrnn guide first-names
+
+# every line of the manual with a word
+charrnn guide --search temperature
+"""
 
 from __future__ import annotations
 
@@ -18,23 +32,6 @@ from charrnn.errors import SettingError
 from charrnn.settings.fields import Text, setting
 from charrnn.text import Raw, question
 
-HELP = """
-Show the manual, a page for each topic.
-
-TOPIC is the name of a page, or a part of a title or heading. Without one, the command lists the
-topics. A page is formatted for a terminal, in the program that PAGER names if it is long. A file or
-a pipe gets the Markdown.
-"""
-EXAMPLES = """
-# list the topics
-charrnn guide
-
-# from a messy list to thirty good names
-charrnn guide first-names
-
-# every line of the manual with a word
-charrnn guide --search temperature
-"""
 INDEX = "README"
 ENTRY = re.compile(r"^- \[([a-z-]+)\]\([a-z-]+\.md\): (.*)$", re.MULTILINE)
 CLOSE = 0.6  # the similarity of a mistyped topic to a word of the manual
@@ -64,7 +61,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show a page, a part of one, the list of topics, or the lines with a word."""
     if options.search is not None:
         text = lines_with(options.search)
     else:

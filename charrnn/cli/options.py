@@ -21,19 +21,9 @@ import typer
 from charrnn.cli.console import Console
 from charrnn.corpus.files import MODELS, NAMES, OURS
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.settings import fields as setting_fields
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import (
-    CORPUS,
-    File,
-    Flag,
-    OneOf,
-    Setting,
-    Text,
-    Values,
-    Whole,
-    setting,
-    settings_of,
-)
+from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, Whole, setting
 from charrnn.settings.training import TrainConfig
 
 if TYPE_CHECKING:
@@ -152,7 +142,7 @@ def group(config: type, *only: str, **changes: Any) -> Any:
 
 def like(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
-    one = replace(settings_of(config)[name], default=None, **changes)
+    one = replace(setting_fields.settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": one})
 
 
@@ -248,10 +238,7 @@ needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any cas
 
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
-SHARED_WORK = (
-    excludes("workers", "scheduler", "threads"),
-    excludes("scheduler", "threads"),
-)
+SHARED_WORK = (excludes("workers", "scheduler", "threads"), excludes("scheduler", "threads"))
 _AS_IN_TRAINING = "Held-out text is read as in training."
 _ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (
@@ -325,7 +312,7 @@ def options_of(kind: type) -> Iterator[Option]:
     for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
-            for name, of_group in settings_of(config).items():
+            for name, of_group in setting_fields.settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
         elif one.metadata["setting"].names != ():
@@ -383,7 +370,6 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
-    """Return the message for a value that is not allowed."""
     shown = repr(typed)
     shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
     return f"{shown} is not {allowed}"
@@ -397,10 +383,9 @@ def _expanded(names: list[str] | None) -> list[str] | None:
 
 
 @contextmanager
-def cluster_for(
-    workers: int | None, scheduler: str | None, console: Console
-) -> Iterator[Cluster | None]:
+def cluster_for(options: Any, console: Console) -> Iterator[Cluster | None]:
     """Yield the cluster of --workers or --scheduler; None without these options."""
+    workers, scheduler = options.workers, options.scheduler
     if workers is None and scheduler is None:
         yield None
         return

@@ -1,4 +1,25 @@
-"""``charrnn slim``: a small model file, to give away."""
+"""Write a smaller model file, without the training state.
+
+The small file draws and scores the same texts and is about a quarter of the size. It lacks the
+training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
+differs a little, since it starts without the optimiser state. The path of the corpus is reduced to
+its file name.
+
+A model of train --counts needs its training text to draw and score the same. Anyone who gets the
+file can read that text; --without-counts leaves it out.
+
+# write a small file of model.npz, to send to a friend
+charrnn slim names.npz
+
+# leave out the training text of a model of train --counts
+charrnn slim names.npz --without-counts
+
+# a smaller file, whose texts differ now and then
+charrnn slim names.npz --bits 8
+
+# draw the same texts from it
+charrnn sample -m names.npz -n 10
+"""
 
 from __future__ import annotations
 
@@ -13,31 +34,6 @@ from charrnn.cli.options import OUTPUT, CommandOptions, NewFile, flag, like
 from charrnn.corpus.files import model_at
 from charrnn.export import ExportOptions
 from charrnn.settings.fields import setting
-
-HELP = """
-Write a smaller model file, without the training state.
-
-The small file draws and scores the same texts and is about a quarter of the size. It lacks the
-training state and the loss of each check-up, so training cannot be resumed. Only eval --dynamic
-differs a little, since it starts without the optimiser state. The path of the corpus is reduced to
-its file name.
-
-A model of train --counts needs its training text to draw and score the same. Anyone who gets the
-file can read that text; --without-counts leaves it out.
-"""
-EXAMPLES = """
-# write a small file of model.npz, to send to a friend
-charrnn slim names.npz
-
-# leave out the training text of a model of train --counts
-charrnn slim names.npz --without-counts
-
-# a smaller file, whose texts differ now and then
-charrnn slim names.npz --bits 8
-
-# draw the same texts from it
-charrnn sample -m names.npz -n 10
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +55,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the small file, and report it and its size on stdout."""
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.runs import load
 
@@ -77,11 +72,10 @@ def run(options: Options, _threads: int, console: Console) -> None:
     if options.without_counts and model.trained.counted is None:
         console.note(f"{options.model} has no counts to leave out")
     size = options.out.stat().st_size
-    words = f"{size:,} bytes, {size / before:.0%} of {options.model}"
-    facts = [
+    report = Report(
         Fact("model", str(options.out), "model", str(options.out)),
         Fact("from", str(options.model)),
-        Fact("bytes", size, "size", words),
+        Fact("bytes", size, "size", f"{size:,} bytes, {size / before:.0%} of {options.model}"),
         Fact("bytes_before", before),
-    ]
-    Report(facts).show("slim", console, as_json=options.as_json)
+    )
+    report.show("slim", console, as_json=options.as_json)

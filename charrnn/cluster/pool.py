@@ -269,7 +269,7 @@ class Cluster:
 
     def _lost(self) -> ClusterError:
         self.is_lost = True
-        hint = "Results written so far are valid. Restart the scheduler, then this command."
+        hint = "Results so far are valid. If you started the scheduler, restart it. Then try again."
         return ClusterError(f"the scheduler at {self._address} is gone", hint)
 
 

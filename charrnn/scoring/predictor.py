@@ -45,6 +45,7 @@ MOST_ROOTS: Final = 500  # symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained on the same texts."
+TANH_RATE, GATED_RATE = 5e-4, 1e-3  # that suit cells without gates, and cells with gates
 STEPS: Final = 64  # symbols read before learning from them
 TINY: Final = 1e-6
 PULL: Final = 2e-3  # of the way back, at each window
@@ -407,6 +408,14 @@ class MixedScorer:
             log_p = np.log(self._counts.read(ids))
             yield "counts", log_p.copy()
             yield "both", mix_with_counts(o, log_p)
+
+
+def rate_for(predictor: Predictor, rate: float | str | None) -> float | None:
+    """Return the learning rate, where "auto" is the one that suits the cells."""
+    if isinstance(rate, str):
+        is_gated = all(one.architecture.cell.gates > 1 for one in predictor.networks)
+        return GATED_RATE if is_gated else TANH_RATE
+    return rate
 
 
 def part_names(predictor: Predictor) -> tuple[Use, ...]:

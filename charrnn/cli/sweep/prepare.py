@@ -92,7 +92,6 @@ class PreparedSweep:
 
     @property
     def results(self) -> list[Result]:
-        """The results so far, in the order of the runs."""
         return [*filter(None, (self.folder.result_of(trial.name) for trial in self.trials))]
 
     def seconds_of(self, trial: Trial) -> float:

@@ -10,16 +10,8 @@ import numpy as np
 
 from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for, typed
-from charrnn.cli.terminal.tables import (
-    Entry,
-    bits,
-    bytes_in_words,
-    clock,
-    count,
-    counted,
-    entries,
-    pieces_in_words,
-)
+from charrnn.cli.terminal import tables
+from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
@@ -151,7 +143,6 @@ def start_in_words(
 
 
 def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry]:
-    """Return the network, its memory, and the sizes that were chosen for it."""
     c = plan.config
     layers = count(c.layers, "layer")
     network, parameters = f"{layers} of {c.hidden:,} units", f"{plan.parameters:,} parameters"
@@ -197,10 +188,8 @@ def without_effect(plan: Plan, options: Options) -> Iterator[Entry]:
 
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
-    """Return True if the setting was neither typed nor taken from a model."""
     is_of_model = options.start_from is not None and name in ("hidden", "layers")
-    is_given = name in options.learning or is_of_model
-    return not is_given and getattr(config, name) != FOREVER
+    return not (name in options.learning or is_of_model) and getattr(config, name) != FOREVER
 
 
 def option(name: str, value: object) -> str:
@@ -268,7 +257,7 @@ def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
     """Return which part of a large corpus was counted and scored, or "" if all of it was."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
     counted, scored = baseline.train_symbols / whole, baseline.held_out_symbols / max(1, held_out)
-    return pieces_in_words(counted, scored, "the held-out text")
+    return tables.pieces_in_words(counted, scored, "the held-out text")
 
 
 class PlanDisplay:
@@ -276,8 +265,7 @@ class PlanDisplay:
 
     def __init__(self, options: Options, console: Console) -> None:
         self._is_shown = not console.quiet
-        is_result = options.dry_run and not options.as_json
-        self._output = console.out if is_result else console.err
+        self._output = console.out if options.dry_run and not options.as_json else console.err
 
     def show(self, part: Iterable[Entry]) -> None:
         if self._is_shown:

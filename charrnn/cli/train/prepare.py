@@ -6,6 +6,7 @@ Errors that can be known before training are raised here.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,14 +167,9 @@ def begin_run(
 def resume_run(
     options: Options, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
-    def read(run: Checkpoint) -> Corpus:
-        if options.mpi:
-            check_can_be_shared(run.config)
-        console.note_if_waiting((*(options.sources or run.corpus.sources), *options.valid))
-        return read_again(run, options, ranks)
-
     given = {**options.learning, **options.cutting, **options.reading}
     hint = "Leave it out to resume, or train into another file with -m."
+    read = partial(read_again, options=options, console=console, ranks=ranks)
     corpus, run = reopen(options.model, read, given, show=typed, hint=hint)
     had = run.config
     run.corpus = replace(run.corpus, baselines=in_order(run.corpus.baselines))
@@ -192,42 +188,38 @@ def resume_run(
     return ready
 
 
-def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
+def read_again(run: Checkpoint, options: Options, console: Console, ranks: Ranks) -> Corpus:
     """Return the corpus of a run that is resumed, under the names that the user gave it."""
     record = run.corpus
+    if options.mpi:
+        check_can_be_shared(run.config)
+    console.note_if_waiting((*(options.sources or record.sources), *options.valid))
     sources = options.sources or record.source_files
     valid = options.valid or record.valid_files
     options.check_metrics(*sources, *valid)
     if not sources:
-        raise ResumeError(
-            f"{options.model} was trained on texts from Python",
-            "Resume it in Python: charrnn.resume(path, texts).",
-        )
+        hint = "Resume it in Python: charrnn.resume(path, texts)."
+        raise ResumeError(f"{options.model} was trained on texts from Python", hint)
     try:
         corpus = ranks.load(sources, record.config, valid)
     except CorpusError as error:
         if options.sources:
             raise
-        raise CorpusError(
-            error.what, f"Name its new place: {options.line('train', 'CORPUS', '--resume')}"
-        ) from error
-    return replace(
-        corpus, sources=options.sources or record.sources, valid=options.valid or record.valid
-    )
+        line = options.line("train", "CORPUS", "--resume")
+        raise CorpusError(error.what, f"Name its new place: {line}") from error
+    named, held_out = options.sources or record.sources, options.valid or record.valid
+    return replace(corpus, sources=named, valid=held_out)
 
 
 def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
     """Raise SettingError if there are too many check-ups for the history of a model file."""
     if config.patience is None and checkups > MOST_CHECKUPS:
         fewer = -(-checkups * config.check_every // (MOST_CHECKUPS - 1))
-        raise SettingError(
-            f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}",
-            hint or f"Try --check-every {fewer} or more.",
-        )
+        what = f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}"
+        raise SettingError(what, hint or f"Try --check-every {fewer} or more.")
 
 
 def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:
-    """Return the model of --from, if it was given."""
     if path is None:
         return None
     try:
