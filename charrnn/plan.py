@@ -30,7 +30,9 @@ LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
 LONG = 10  # minutes that a plan without minutes compares with
-REUSED = 35  # largest reuse that needs no dropped weights
+REUSE = 8  # passes x weights / symbols: more need dropout
+HIGH_REUSE = 35  # more need dropconnect, too
+LR = 0.004  # of runs that are not too long
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
@@ -54,10 +56,8 @@ class Rule:
     products: float  # of a run without minutes, by the root of the symbols
     readings: float  # symbols to read for each weight; fewer need a smaller network
     dropout: float  # at most
-    free: float  # largest reuse (passes x weights / symbols) that needs no dropout
     blank: float  # as a fraction of dropconnect
-    lr: float
-    steps: float = math.inf  # a longer run needs a lower rate
+    work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
         """Return a value of the sizes for a number of symbols, interpolated between powers."""
@@ -69,30 +69,26 @@ class Rule:
         return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
 
 
-TANH = Rule(
-    (
-        Size(250, 64, 480, 8, 16),
-        Size(4_000, 64, 140, 8, 16),
-        Size(15_000, 160, 128, 32, 16),
-        Size(60_000, 160, 57, 16, 32),
-        Size(200_000, 256, 31, 64, 32),
-        Size(1_000_000, 512, 20, 32, 64),
-        Size(4_000_000, 1024, 20, 64, 64),
-    ),
-    *(3e9, 14, 0.27, 8, 0.05, 0.004, 4_000),
+TANH_SIZES = (
+    Size(250, 64, 480, 8, 16),
+    Size(4_000, 64, 140, 8, 16),
+    Size(15_000, 160, 128, 32, 16),
+    Size(60_000, 160, 57, 16, 32),
+    Size(200_000, 256, 31, 64, 32),
+    Size(1_000_000, 512, 20, 32, 64),
+    Size(4_000_000, 1024, 20, 64, 64),
 )
-GATED = Rule(
-    (
-        Size(250, 48, 240, 4, 16),
-        Size(4_000, 48, 60, 4, 16),
-        Size(15_000, 128, 48, 16, 16),
-        Size(60_000, 128, 28, 16, 32),
-        Size(200_000, 256, 23, 64, 32),
-        Size(1_000_000, 384, 20, 32, 64),
-        Size(4_000_000, 768, 20, 64, 64),
-    ),
-    *(6e9, 8, 0.4, 8, 0.25, 0.004),
+GATED_SIZES = (
+    Size(250, 48, 240, 4, 16),
+    Size(4_000, 48, 60, 4, 16),
+    Size(15_000, 128, 48, 16, 16),
+    Size(60_000, 128, 28, 16, 32),
+    Size(200_000, 256, 23, 64, 32),
+    Size(1_000_000, 384, 20, 32, 64),
+    Size(4_000_000, 768, 20, 64, 64),
 )
+TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.27, blank=0.05, work=2e9)
+GATED = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.4, blank=0.25)
 
 
 def rule_of(cell: str) -> Rule:
@@ -120,10 +116,8 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
     bptt, batch = fit_window(chosen["bptt"] or longest, chosen["batch"], symbols)
     targets = batch * min(bptt, config.stride or bptt)  # of a step
     total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
-    lr = rule.lr * min(1.0, (rule.steps / total) ** 0.75)
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
-    chosen = {"lr": float(f"{lr:.2g}"), **chosen}
     return Fitted(
         **{name: chosen[name] for name in (*given, *FITTED, "epochs")}
         | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
@@ -149,15 +143,17 @@ def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
         enough = config.epochs or enough * max(1, (largest / hidden) ** 2)
         passes = min(enough, products / ((weights + OVERHEAD) * symbols))
     reuse = passes * weights / symbols
-    dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / REUSED))), 2)
+    lr = LR * min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE))), 2)
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
         "epochs": max(1, round(passes)) if minutes is None or passes == enough else FOREVER,
-        "dropout": round(rule.dropout * max(0.0, 1 - rule.free / reuse), 2),
+        "dropout": round(rule.dropout * max(0.0, 1 - REUSE / reuse), 2),
         "dropconnect": dropconnect,
         "blank": round(rule.blank * dropconnect, 2),
+        "lr": float(f"{lr:.2g}"),
     }
 
 
