@@ -15,6 +15,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.counts.kneser_ney import READY
 from charrnn.errors import CorpusError, DivergedError, SettingError
 from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import Fitted, TrainConfig
@@ -34,6 +35,9 @@ REUSE = 8  # passes x weights / symbols: more need dropout
 HIGH_REUSE = 35  # more need dropconnect, too
 LR = 0.004  # of runs that are not too long
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
+# A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
+# least shares of a fresh start, and the symbols of a list that takes all of it.
+LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 14_000
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
@@ -100,11 +104,14 @@ def weights_of(hidden: int, layers: int, cell: str) -> int:
     return Architecture(1, 1, 1, cell).cell.gates * (2 * layers - 1) * hidden**2
 
 
-def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
+def fit_settings(
+    config: TrainConfig, corpus: Corpus, start_from: LanguageModel | None = None
+) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols, rule = len(corpus.train.ids), rule_of(config.cell)
+    share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     given = {name: value for name, value in asdict(config).items() if value is not None}
-    chosen = {**asdict(rule.nearest(symbols)), **fit_network(config, symbols), **given}
+    chosen = {**asdict(rule.nearest(symbols)), **fit_network(config, symbols, share), **given}
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -124,7 +131,7 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
     )
 
 
-def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
+def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, Any]:
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
     rule, minutes = rule_of(config.cell), config.minutes_each
     layers = config.layers or (1 if config.cell == "output" else 2)
@@ -142,14 +149,16 @@ def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
     else:
         enough = config.epochs or enough * max(1, (largest / hidden) ** 2)
         passes = min(enough, products / ((weights + OVERHEAD) * symbols))
+    is_endless = minutes is not None and passes < enough
     reuse = passes * weights / symbols
-    lr = LR * min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    lr = max(LEAST_LR, share) * LR * min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    passes = config.epochs or passes * max(LEAST_PASSES, share)
     dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE))), 2)
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
-        "epochs": max(1, round(passes)) if minutes is None or passes == enough else FOREVER,
+        "epochs": FOREVER if is_endless else max(1, round(passes)),
         "dropout": round(rule.dropout * max(0.0, 1 - REUSE / reuse), 2),
         "dropconnect": dropconnect,
         "blank": round(rule.blank * dropconnect, 2),

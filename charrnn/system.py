@@ -24,6 +24,10 @@ NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and 
     "openblas_{}_num_threads",
     "MKL_{}_Num_Threads",
 )
+ONE_THREAD: Final = {  # for the processes that we start
+    f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
+    for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
+}
 
 
 class Library(NamedTuple):

@@ -181,7 +181,12 @@ EVAL: list[Row] = [
     ),
     (1, "missing.txt", "missing.txt does not exist", CHECK),
     (1, "folder", "folder is a folder", "Name the files in it: FOLDER/*.txt"),
-    (1, "-m missing.npz names.txt", "there is no model missing.npz", "name another with -m."),
+    (
+        1,
+        "-m missing.npz names.txt",
+        "there is no model missing.npz",
+        "or name another with -m: a file",
+    ),
     (1, "names.txt --html no/page.html", "no/page.html cannot be written: there is", "with --html"),
     (1, "names.txt --html .", ". cannot be written: it is a folder", "another file with --html."),
     (2, "names.txt --html model.npz", "--html would overwrite model.npz", "Name another file."),
@@ -222,7 +227,12 @@ SAMPLE: list[Row] = [
         (2, f"--temp={typed}", f"-t or --temp: '{typed}' {TEMPERATURES}", "--help")
         for typed in ("-1", "0.5,", "0.5,x", "nan", "1,inf", ",", "1e7")
     ),
-    (1, "-m none.npz", "there is no model none.npz", "Train one first, or name another with -m."),
+    (
+        1,
+        "-m none.npz",
+        "there is no model none.npz",
+        "Train one first, or name another with -m: a file, or dinosaurs,",
+    ),
     (1, "--prime-file none.txt", "none.txt does not exist", CHECK),
     (1, "--novel none.txt", "none.txt does not exist", CHECK),
 ]

@@ -159,6 +159,7 @@ def test_counts_that_grew_are_those_of_both_texts(learned: Ids, text: Ids) -> No
     fixed = np.array([0.0, 0.5, 1.0, 1.5])  # those of the text that was learned stay, else
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kneser_ney, "kneser_ney", lambda _: Rule(fixed, fixed))
+        patch.setattr(kneser_ney, "EACH", 1)
         last = GrowingCounts(Counts(learned, SYMBOLS)).read(ended(text))[-1]
         both = Counts(np.concatenate([learned, text]), SYMBOLS)
         np.testing.assert_allclose(last, read(both, ended(text))[-1], rtol=1e-9)
@@ -194,6 +195,13 @@ def test_symbols_counted_together_are_counted_as_one_by_one(
         np.testing.assert_array_equal(grown.read(text), one_by_one)
         grown.begin()
         np.testing.assert_array_equal(grown.read(text), one_by_one)
+
+
+def test_what_was_read_counts_for_more_than_what_was_learned() -> None:
+    learned, text = (np.array([2, one, END], np.uint8) for one in (3, 4))
+    grown = GrowingCounts(Counts(learned, SYMBOLS))
+    after_2 = grown.read(np.concatenate([text, text]))[4]
+    assert after_2[4] > 1.5 * after_2[3]
 
 
 def test_what_comes_back_is_soon_expected() -> None:

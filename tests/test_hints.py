@@ -80,8 +80,9 @@ def test_more_of_the_likeliest_than_there_are_names_the_option() -> None:
 def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None:
     with pytest.raises(CharrnnError) as error:
         checkpoint.load_trained(tmp_path / "none.npz")
-    assert error.value.hint == "Train one first, or name another with model."
-    assert said(error.value)[1] == "Train one first, or name another with -m."
+    shipped = "a file, or dinosaurs, given-names, latin, reber or verses."
+    assert error.value.hint == f"Train one first, or name another with model: {shipped}"
+    assert said(error.value)[1] == f"Train one first, or name another with -m: {shipped}"
 
 
 def test_a_hint_names_settings_as_python_and_the_command_line_write_them() -> None:

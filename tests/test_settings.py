@@ -47,8 +47,8 @@ def learn(options: Options, _threads: int, _console: Console) -> None:
 
 @pytest.fixture
 def here(program: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    module = ModuleType("tests.learning_more")
-    vars(module).update(Options=Options, HELP="Learn more.", EXAMPLES="", run=learn)
+    module = ModuleType("tests.learning_more", "Learn more.")
+    vars(module).update(Options=Options, run=learn)
     monkeypatch.setitem(__import__("sys").modules, "tests.learning_more", module)
     entry = app.Entry("tests.learning_more", "tests.learning_more", "Learn more.")
     monkeypatch.setitem(app.COMMANDS, "learn", entry)

@@ -17,26 +17,17 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn.cli import console as streams
 from charrnn.cli import launcher
-from charrnn.cli.console import (
-    BOLD,
-    CYAN,
-    DIM,
-    INTERRUPTED,
-    NARROW,
-    USAGE,
-    WIDE,
-    Console,
-    Fault,
-    show_version,
-)
+from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault
 from charrnn.errors import SettingError
-from charrnn.text import Raw, visible
+from charrnn.text import Raw, question, visible
 
 Context = Any  # of Click
 
@@ -46,7 +37,7 @@ Context = Any  # of Click
 class Entry(NamedTuple):
     """The modules of a command, the first line of its help, and the page of the guide about it."""
 
-    options: str  # with Options, HELP and EXAMPLES, and without numpy
+    options: str  # with Options, and help as its docstring; without numpy
     work: str  # with run(options, threads, console)
     line: str
     topic: str = ""
@@ -78,6 +69,16 @@ Learn the spelling of a list of names, or of any text, and generate more like it
 
 A recurrent network learns which character comes next. It then generates new texts, and scores how
 likely a given text is. Each line or paragraph of the corpus is one example.
+
+# learn the names of dinosaurs, then generate ten new ones
+charrnn train dinosaurs
+charrnn sample -n 10
+
+# show all options of a command
+charrnn train --help
+
+# complete commands and options in the shell
+charrnn --install-completion
 """
 STATUSES = {
     "0": "Success.",
@@ -98,17 +99,6 @@ JSON = """
 Each object of --json has a "schema", such as charrnn.eval/1. New keys may come; a key that changes
 its meaning changes the number.
 """
-EXAMPLES = """
-# learn the names of dinosaurs, then generate ten new ones
-charrnn train dinosaurs
-charrnn sample -n 10
-
-# show all options of a command
-charrnn train --help
-
-# complete commands and options in the shell
-charrnn --install-completion
-"""
 
 
 def main(args: Sequence[str]) -> None:
@@ -126,26 +116,26 @@ def main(args: Sequence[str]) -> None:
 
 
 def load(name: str) -> Command:
-    """Return the command of that name, made from its options."""
     from charrnn.cli.options import with_options
 
     module = import_module(COMMANDS[name].options)
     act = with_options(module.Options, partial(dispatch, name))
     app = _typer()
-    app.command(name, cls=Command, **_page(module.HELP, module.EXAMPLES))(act)
+    app.command(name, cls=Command, **_page(module.__doc__ or COMMANDS[name].line))(act)
     return cast(Command, typer.main.get_command(app))
 
 
 def dispatch(name: str, options: Any) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
     from charrnn.cli.console import has_text
-    from charrnn.cli.options import check
+    from charrnn.cli.options import check, note_own_models
 
     console = Console(options.quiet)
     sources = getattr(options, "sources", None)
     if getattr(options, "held_out", None) is False and not sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    note_own_models(options, console)
     threads = launcher.set_threads(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
 
@@ -159,7 +149,7 @@ def program() -> Commands:
 
             shared._completion_scripts["zsh"] = ZSH
     app = _typer(add_completion=completes)
-    app.callback(cls=Commands, **_page(HELP, EXAMPLES))(_charrnn)
+    app.callback(cls=Commands, **_page(HELP))(_charrnn)
     return cast(Commands, typer.main.get_command(app))
 
 
@@ -167,7 +157,7 @@ def _charrnn(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
-        show_version()
+        streams.show_version()
         raise typer.Exit
 
 
@@ -177,11 +167,12 @@ def _typer(add_completion: bool = False) -> typer.Typer:
     )
 
 
-def _page(about: str, examples: str) -> dict[str, Any]:
+def _page(text: str) -> dict[str, Any]:
+    about, comment, examples = text.partition("\n\n# ")  # the first example begins so
     size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(NARROW, min(size.columns, WIDE))
+    width = max(streams.NARROW, min(size.columns, streams.WIDE))
     settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
-    return {"help": about, "epilog": examples, "context_settings": settings}
+    return {"help": about, "epilog": comment + examples, "context_settings": settings}
 
 
 class Base:
@@ -248,7 +239,8 @@ class Command(Base, TyperCommand):
         for param in params:
             # Typer since 0.25 calls this method; another Typer is left alone.
             if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
-                parser = AsTyped(param.type_descriptor.parameter_info.parser)
+                parse = param.type_descriptor.parameter_info.parser or (lambda value: value)
+                parser = SimpleNamespace(coerce=partial(coerce, parse))
                 param.get_runtime_param = lambda parser=parser: parser
         return params
 
@@ -277,17 +269,14 @@ class Commands(Base, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class AsTyped:
-    """The parser of an option, in place of pydantic, which takes as long to import as numpy."""
+def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
+    """Return the parsed value, or a list for an option that can be repeated.
 
-    def __init__(self, parse: Callable[[Any], Any] | None) -> None:
-        self.parse = parse or (lambda value: value)
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the parsed value, or a list for an option that can be repeated."""
-        if param.multiple or param.nargs == -1:
-            return () if value is None else [self.parse(one) for one in value]
-        return None if value is None else self.parse(value)
+    This takes the place of pydantic, which takes as long to import as numpy.
+    """
+    if param.multiple or param.nargs == -1:
+        return () if value is None else [parse(one) for one in value]
+    return None if value is None else parse(value)
 
 
 # Usage errors
@@ -327,41 +316,34 @@ def explain(error: BaseException) -> Fault | None:
     if isinstance(error, typer.Abort):
         return Fault(INTERRUPTED)
     if isinstance(error, USAGE_ERROR):
-        return Fault(USAGE, _what(error), _hint(error))
+        return _usage(error)
     return None
 
 
-def _what(error: Any) -> str:
-    parameter = getattr(error, "param", None)
-    if hasattr(error, "possibilities"):
-        return f"no such option: {error.option_name}"
-    if parameter is not None:
-        is_missing = hasattr(error, "param_type")
-        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
-        if parameter.param_type_name == "argument":
-            name = parameter.metavar or parameter.name.upper()
-        return f"{name} is missing" if is_missing else f"{name}: {error.message}"
-    message = str(error.format_message()).rstrip(".")
-    if extra := re.search(EXTRA, message):
-        return f"unexpected argument: {extra[1] or repr('')}"
-    if re.search(r"requires an? (argument|value)", message):
-        return f"{error.option_name} needs a value"
-    return message[:1].lower() + message[1:]
-
-
-def _hint(error: Any) -> str:
+def _usage(error: Any) -> Fault:
+    """Return the message for a usage error, and a hint that may name what was meant."""
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
-    meant = ""
-    extra = re.search(EXTRA, str(error.message))
-    typed = extra[1].split() if extra else []
-    if typed and typed[0].endswith(".npz"):
-        meant = f"A model is named with -m: {command} -m {typed[0]}. "
+    message, meant = str(error.format_message()).rstrip("."), ""
+    what = message[:1].lower() + message[1:]
+    parameter = getattr(error, "param", None)
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
         names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
         options = [name for name in names if name.startswith("-")]
+        what = f"no such option: {error.option_name}"
         meant = meant_by_option(error.option_name, command.rpartition(" ")[2], options)
-    return f"{meant}Try '{command} --help'."
+    elif parameter is not None:
+        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
+        if parameter.param_type_name == "argument":
+            name = parameter.metavar or parameter.name.upper()
+        what = f"{name} is missing" if hasattr(error, "param_type") else f"{name}: {error.message}"
+    elif extra := re.search(EXTRA, message):
+        what = f"unexpected argument: {extra[1] or repr('')}"
+        if extra[1].partition(" ")[0].endswith(".npz"):
+            meant = f"A model is named with -m: {command} -m {extra[1].partition(' ')[0]}. "
+    elif re.search(r"requires an? (argument|value)", message):
+        what = f"{error.option_name} needs a value"
+    return Fault(USAGE, what, f"{meant}Try '{command} --help'.")
 
 
 def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
@@ -377,11 +359,6 @@ def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
     if ours and not near:
         return question([f"{ours} of charrnn {owner}"])
     return question([names[name] for name in near])
-
-
-def question(names: Collection[str]) -> str:
-    """Return the question whether one of these was meant; nothing without a name."""
-    return f"Did you mean {' or '.join(names)}? " if names else ""
 
 
 def _option(param: Any) -> str:

@@ -1,4 +1,22 @@
-"""``charrnn embed``: write one vector for each text, as JSON or as a NumPy array."""
+"""Convert each text to a vector.
+
+The vector is the last hidden state of the top layer, after the whole text, with a number for each
+unit. Texts with similar continuations have similar
+vectors. The vector of a text does not depend on the other texts. For several networks
+(train --members), the first is used.
+
+The output is one JSON object per example, with its text and vector. With -o it is an array
+(examples, units) of 32-bit numbers. Blank lines are skipped.
+
+# a line of JSON for each name
+charrnn embed names.txt | head -n 2
+
+# an array for NumPy, with a row for each name
+charrnn embed names.txt -o names.npy
+
+# a single text
+echo Tyrannosaurus | charrnn embed | jq -c .vector
+"""
 
 from __future__ import annotations
 
@@ -17,28 +35,6 @@ from charrnn.text import encodable
 if TYPE_CHECKING:
     from charrnn.analysis import Vectors
 
-HELP = """
-Convert each text to a vector.
-
-The vector is the last hidden state of the top layer, after the whole text, with a number for each
-unit. Texts with similar continuations have similar
-vectors. The vector of a text does not depend on the other texts. For several networks
-(train --members), the first is used.
-
-The output is one JSON object per example, with its text and vector. With -o it is an array
-(examples, units) of 32-bit numbers. Blank lines are skipped.
-"""
-EXAMPLES = """
-# a line of JSON for each name
-charrnn embed names.txt | head -n 2
-
-# an array for NumPy, with a row for each name
-charrnn embed names.txt -o names.npy
-
-# a single text
-echo Tyrannosaurus | charrnn embed | jq -c .vector
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
@@ -56,7 +52,6 @@ class Options(TextOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the vectors to stdout, or into the file of --output."""
     from charrnn.analysis import embed
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load

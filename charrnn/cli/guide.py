@@ -1,4 +1,18 @@
-"""``charrnn guide``: the manual, a Markdown page for each topic."""
+"""Show the manual, a page for each topic.
+
+TOPIC is the name of a page, or a part of a title or heading. Without one, the command lists the
+topics. A page is formatted for a terminal, in the program that PAGER names if it is long. A file or
+a pipe gets the Markdown.
+
+# list the topics
+charrnn guide
+
+# from a messy list to thirty good names
+charrnn guide first-names
+
+# every line of the manual with a word
+charrnn guide --search temperature
+"""
 
 from __future__ import annotations
 
@@ -12,30 +26,12 @@ from itertools import groupby
 from pydoc import getpager
 from typing import NamedTuple
 
-from charrnn.cli.app import question
 from charrnn.cli.console import Console
 from charrnn.cli.options import OUTPUT, CommandOptions, Known, flag
 from charrnn.errors import SettingError
 from charrnn.settings.fields import Text, setting
-from charrnn.text import Raw
+from charrnn.text import Raw, question
 
-HELP = """
-Show the manual, a page for each topic.
-
-TOPIC is the name of a page, or a part of a title or heading. Without one, the command lists the
-topics. A page is formatted for a terminal, in the program that PAGER names if it is long. A file or
-a pipe gets the Markdown.
-"""
-EXAMPLES = """
-# list the topics
-charrnn guide
-
-# from a messy list to thirty good names
-charrnn guide first-names
-
-# every line of the manual with a word
-charrnn guide --search temperature
-"""
 INDEX = "README"
 ENTRY = re.compile(r"^- \[([a-z-]+)\]\([a-z-]+\.md\): (.*)$", re.MULTILINE)
 CLOSE = 0.6  # the similarity of a mistyped topic to a word of the manual
@@ -65,7 +61,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show a page, a part of one, the list of topics, or the lines with a word."""
     if options.search is not None:
         text = lines_with(options.search)
     else:

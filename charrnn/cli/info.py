@@ -1,4 +1,19 @@
-"""``charrnn info``: show everything that a model file holds."""
+"""Show the contents of a model file.
+
+It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
+each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
+If the corpus has more than 64 MB, only its presence is checked.
+
+# contents, quality, and whether the training can be resumed
+charrnn info
+
+# the loss at every check-up
+charrnn info --json | jq -r '.history[] | [.step, .train, .held_out] | @tsv'
+
+# the learning curve as a figure, and those of two runs in one
+charrnn info --plot curve.svg
+charrnn info --plot curves.pdf --beside lstm.npz
+"""
 
 from __future__ import annotations
 
@@ -15,36 +30,17 @@ from charrnn.cli import options
 from charrnn.cli.console import TOGETHER, Console
 from charrnn.cli.errors import option_for
 from charrnn.cli.files import FigureFile, names_of
-from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
+from charrnn.cli.options import OUTPUT, CommandOptions, ModelFile, flag, needs
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.tables import Fact, Report, count
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import CorpusError
-from charrnn.settings.fields import File, setting, settings_of
+from charrnn.settings.fields import setting, settings_of
 from charrnn.settings.training import Fitted
 
 if TYPE_CHECKING:
     from charrnn.model import Model
-
-HELP = """
-Show the contents of a model file.
-
-It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
-each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
-If the corpus has more than 64 MB, only its presence is checked.
-"""
-EXAMPLES = """
-# contents, quality, and whether the training can be resumed
-charrnn info
-
-# the loss at every check-up
-charrnn info --json | jq -r '.history[] | [.step, .train, .held_out] | @tsv'
-
-# the learning curve as a figure, and those of two runs in one
-charrnn info --plot curve.svg
-charrnn info --plot curves.pdf --beside lstm.npz
-"""
 
 MOST_ENTRIES = 60  # characters and ranges of a vocabulary that are shown
 SHORTEST_RANGE = 3  # neighbours that are shown as a range
@@ -59,7 +55,7 @@ class Options(CommandOptions):
     model: Path = options.model()
     plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
-        File(),
+        ModelFile(),
         "Also plot the learning curve of this model, to compare. Repeatable.",
         panel=OUTPUT,
         names=("--beside",),
@@ -69,7 +65,6 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show what the model file holds, and plot the learning curves with --plot."""
     from charrnn import display
     from charrnn.runs import load
 
@@ -79,59 +74,54 @@ def run(options: Options, _threads: int, console: Console) -> None:
         file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
     curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
-    report = report_on(options.model, model)
-    report.show("info", console, as_json=options.as_json, below=curve)
+    report_on(options.model, model).show("info", console, as_json=options.as_json, below=curve)
 
 
 def report_on(path: Path, model: Model) -> Report:
-    """Return everything that the file of a model holds."""
     from charrnn.cli.train.summary import corpus_json, settings_json
 
     config, corpus, run = model.config, model.corpus, model.trained.longest.run
     vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
-    size = path.stat().st_size
+    size = os.path.getsize(model_at(path))
     parameters = config.members * model.parameters.flat.size
     networks = f"{config.members} of " if config.members > 1 else ""
     layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
     learned = f"{count(run['step'], 'step')}, {tables.epochs_in_words(run['epoch'])}"
     is_possible, why = resume_of(model)
     return Report(
-        [
-            Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
-            Fact("bytes", size),
-            Fact(label="network", text=layers),
-            Fact("parameters", parameters, text=f"{parameters:,} parameters"),
-            Fact("hidden", config.hidden),
-            Fact("layers", config.layers),
-            Fact(label="counts", text=counts_in_words(model)),
-            Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
-            Fact(
-                "vocabulary",
-                list(vocabulary.characters),
-                text=characters_in_words(vocabulary.characters),
-            ),
-            Fact("novelty", vocabulary.novelty),
-            *corpus_facts(model),
-            Fact("settings", settings_json(config), "settings", settings_in_words(model)),
-            Fact("corpus", corpus_json(corpus, symbols)),
-            Fact("holds_corpus", model.trained.counted is not None),
-            Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
-            Fact("epochs", run["epoch"]),
-            Fact("characters_seen", run["characters"]),
-            *best_facts(model),
-            Fact("history", model.trained.longest.history),
-            Fact(
-                "resume",
-                {"is_possible": is_possible, "why": why},
-                "resume",
-                f"{'possible' if is_possible else 'not possible'}: {why}",
-            ),
-        ]
+        Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
+        Fact("bytes", size),
+        Fact(label="network", text=layers),
+        Fact("parameters", parameters, text=f"{parameters:,} parameters"),
+        Fact("hidden", config.hidden),
+        Fact("layers", config.layers),
+        Fact(label="counts", text=counts_in_words(model)),
+        Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
+        Fact(
+            "vocabulary",
+            list(vocabulary.characters),
+            text=characters_in_words(vocabulary.characters),
+        ),
+        Fact("novelty", vocabulary.novelty),
+        *corpus_facts(model),
+        Fact("settings", settings_json(config), "settings", settings_in_words(model)),
+        Fact("corpus", corpus_json(corpus, symbols)),
+        Fact("holds_corpus", model.trained.counted is not None),
+        Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
+        Fact("epochs", run["epoch"]),
+        Fact("characters_seen", run["characters"]),
+        *best_facts(model),
+        Fact("history", model.trained.longest.history),
+        Fact(
+            "resume",
+            {"is_possible": is_possible, "why": why},
+            "resume",
+            f"{'possible' if is_possible else 'not possible'}: {why}",
+        ),
     )
 
 
 def corpus_facts(model: Model) -> Iterator[Fact]:
-    """Yield the corpus and the held-out part in words."""
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
     how = {"column": corpus.column, "strip": corpus.strip}
@@ -149,7 +139,6 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
 
 
 def counts_in_words(model: Model) -> str:
-    """Return how much of the corpus the file holds for its counts, if it has counts."""
     from charrnn.counts.ngrams import packed_size
 
     counted = model.trained.counted
@@ -162,7 +151,6 @@ def counts_in_words(model: Model) -> str:
 
 
 def settings_in_words(model: Model) -> str:
-    """Return the settings of the training as command-line options."""
     from charrnn.plan import FOREVER
 
     options = []
@@ -176,7 +164,6 @@ def settings_in_words(model: Model) -> str:
 
 
 def best_facts(model: Model) -> Iterator[Fact]:
-    """Yield the best check-up, if anything was held out, and the baselines beside it."""
     from charrnn.cli.train.summary import in_order
     from charrnn.display import best_of
     from charrnn.scoring.score import Mean
@@ -188,9 +175,8 @@ def best_facts(model: Model) -> Iterator[Fact]:
         yield Fact("baselines", in_order(baselines))
         return
     step, mean = best[0], Mean(best[1], 1)
-    display = {"step": step, **mean.per_character(), "perplexity": mean.perplexity}
     words = tables.of_held_out(mean.nats_per_character, step, model.config.members)
-    yield Fact("best", display, "best", words)
+    yield Fact("best", {"step": step, **mean.loss()}, "best", words)
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")

@@ -22,17 +22,14 @@ READING = 0.3  # seconds in which mpiexec reads our messages: it drops the rest 
 
 
 def processes() -> int:
-    """Return the number of processes that mpiexec started; 1 without mpiexec."""
     return _number_in(SIZE) or 1 if _number_in(RANK) is not None else 1
 
 
 def check_alone() -> None:
-    """Raise SettingError if mpiexec started several processes that would do the same work."""
     if _number_in(RANK) is not None and _number_in(SIZE) != 1:
-        raise SettingError(
-            "mpiexec has started several processes, and each would write the same model",
-            "Add --mpi to train together, or start one process without mpiexec.",
-        )
+        what = "mpiexec has started several processes, and each would write the same model"
+        hint = "Add --mpi to train together, or start one process without mpiexec."
+        raise SettingError(what, hint)
 
 
 def wait_for_first_rank() -> None:
@@ -77,7 +74,6 @@ def set_threads(threads: int | None = None) -> int:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -19,21 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 import typer
 
 from charrnn.cli.console import Console
-from charrnn.corpus.files import NAMES
+from charrnn.corpus.files import MODELS, NAMES, OURS
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.settings import fields as setting_fields
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import (
-    CORPUS,
-    File,
-    Flag,
-    OneOf,
-    Setting,
-    Text,
-    Values,
-    Whole,
-    setting,
-    settings_of,
-)
+from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, Whole, setting
 from charrnn.settings.training import TrainConfig
 
 if TYPE_CHECKING:
@@ -44,15 +34,30 @@ OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
 
 
-@dataclass(frozen=True)
-class Source(Text):
-    """The name of a text: a file, a corpus of the package, or "-"."""
+class OfPackage:
+    """Values that are names of files, or names that the package knows."""
+
+    known: ClassVar[tuple[str, ...]]
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return the corpora and files that begin so; nothing if the shell can do it alone."""
-        names = [name for name in NAMES if name.startswith(incomplete)]
+        """Return the names and files that begin so; nothing if the shell can do it alone."""
+        names = [name for name in self.known if name.startswith(incomplete)]
         files = sorted(glob.glob(glob.escape(incomplete) + "*"))
         return [*names, *(file for file in files if file not in names)] if names else []
+
+
+@dataclass(frozen=True)
+class Source(OfPackage, Text):
+    """The name of a text: a file, a corpus of the package, or "-"."""
+
+    known = NAMES
+
+
+@dataclass(frozen=True)
+class ModelFile(OfPackage, File):
+    """A model to read: a file, or a model of the package."""
+
+    known = MODELS
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ def group(config: type, *only: str, **changes: Any) -> Any:
 
 def like(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
-    one = replace(settings_of(config)[name], default=None, **changes)
+    one = replace(setting_fields.settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": one})
 
 
@@ -146,13 +151,14 @@ def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
     return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
 
-def model(about: str = "The model file.", default: Any = MODEL, **details: Any) -> Any:
-    details |= {"names": ("-m", "--model"), "variable": "CHARRNN_MODEL"}
-    return setting(File(), about, panel=OUTPUT, default=default, **details)
+def model(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
+    details = {"values": ModelFile(), "panel": OUTPUT, "default": MODEL, **details}
+    return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
-def models(about: str = "The model file. Repeatable, to compare models.") -> Any:
-    return model(about, (MODEL,), default_in_words=str(MODEL), repeated=True)
+def models(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
+    details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
+    return model(f"The model: a file, or {OURS}. {about}", **details)
 
 
 def use(panel: str) -> Any:
@@ -232,10 +238,7 @@ needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any cas
 
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
-SHARED_WORK = (
-    excludes("workers", "scheduler", "threads"),
-    excludes("scheduler", "threads"),
-)
+SHARED_WORK = (excludes("workers", "scheduler", "threads"), excludes("scheduler", "threads"))
 _AS_IN_TRAINING = "Held-out text is read as in training."
 _ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (
@@ -294,12 +297,22 @@ def check(options: CommandOptions) -> None:
     options.check()
 
 
+def note_own_models(options: CommandOptions, console: Console) -> None:
+    """Report each model that is a file, though the package has a model of its name."""
+    for one in options_of(type(options)):
+        if isinstance(one.setting.values, ModelFile):
+            value = getattr(options, one.name)
+            for path in value if one.setting.repeated else [value]:
+                if str(path) in MODELS and os.path.lexists(path):
+                    console.note(f"{path} is a file here, not the model of the package")
+
+
 def options_of(kind: type) -> Iterator[Option]:
     common = {one.name for one in fields(CommandOptions)}
     for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
-            for name, of_group in settings_of(config).items():
+            for name, of_group in setting_fields.settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
         elif one.metadata["setting"].names != ():
@@ -357,7 +370,6 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
-    """Return the message for a value that is not allowed."""
     shown = repr(typed)
     shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
     return f"{shown} is not {allowed}"
@@ -371,10 +383,9 @@ def _expanded(names: list[str] | None) -> list[str] | None:
 
 
 @contextmanager
-def cluster_for(
-    workers: int | None, scheduler: str | None, console: Console
-) -> Iterator[Cluster | None]:
+def cluster_for(options: Any, console: Console) -> Iterator[Cluster | None]:
     """Yield the cluster of --workers or --scheduler; None without these options."""
+    workers, scheduler = options.workers, options.scheduler
     if workers is None and scheduler is None:
         yield None
         return

@@ -1,13 +1,24 @@
-"""``charrnn reach``: measure how far gradients reach back, for one or several models.
+"""Measure how far back in time gradients reach.
 
-People get a table with a column for each model, a picture of the norms, and advice:
+The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
+shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
+k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
+the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
+one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
+(train --members), the first is used.
 
-1e-1 |***
-     |   ****
-     | ..    ***
-1e-6 |   ....   **
-     +----------------
-      0             40 steps back
+With --json, each model is a JSON object on one line.
+
+# is --bptt long enough?
+charrnn reach
+
+# does an LSTM reach further?
+charrnn train verses --cell lstm -m lstm.npz
+charrnn train verses -m tanh.npz
+charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
+
+# the norms, for another program
+charrnn reach --json | jq -r '.norms[]'
 """
 
 from __future__ import annotations
@@ -33,31 +44,6 @@ if TYPE_CHECKING:
     from charrnn.model import Model
     from charrnn.vocabulary import Ids
 
-HELP = """
-Measure how far back in time gradients reach.
-
-The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
-shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
-k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
-the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
-one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
-(train --members), the first is used.
-
-With --json, each model is a JSON object on one line.
-"""
-EXAMPLES = """
-# is --bptt long enough?
-charrnn reach
-
-# does an LSTM reach further?
-charrnn train verses --cell lstm -m lstm.npz
-charrnn train verses -m tanh.npz
-charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
-
-# the norms, for another program
-charrnn reach --json | jq -r '.norms[]'
-"""
-
 LABELS: Final = 22  # columns of the row labels
 COLUMN: Final = 16  # columns of the figures of a model
 HEIGHT: Final = 8  # lines of the picture
@@ -77,12 +63,9 @@ class Options(TextOptions):
     force: bool = flag("Replace the file of --plot if it exists.")
 
     def check(self) -> None:
-        """Raise SettingError if several models are to read standard input."""
         if "-" in self.sources and len(self.models) > 1:
-            raise SettingError(
-                "standard input can be read only once, and there are several models",
-                "Name a file as the text, or add --held-out.",
-            )
+            what = "standard input can be read only once, and there are several models"
+            raise SettingError(what, "Name a file as the text, or add --held-out.")
 
 
 class Measured(NamedTuple):
@@ -94,15 +77,13 @@ class Measured(NamedTuple):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Measure all models, draw the figure and show the results."""
     from charrnn.display import plot_reach
 
     console.note_if_waiting(options.sources)
     file = FigureFile.of(options.plot, options.force, *options.models, *options.sources)
     models = [measure(path, options, console) for path in options.models]
     if file is not None:
-        reaches = [one.reach for one in models]
-        named = dict(zip(names_of(options.models), reaches, strict=True))
+        named = dict(zip(names_of(options.models), [one.reach for one in models], strict=True))
         file.draw(partial(plot_reach, named), console)
     if not options.as_json:
         console.out.write_lines(in_words(options.models, models, console.out))
@@ -128,24 +109,21 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
     advised, cut_off = advice(reach, bptt), reach.cut_off_share(bptt)
     decay, radius = reach.decay_per_step, reach.spectral_radius
     report = Report(
-        [
-            Fact("model", str(path)),
-            Fact(label="network", text=network),
-            Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
-            Fact("norms", reach.norms),
-            Fact("losses", reach.losses),
-            Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
-            Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
-            Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
-            Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
-            Fact("advice", advised),
-        ]
+        Fact("model", str(path)),
+        Fact(label="network", text=network),
+        Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
+        Fact("norms", reach.norms),
+        Fact("losses", reach.losses),
+        Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
+        Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
+        Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
+        Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
+        Fact("advice", advised),
     )
     return Measured(reach, report, advised)
 
 
 def ids_of(model: Model, options: Options) -> Ids:
-    """Return the text as symbols."""
     import numpy as np
 
     from charrnn.corpus.segmentation import END_CODE

@@ -24,14 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 from charrnn.cluster.pool import Cluster
 from charrnn.errors import ClusterError, MissingPackageError, SettingError
 from charrnn.json_lines import read
+from charrnn.system import ONE_THREAD
 
 if TYPE_CHECKING:
     from distributed import Client
 
-ONE_THREAD: Final = {  # for each BLAS library
-    f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
-    for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
-}
 LOOPBACK: Final = "127.0.0.1"
 ANY_PORT: Final = f"{LOOPBACK}:0"  # for Dask's dashboard, which cannot be switched off
 LOST_AFTER: Final = "60s"  # Dask replaces a worker that is silent for so long
@@ -128,10 +125,9 @@ def address_of(scheduler: str) -> str:
     try:
         return str(read(scheduler)["address"])
     except OSError as error:
-        raise SettingError(
-            f"cannot read the scheduler file {scheduler!r}: {error.strerror}",
-            "Give an address such as tcp://HOST:PORT, or the file that the scheduler wrote.",
-        ) from None
+        what = f"cannot read the scheduler file {scheduler!r}: {error.strerror}"
+        hint = "Give an address such as tcp://HOST:PORT, or the file that the scheduler wrote."
+        raise SettingError(what, hint) from None
     except (ValueError, KeyError):
         hint = "Give the file that the scheduler wrote, or its address."
         raise SettingError(f"{scheduler} is not a scheduler file", hint) from None
@@ -152,10 +148,9 @@ def check(address: str) -> None:
     if kind != "Scheduler":
         raise SettingError(f"{address} is a {kind} of Dask, not a scheduler", GIVE)
     if theirs != (mine := version("distributed")):
-        raise SettingError(
-            f"the scheduler at {address} has Dask {theirs}, this machine {mine}",
-            f"Install the same version on all machines: pip install 'distributed=={theirs}'",
-        )
+        what = f"the scheduler at {address} has Dask {theirs}, this machine {mine}"
+        hint = f"Install the same version on all machines: pip install 'distributed=={theirs}'"
+        raise SettingError(what, hint)
 
 
 GIVE: Final = "Give the address that dask scheduler prints."
@@ -248,10 +243,8 @@ def _connected(address: str) -> Iterator[Client]:
     try:
         client = Client(address, timeout="5s", set_as_default=False)
     except Exception as error:  # Dask raises many kinds
-        raise SettingError(
-            f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-            "Check that it runs and has the same version of Dask.",
-        ) from error
+        what = f"the scheduler at {address} cannot be used: {error or type(error).__name__}"
+        raise SettingError(what, "Check that it runs and has the same version of Dask.") from error
     try:
         yield client
     finally:

@@ -52,9 +52,7 @@ class Cluster:
     """
 
     def __init__(self, client: Client, address: str, say: Callable[[str], None]) -> None:
-        self._client = client
-        self._address = address
-        self._say = say
+        self._client, self._address, self._say = client, address, say
         self._environment = replace(worker.environment(), threads=1)
         self._topic = f"charrnn-{uuid4().hex}"
         self._messages: SimpleQueue[Message] = SimpleQueue()
@@ -206,10 +204,8 @@ class Cluster:
         try:
             result = self._call(future.result)
         except KilledWorker as error:
-            raise DeadlyPieceError(
-                f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other",
-                "It may need more memory than a worker has.",
-            ) from None
+            what = f"{name(piece)} killed {error.allowed_failures + 1} workers, one after the other"
+            raise DeadlyPieceError(what, "It may need more memory than a worker has.") from None
         except (ImportError, AttributeError) as error:  # the worker has joined late
             what = f"a worker cannot import this charrnn: {error}"
             raise ClusterError(what, worker.SAME_INSTALL) from None

@@ -203,12 +203,7 @@ def draw(numbers: range, job: SamplingJob) -> tuple[list[Sample | None], float]:
     samples, None for each failure, and the seconds it took.
     """
     began = time.monotonic()
-    sampler, conditions = cached(job.key, job.sampler), job.conditions
-    samples: list[Sample | None]
-    if conditions is None:
-        samples = list(sampler.samples(numbers))
-    else:
-        samples = list(redraw(sampler, numbers, conditions.whole, conditions.rejects))
+    samples = list(redraw(cached(job.key, job.sampler), numbers, job.conditions))
     return samples, time.monotonic() - began
 
 

@@ -200,6 +200,7 @@ HIGHEST: Final = 9  # order; counts alone do best with 7, beside a network with 
 FEWEST: Final = 7  # the order if HIGHEST takes more than one integer for a window
 READY: Final = 1 << 22  # numbers in the rows made beforehand, at most
 ROOT: Final = 0
+EACH: Final = 2  # times that a symbol is counted as it is read: the text goes on like itself
 TOGETHER: Final = 1 << 16  # numbers in the rows that are counted together
 
 
@@ -354,7 +355,7 @@ class GrowingCounts:
             freed = lost.take(np.minimum(c, 3))
             p[here] *= (freed.sum(1) * share)[:, None]
             p[here] += (c - freed) * share[:, None]
-            np.add.at(self._times, grams[there[is_one], order], 1)
+            np.add.at(self._times, grams[there[is_one], order], EACH)
 
     def _ngrams(self, symbols: Nodes) -> tuple[Nodes, Nodes, NDArray[np.bool_]]:
         """Return the context of each order before each symbol, the n-gram that ends in it, and
@@ -409,7 +410,7 @@ class GrowingCounts:
         """
         c = np.zeros((len(contexts), self._symbols), np.int64)
         ones = np.flatnonzero(is_one[:-1])
-        c[ones + 1, symbols[ones]] = 1
+        c[ones + 1, symbols[ones]] = EACH
         c.cumsum(0, out=c)
         begins = np.flatnonzero(np.diff(contexts, prepend=NONE))
         before = -c[begins]  # counted after other contexts

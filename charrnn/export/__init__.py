@@ -46,8 +46,6 @@ class Bits(Whole):
 
 
 class Kind(NamedTuple):
-    """A kind of file."""
-
     module: str
     suffix: str
     takes: frozenset[str]  # names of options

@@ -34,8 +34,7 @@ class Pattern:
     def __init__(
         self, text: str, vocabulary: Vocabulary, blank: str, gap: str, max_gap: int
     ) -> None:
-        self.vocabulary = vocabulary
-        self.text = text
+        self.vocabulary, self.text = vocabulary, text
         literals = "".join(character for character in text if character not in (blank, gap))
         self.unseen = vocabulary.unknown_in(literals)
         self.pieces: list[int | Run] = []

@@ -48,10 +48,9 @@ def locked(path: Path) -> Iterator[None]:
     try:
         file = _hold(beside)
     except BlockingIOError as busy:
-        raise ModelBusyError(
-            f"{os.fspath(path)} is being written by another run{busy.strerror}",
-            "Wait until that run has ended, or name another file with [path].",
-        ) from busy
+        what = f"{os.fspath(path)} is being written by another run{busy.strerror}"
+        hint = "Wait until that run has ended, or name another file with [path]."
+        raise ModelBusyError(what, hint) from busy
     except OSError as error:
         what = f"{os.fspath(path)} cannot be locked: {error.strerror}"
         raise SaveError(what, remedy(error)) from error
@@ -154,10 +153,8 @@ def replace(path: Path, size: int, pieces: Iterable[bytes | memoryview]) -> None
     try:
         _sync_folder(os.path.dirname(target))
     except OSError as error:
-        raise SaveError(
-            f"{os.fspath(path)} was saved, but may not outlast a power cut: {error.strerror}",
-            "The disk may be failing: copy the file to another one.",
-        ) from error
+        what = f"{os.fspath(path)} was saved, but may not outlast a power cut: {error.strerror}"
+        raise SaveError(what, "The disk may be failing: copy the file to another one.") from error
 
 
 def check_writable(path: Path, size: int) -> None:
@@ -291,10 +288,8 @@ def _save_errors(path: Path, size: int) -> Iterator[None]:
         yield
     except OSError as error:
         needed = f" ({size:,} bytes are needed)" if error.errno not in _OF_PLACES else ""
-        raise SaveError(
-            f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}",
-            remedy(error),
-        ) from error
+        what = f"{os.fspath(path)} cannot be saved: {error.strerror or error}{needed}"
+        raise SaveError(what, remedy(error)) from error
 
 
 def remedy(error: object, another: str = "name a file elsewhere with [path]") -> str:

@@ -76,10 +76,8 @@ def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
             f"Restore the old one. Or: {NAME_A_TEXT}",
         )
     if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
-        raise CorpusError(
-            "the corpus is no longer split as it was when the model was trained",
-            f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}",
-        )
+        what = "the corpus is no longer split as it was when the model was trained"
+        raise CorpusError(what, f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}")
     return rebuilt
 
 
@@ -89,15 +87,13 @@ def check_files_exist(record: CorpusRecord) -> None:
     if not sources:
         raise CorpusError("the model was trained on texts from no file", NAME_A_TEXT)
     if "-" in sources:
-        raise CorpusError(
-            "the model was trained on standard input, which was not kept", NAME_A_TEXT
-        )
+        what = "the model was trained on standard input, which was not kept"
+        raise CorpusError(what, NAME_A_TEXT)
     for source, file in zip(sources, record.source_files + record.valid_files, strict=True):
         if not os.path.exists(path_of(file)):
-            raise CorpusError(
-                f"the corpus has moved: {source} is not there",
-                f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}",
-            )
+            what = f"the corpus has moved: {source} is not there"
+            hint = f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}"
+            raise CorpusError(what, hint)
 
 
 def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Iterator[Codes]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.rounding import Array, on_grid
+from charrnn.network.rounding import Array, as_integers, on_grid
 from charrnn.vocabulary import Vocabulary
 
 
@@ -35,8 +35,7 @@ class Parameters(Mapping[str, Array]):
     def __init__(self, architecture: Architecture, flat: Array) -> None:
         if flat.shape != (architecture.parameter_count,):
             raise ValueError(f"{architecture.parameter_count} numbers, not {flat.shape}")
-        self.architecture = architecture
-        self.flat = flat
+        self.architecture, self.flat = architecture, flat
         self.views: dict[str, Array] = {}
         start = 0
         for name, shape in architecture.shapes.items():
@@ -105,6 +104,15 @@ class Parameters(Mapping[str, Array]):
             if array.ndim == 2 and name != "U1":  # its rows are only looked up
                 array[...] = on_grid(array, self.architecture.grid.weight_bits)
         return exact
+
+    def rounded(self, bits: int) -> Parameters:
+        """Return the parameters with integers of so many bits, times a power of 2 a row."""
+        rounded = self.copy()
+        for array in rounded.values():
+            if array.ndim == 2:
+                exponents, integers = as_integers(array, bits)
+                array[...] = np.ldexp(integers, exponents[:, None])
+        return rounded
 
     def matrices(self) -> Array:
         """Return 1 for each number of a matrix and 0 for each of a bias: where weights decay."""

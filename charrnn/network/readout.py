@@ -156,8 +156,7 @@ class ExactReadout(Readout):
         columns = hidden * (2 * architecture.layers - 1)
         is_double = on_grid or symbols <= max(FEW, SMALL_PART * columns)
         super().__init__(architecture, rows, np.float64 if is_double else np.float32)
-        self.apart = apart
-        self.ranking = ranking
+        self.apart, self.ranking = apart, ranking
         self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y, from 1
         self.keeping = keeping
         self.logits: Array = np.zeros((0, symbols))  # (R, K) of the last h, if kept

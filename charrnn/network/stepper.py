@@ -34,8 +34,7 @@ class Stepper:
         self._cell = cell = architecture.cell
         self._pool = Threads(threads)
         self._least = max(1, WORTHWHILE // len(p.flat))  # lanes for a thread
-        self._threads = threads
-        self.lanes = lanes
+        self._threads, self.lanes = threads, lanes
         hidden, layers = architecture.hidden, architecture.layers
         exact = p.exact()
         self._large = architecture.grid.large

@@ -256,10 +256,8 @@ def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterato
         begun.append(block[start:])
         size += len(block) - start
         if size > LONGEST + least:
-            raise CorpusError(
-                f"an example has more than {LONGEST:,} characters and cannot be shared out",
-                "Score the text as a whole in one process.",
-            )
+            what = f"an example has more than {LONGEST:,} characters and cannot be shared out"
+            raise CorpusError(what, "Score the text as a whole in one process.")
     if size:
         yield np.concatenate(begun)
 
@@ -340,8 +338,7 @@ class Ranking:
     """Examples sorted by nats, or by nats per character."""
 
     def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
-        self._by_nats = by_nats
-        self._top = top
+        self._by_nats, self._top = by_nats, top
         self._batches: list[Rows] = []
         self._size = 0
 

@@ -94,8 +94,11 @@ class Mean:
         means = self.nats_per_character, self.bits_per_character
         return f"{self.nats:,.1f}", *(f"{mean:.3f}" for mean in means), f"{self.perplexity:,.2f}"
 
+    def loss(self) -> dict[str, float]:
+        return {**self.per_character(), "perplexity": self.perplexity}
+
     def figures(self) -> dict[str, float]:
-        return {"nats": self.nats, **self.per_character(), "perplexity": self.perplexity}
+        return {"nats": self.nats, **self.loss()}
 
 
 @dataclass(frozen=True, repr=False)

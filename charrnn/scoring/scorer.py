@@ -396,22 +396,20 @@ class NetworkScorer:
         self.logits = np.empty(shape) if self._keep_logits else None
         return Passage(ids, before, index, np.zeros(len(ids)), ranks, since, self.logits)
 
-    def nats_in_chunks(self, examples: Examples) -> Floats:
-        """Return nearly the same nats as ``read``, sooner: chunks that do not meet stay so."""
-        return self._read_in_chunks(examples)[0]
-
     def score_in_chunks(
         self, examples: Examples, counted: NDArray[np.bool_], number: int = 0, processes: int = 1
     ) -> Score:
         """Return the share of one of several processes in the sums over the counted symbols."""
-        nats, here = self._read_in_chunks(examples, number, processes)
+        nats, here = self.read_in_chunks(examples, number, processes)
         chosen = counted[here]
         return tally(examples.ids[here][chosen], nats[here][chosen])
 
-    def _read_in_chunks(
+    def read_in_chunks(
         self, examples: Examples, number: int = 0, processes: int = 1
     ) -> tuple[Floats, slice]:
-        """Return the surprisals and the symbols that this process has read."""
+        """Return nearly the same nats as ``read``, sooner, since chunks that do not meet stay so;
+        and the symbols that this process has read.
+        """
         ids, here = examples.ids, slice(0)
         passage = self._passage(ids, END, 0, None, 0 if self._counts else None)
         if len(ids):

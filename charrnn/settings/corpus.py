@@ -87,9 +87,8 @@ class Reading(Checked):
             codecs.getincrementaldecoder(self.encoding)
             b"    ".decode(self.encoding, "replace")  # refuses hex, rot13 and idna
         except (LookupError, ValueError):
-            raise SettingError(
-                f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
-            ) from None
+            what = f"{self.encoding!r} is not an encoding"
+            raise SettingError(what, "Try utf-8, utf-16, latin-1 or cp1252.") from None
         if self.column is not None and self.column.isdecimal() and not int(self.column):
             raise SettingError("column cannot be 0", "The first column is 1.", "column")
 

@@ -147,8 +147,6 @@ class OneOf(Values):
 
 @dataclass(frozen=True)
 class Text(Values):
-    """Any text."""
-
     metavar: str = "TEXT"
     allowed: str = "a text"
 
@@ -159,8 +157,6 @@ class Text(Values):
 
 @dataclass(frozen=True)
 class Character(Text):
-    """One character."""
-
     metavar: str = "CHAR"
     allowed: str = "one character"
 
@@ -172,8 +168,6 @@ class Character(Text):
 
 @dataclass(frozen=True)
 class File(Values):
-    """A path to anything."""
-
     metavar: str = "PATH"
     allowed: str = "a path"
 
@@ -188,8 +182,6 @@ class File(Values):
 
 @dataclass(frozen=True)
 class Flag(Values):
-    """Yes or no."""
-
     kind = bool
     metavar: str = ""
     allowed: str = "True or False"

@@ -16,6 +16,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
+from charrnn.model_file.fields import from_fields
 from charrnn.scoring.score import Difference, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import FIXED, TrainConfig
@@ -166,28 +167,14 @@ def from_json(row: Mapping[str, Any]) -> Result:
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
     json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
-    step, nats = row["best"]["step"], row["best"]["nats_per_character"]
-    parts = {name: dict(part) for name, part in row.get("parts", {}).items()}
-    names = [row["model"], row["error"]]
-    words = [row["name"], row["stopped"], *(name for name in names if name is not None)]
-    if not isinstance(row["settings"], dict) or not all(type(word) is str for word in words):
-        raise TypeError("settings or words of the wrong type")
-    if not isinstance(step, int | None) or any(p["nats_per_character"] < 0 for p in parts.values()):
-        raise TypeError("a step or a loss of the wrong type")
-    result = Result(
-        row["name"],
-        row["settings"],
-        int(row["seed"]),
-        step,
-        None if nats is None else float(nats),
-        row["model"],
-        float(row["seconds"]),
-        row["stopped"],
-        row["error"],
-        parts,
-        [float(nats) for nats in row.get("held_out_blocks", [])],
-    )
-    math.isnan(result.loss)  # raises an error for anything but a number
+    names = ("name", "settings", "seed", "model", "seconds", "stopped", "error")
+    facts = {name: row[name] for name in names}
+    facts |= {"best_step" if key == "step" else key: value for key, value in row["best"].items()}
+    facts |= {"parts": row.get("parts", {}), "blocks": row.get("held_out_blocks", [])}
+    result = from_fields(Result, facts)
+    if any(part["nats_per_character"] < 0 for part in result.parts.values()):
+        raise ValueError("a loss below 0")
+    sum(result.blocks, result.loss + result.seconds)  # an error for anything but numbers
     return result
 
 

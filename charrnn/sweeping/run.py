@@ -11,9 +11,11 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from charrnn import errors
+from charrnn.cluster.worker import own_folder
 from charrnn.corpus.corpus import Corpus, from_texts, read_files
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
@@ -52,6 +54,23 @@ class Material:
     files: tuple[str, ...] = ()  # of the sources, to read here and now
     valid_files: tuple[str, ...] = ()
     texts: tuple[str, ...] | None = None  # from Python, in place of files
+    contents: dict[str, bytes] = field(default_factory=dict)  # of all files, for other machines
+    key: str = ""  # of the sweep, with contents
+
+    @contextmanager
+    def opened(self) -> Iterator[Material]:
+        """Yield the material with its contents in files of a temporary folder, if it has any."""
+        if not self.contents:
+            yield self
+            return
+        with own_folder() as folder:
+            names = {}
+            for number, (name, content) in enumerate(self.contents.items()):
+                names[name] = os.path.join(folder, str(number))
+                Path(names[name]).write_bytes(content)
+            files, valid = (tuple(names[n] for n in of) for of in (self.files, self.valid_files))
+            start = None if self.start_from is None else names[self.start_from]
+            yield replace(self, files=files, valid_files=valid, start_from=start)
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Material:
@@ -73,15 +92,17 @@ class Splits:
 
     def __init__(self, material: Material) -> None:
         self.material = material
-        path = material.start_from
-        self.model = None if path is None else checkpoint.load_trained(path).model
+        with material.opened() as m:
+            path = m.start_from
+            self.model = None if path is None else checkpoint.load_trained(path).model
         self._last: tuple[int, Split] | None = None
 
     def of(self, seed: int) -> Split:
         """Return the corpus of a seed. Raise CorpusError if the text has changed."""
         if self._last is None or self._last[0] != seed:
             self._last = None  # frees the memory before the next corpus is read
-            self._last = seed, self._read(seed)
+            with self.material.opened() as material:
+                self._last = seed, self._read(material, seed)
         return self._last[1]
 
     def with_baselines(self, seed: int) -> Split:
@@ -91,8 +112,7 @@ class Splits:
             list(compute_baselines(split.corpus, split.record))
         return split
 
-    def _read(self, seed: int) -> Split:
-        m = self.material
+    def _read(self, m: Material, seed: int) -> Split:
         known = "" if self.model is None else self.model.vocabulary.characters
         cutting = CorpusConfig(reading=Reading(**m.reading), seed=seed, known=known, **m.cutting)
         if m.texts is not None:
@@ -139,7 +159,7 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
     given = {**task.learning, **trial.settings, "seed": trial.seed, "workers": 1}
     config = configure(given, model)
     if os.path.exists(path):
-        wanted = asdict(fit_settings(config, split.corpus))
+        wanted = asdict(fit_settings(config, split.corpus, model))
         if config.minutes is not None:  # these two depend on the speed of the machine
             del wanted["check_every"], wanted["warmup"]
         hint = "Move it away, or use another folder."
@@ -231,7 +251,7 @@ def plan_settings(
     seed = grid.seeds[0]
     config = configure({**learning, **settings, "seed": seed, "workers": 1}, splits.model)
     corpus = splits.of(seed).corpus
-    return Planned(settings, plan(fit_settings(config, corpus), corpus))
+    return Planned(settings, plan(fit_settings(config, corpus, splits.model), corpus))
 
 
 def estimate_seconds(plans: Sequence[Plan], corpus: Corpus) -> list[float]:

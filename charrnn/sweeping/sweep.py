@@ -321,9 +321,8 @@ def resume_record(
     """
     had = folder.read_record()
     for source in filter(is_stream, had.material.valid):
-        raise errors.ResumeError(
-            f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
-        )
+        what = f"{folder.path} holds out {name_of(source)}"
+        raise errors.ResumeError(what, "Resume it on the command line.")
     hint = "Give the same settings, or use another folder."
     for kind, before, now in (
         (TrainConfig, had.learning, learning),

@@ -116,9 +116,8 @@ def part_of(examples: Examples, most: int) -> Part:
     every = -(-total // most)
     if len(examples) < STRETCHES * every:
         return stretches_of(examples, most)
-    ids = [examples.nth(i) for i in range(0, len(examples), every)]
-    starts = np.cumsum([0, *map(len, ids)]).astype(np.uint32)
-    return Examples(np.concatenate(ids), starts), np.ones(starts[-1], np.bool_)
+    some = Examples.of([examples.nth(i) for i in range(0, len(examples), every)])
+    return some, np.ones(len(some.ids), np.bool_)
 
 
 def stretches_of(examples: Examples, most: int) -> Part:
@@ -140,9 +139,7 @@ class JointCheckups:
     ) -> None:
         self.latest: dict[int, Checkup] = {}  # of each network
         self.lowest = lowest_so_far(states)
-        self._states = states
-        self._corpus = corpus
-        self._config = config
+        self._states, self._corpus, self._config = states, corpus, config
         # at once, since check-ups count as training time and a resumed run builds the counts again
         self.log_counts = None if counted is None else self._log_counts(counted)
 
@@ -169,7 +166,7 @@ class JointCheckups:
         """Return how many nats per character the mixture is better than the mean network."""
         examples, counted = self.mixed
         ids = examples.ids
-        alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self.scorers]
+        alone = [scorer.read_in_chunks(examples)[0][counted].mean() for scorer in self.scorers]
         o = mean_logits([scorer.logits for scorer in self.scorers if scorer.logits is not None])
         o = o.copy() if self.log_counts is None else mix_with_counts(o, self.log_counts)
         nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
@@ -289,15 +286,10 @@ class Learner:
         self, state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
     ) -> None:
         p = state.parameters
-        self.state = state
-        self.corpus = corpus
-        self.config = config
-        self.ranks = ranks
+        self.state, self.corpus, self.config, self.ranks = state, corpus, config, ranks
         self.parallel = ranks.parallel(p, config)
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        hidden = config.dropout, config.dropconnect, config.blank
-        here = self.parallel.here
-        self.regularization = Regularization(p, config.batch, config.seed, *hidden, here)
+        self.regularization = Regularization(p, config, self.parallel.here)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()
@@ -327,10 +319,8 @@ class Learner:
         epoch = Epoch(self.corpus.train, *sizes, counting=counting, here=here)
         self.windows = epoch.windows
         if state.window >= self.windows:
-            raise ResumeError(
-                f"the run is at window {state.window:,} of an epoch of {self.windows:,}",
-                "It was not saved by this program; train a new model.",
-            )
+            what = f"the run is at window {state.window:,} of an epoch of {self.windows:,}"
+            raise ResumeError(what, "It was not saved by this program; train a new model.")
         self.parallel.start_from(state.lanes)
         return epoch.starting_from(state.window)
 
@@ -390,10 +380,8 @@ class Learner:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN."""
         if not nats_per_character < self.limit:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
-            raise DivergedError(
-                f"the loss diverged at step {self.state.step:,}",
-                f"Try a smaller learning rate, such as [lr] {lr}.",
-            )
+            what = f"the loss diverged at step {self.state.step:,}"
+            raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
 
     def _add_time(self) -> None:
         if self.config.minutes is not None:

@@ -16,7 +16,7 @@ from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.loop import Checkup, Done, Event, JointCheckups, Step, train
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, progress, start
+from charrnn.training.state import Best, Stopwatch, TrainState, progress, start
 from charrnn.vocabulary import Ids
 
 
@@ -80,19 +80,6 @@ def train_all(
         why = next((event.why for event in events.values() if isinstance(event, Done)), why)
         going = {i: going[i] for i in sorted(still)}
     yield Done(why)
-
-
-def find_common_ending(states: Sequence[TrainState], config: Fitted) -> Ending | None:
-    """Return the reason why the run is over; None if it goes on."""
-    why = [find_ending(state, of_member(config, i)) for i, state in enumerate(states)]
-    return last_ending(why, [state.step for state in states])
-
-
-def last_ending(why: Sequence[Ending | None], steps: Sequence[int]) -> Ending | None:
-    """Return the ending of the network that has trained longest; None while one of them goes on."""
-    if None in why:
-        return None
-    return max(zip(steps, why, strict=True), key=lambda pair: pair[0])[1]
 
 
 def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> float:

@@ -36,22 +36,11 @@ class Regularization:
     ``here`` are the lanes of this process. Noise is drawn for all lanes.
     """
 
-    def __init__(
-        self,
-        p: Parameters,
-        lanes: int,
-        seed: int,
-        dropout: float = 0.0,
-        dropconnect: float = 0.0,
-        blank: float = 0.0,
-        here: slice | None = None,
-    ) -> None:
-        self.lanes, self.seed = lanes, seed
-        self.here = slice(0, lanes) if here is None else here
-        self.dropout, self.dropconnect, self.blank = dropout, dropconnect, blank
-        self.is_on = any((dropout, dropconnect, blank))
+    def __init__(self, p: Parameters, config: Fitted, here: slice) -> None:
+        self.config, self.here = config, here
+        self.is_on = any((config.dropout, config.dropconnect, config.blank))
         self.architecture = p.architecture
-        self.names = [name for name in p if name.startswith("W")] if dropconnect else []
+        self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
         self.thinned = p.copy() if self.names else p
         self.loudness: dict[str, Array] = {}
         self._rng = np.random.default_rng()
@@ -59,14 +48,14 @@ class Regularization:
     def begin(self, step: int) -> None:
         if not self.is_on:
             return  # a generator costs 4% of a step of 64 units
-        self._rng = np.random.Generator(np.random.SFC64([self.seed, REGULARIZATION, step]))
+        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, REGULARIZATION, step]))
 
     def units(self) -> Masks | None:
         """Return the factor of each unit of each lane, (1, B, H) for each layer."""
-        if not self.dropout:
+        if not self.config.dropout:
             return None
-        shape = (self.architecture.layers, 1, self.lanes, self.architecture.hidden)
-        return list(self._loudness(shape, self.dropout, self.here))
+        shape = (self.architecture.layers, 1, self.config.batch, self.architecture.hidden)
+        return list(self._loudness(shape, self.config.dropout, self.here))
 
     def weights(self, p: Parameters) -> Parameters:
         """Return the parameters with some weights hidden."""
@@ -74,7 +63,7 @@ class Regularization:
             return p
         self.thinned.flat[...] = p.flat
         for name in self.names:
-            self.loudness[name] = self._loudness(p[name].shape, self.dropconnect)
+            self.loudness[name] = self._loudness(p[name].shape, self.config.dropconnect)
             np.multiply(p[name], self.loudness[name], out=self.thinned[name])
         return self.thinned
 
@@ -85,10 +74,10 @@ class Regularization:
 
     def characters(self, window: Window) -> Window:
         """Return the window with some inputs hidden, and all targets."""
-        if not self.blank:
+        if not self.config.blank:
             return window
-        shape = len(window.x), self.lanes
-        hidden = self._rng.random(shape, np.float32)[:, self.here] < self.blank
+        shape = len(window.x), self.config.batch
+        hidden = self._rng.random(shape, np.float32)[:, self.here] < self.config.blank
         return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
 
     def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
@@ -121,7 +110,8 @@ class OwnInputs:
         for t in range(1 + int(np.max(np.flatnonzero(own.any(1)), initial=-1))):
             lanes = np.flatnonzero(own[t])
             if len(lanes):
-                x[t, lanes] = sample_characters(plain, reader.top[lanes], chances[t, lanes])
+                top = reader.layers[-1].h[0, lanes]
+                x[t, lanes] = sample_characters(plain, top, chances[t, lanes])
             begins = None if window.begins is None else window.begins[t : t + 1]
             here = Window(x[t : t + 1], window.y[t : t + 1], begins)
             if window.clock is not None and window.left is not None:

@@ -93,11 +93,9 @@ ALONE = Ranks()
 def check_can_be_shared(config: TrainConfig) -> None:
     """Raise SettingError for settings that several ranks cannot train with."""
     if config.members > 1:
-        raise SettingError(
-            f"members {config.members} cannot train on several ranks",
-            "Train each network in a run of its own, and name all model files in later commands.",
-            setting="members",
-        )
+        what = f"members {config.members} cannot train on several ranks"
+        hint = "Train each network in a run of its own, and name all model files in later commands."
+        raise SettingError(what, hint, setting="members")
     for name in ("own_inputs", "free_running"):
         if getattr(config, name):
             raise SettingError(
@@ -132,10 +130,8 @@ class MpiRanks(Ranks):
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
         if "-" in (*sources, *valid):
-            raise CorpusError(
-                "standard input reaches the first rank alone, and each rank reads the corpus",
-                "Write the corpus into a file.",
-            )
+            what = "standard input reaches the first rank alone, and each rank reads the corpus"
+            raise CorpusError(what, "Write the corpus into a file.")
         of_first = self.of_first((sources, config, valid))
         if of_first is None:
             raise DismissedError("the first rank has ended")

@@ -92,11 +92,9 @@ def architecture_of(config: Fitted, symbols: int) -> Architecture:
 def check_patience(patience: int | None, corpus: Corpus) -> None:
     """Raise SettingError if patience would wait for a held-out loss, and nothing is held out."""
     if patience is not None and not len(corpus.held_out):
-        raise SettingError(
-            f"patience {patience} needs held-out text, and nothing is held out",
-            "Leave it out, or hold out some text with [holdout] or [valid].",
-            "patience",
-        )
+        what = f"patience {patience} needs held-out text, and nothing is held out"
+        hint = "Leave it out, or hold out some text with [holdout] or [valid]."
+        raise SettingError(what, hint, "patience")
 
 
 def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) -> Parameters:

@@ -8,6 +8,7 @@ python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; t
 python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
 python -m tests.benchmarks defaults --corpus FILE  each default changed; takes several hours
 python -m tests.benchmarks scale                   many machines, with Dask
+python -m tests.benchmarks starts                  short lists, from models; takes an hour
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from charrnn.cli.launcher import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
 WITH_CORPORA = ("chapter", "minutes", "defaults")
-LONG = (*WITH_CORPORA, "scale", "ranks")  # only when named
+LONG = (*WITH_CORPORA, "scale", "ranks", "starts")  # only when named
 
 
 def parser() -> argparse.ArgumentParser:

@@ -38,11 +38,8 @@ from tests.sweeps import workers_of
 
 need_dask()
 from charrnn.cluster import opening, pool  # noqa: E402
-from charrnn.cluster.opening import (  # noqa: E402
-    ONE_THREAD,
-    local_cluster,
-    open_cluster,
-)
+from charrnn.cluster.opening import local_cluster, open_cluster  # noqa: E402
+from charrnn.system import ONE_THREAD  # noqa: E402
 
 PATIENT = 60.0  # seconds; on a busy machine even a scheduler that is there answers late
 TIMEOUT = opening.TIMEOUT

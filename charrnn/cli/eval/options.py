@@ -1,26 +1,4 @@
-"""``charrnn eval``: how well a model predicts a text."""
-
-from __future__ import annotations
-
-import math
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
-
-from charrnn.cli import options
-from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
-from charrnn.errors import SettingError
-from charrnn.settings import fields
-from charrnn.settings.corpus import Part, Parts
-from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
-
-SCORING, ROWS, SHARING = PANELS = "Scoring", "Rows and colours", options.WORKERS  # of help
-of_scoring, of_rows, of_sharing = (partial(setting, panel=panel) for panel in PANELS)
-SORTS = ("surprise", "nats", "input")
-
-HELP = """
-Measure how well a model predicts a text.
+"""Measure how well a model predicts a text.
 
 The loss is the mean negative log-likelihood per character, ends of examples included, in nats (or
 bits). All characters of Unicode that are not in the vocabulary share one probability, so the loss
@@ -33,8 +11,7 @@ one line. The number of an example is the line of its file on which it begins (n
 that --errors skip leaves out), or its position in the held-out text. The character of an end is
 null, and so are undefined values. Rank 1 is the likeliest symbol. A difference is the loss of the
 model less the other: a baseline, a part of the model, or the first of several models.
-"""
-EXAMPLES = """
+
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
 
@@ -69,6 +46,25 @@ charrnn eval --add 1.json 2.json 3.json 4.json
 charrnn eval play.txt -m small.npz -m large.npz
 charrnn eval play.txt --dynamic 0.0002
 """
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from charrnn.cli import options
+from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
+from charrnn.errors import SettingError
+from charrnn.settings import fields
+from charrnn.settings.corpus import Part, Parts
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
+
+SCORING, ROWS, SHARING = PANELS = "Scoring", "Rows and colours", options.WORKERS  # of help
+of_scoring, of_rows, of_sharing = (partial(setting, panel=panel) for panel in PANELS)
+SORTS = ("surprise", "nats", "input")
 
 
 class Threshold(NamedTuple):
@@ -210,14 +206,12 @@ class Options(TextOptions):
     html: Path | None = setting(File(), "Also write the coloured text as a web page.", panel=OUTPUT)
     force: bool = flag("Let --html replace any file, not only pages that charrnn wrote.")
     models: tuple[Path, ...] = options.models(
-        "The model file. Several are compared with each other and with the mean of their"
-        " probabilities. Repeatable."
+        "Several are compared with each other and with the mean of their probabilities. Repeatable."
     )
     threads: int | None = options.threads()
 
     @property
     def shows_examples(self) -> bool:
-        """Return True if each example gets a row."""
         return self.per_example or self.top is not None
 
     @property
@@ -227,36 +221,26 @@ class Options(TextOptions):
 
     @property
     def shows_rows(self) -> bool:
-        """Return True if stdout shows rows or the text."""
         return self.shows_examples or self.per_char
 
     @property
     def has_workers(self) -> bool:
-        """Return True if workers score the text."""
         return self.workers is not None or self.scheduler is not None
 
     @property
     def needs_one_distribution(self) -> str:
         """Return an option given that shows the figures of a single distribution, if any."""
-        given = {
-            "--per-example": self.per_example,
-            "--top": self.top is not None,
-            "--per-char": self.per_char,
-            "--above": self.above is not None,
-            "--quantile": self.quantile is not None,
-            "--html": self.html is not None,
-        }
-        return next((option for option, is_given in given.items() if is_given), "")
+        for name in ("per_example", "top", "per_char", "above", "quantile", "html"):
+            given = getattr(self, name)
+            if given is not None and given is not False:  # 0.0 is given
+                return fields.option_of(name)
+        return ""
 
     def check(self) -> None:
-        """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
         if "-" in self.sources and self.has_workers and self.keeps_order:
             option = "--csv" if self.as_csv else "--sort input"
-            raise SettingError(
-                f"{option} shows each line of a stream as it comes, and workers take many",
-                "Read a file, or leave the workers out.",
-            )
+            what = f"{option} shows each line of a stream as it comes, and workers take many"
+            raise SettingError(what, "Read a file, or leave the workers out.")
         if "-" in self.sources and self.part is not None:
-            raise SettingError(
-                "standard input can be read only once, and not by each part", "Name a file."
-            )
+            what = "standard input can be read only once, and not by each part"
+            raise SettingError(what, "Name a file.")

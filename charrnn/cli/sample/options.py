@@ -1,26 +1,4 @@
-"""``charrnn sample``: new text from a model file."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any
-
-from charrnn.cli import options
-from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
-from charrnn.errors import SettingError
-from charrnn.settings import fields
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, of_drawing, setting
-from charrnn.settings.sampling import TEMPERATURE, SampleConfig
-
-PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
-of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
-BEST_OF = 10
-
-HELP = """
-Draw new text from a model.
+"""Draw new text from a model.
 
 Text appears as it is drawn, character by character, until its end is drawn. Each sample ends in a
 newline. If samples may contain newlines, a blank line separates them.
@@ -31,8 +9,7 @@ prime, except with --hide-prime. Nats are the negative log-likelihood at tempera
 of train --carry carries its state across examples in eval, but not here.) --show-copied adds
 copied_longest, the length of the longest run that stands in a training text, and copied_median,
 the median length of all such runs. The exit status is 1 if fewer samples are found than requested.
-"""
-EXAMPLES = """
+
 # ten new names, at a higher temperature
 charrnn sample -n 10 -t 1.2
 
@@ -74,6 +51,26 @@ charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options
+from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
+from charrnn.errors import SettingError
+from charrnn.settings import fields
+from charrnn.settings.corpus import Reading
+from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, of_drawing, setting
+from charrnn.settings.sampling import TEMPERATURE, SampleConfig
+
+PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
+of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
+BEST_OF = 10
+USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
@@ -98,10 +95,7 @@ class Options(CommandOptions):
     )
 
     count: int = of_drawing(
-        COUNT,
-        "Draw this many samples, in parallel.",
-        default=1,
-        names=("-n", "--count"),
+        COUNT, "Draw this many samples, in parallel.", default=1, names=("-n", "--count")
     )
     temperatures: tuple[float, ...] | None = like(
         SampleConfig,
@@ -123,9 +117,7 @@ class Options(CommandOptions):
         panel=DRAWING,
     )
     of: int | None = of_drawing(
-        COUNT,
-        "Draw this many samples for --best.",
-        default_in_words=f"{BEST_OF} x -n",
+        COUNT, "Draw this many samples for --best.", default_in_words=f"{BEST_OF} x -n"
     )
     prime: str | None = of_prime(
         Text(), "Begin each sample with this text.", names=("-p", "--prime")
@@ -153,9 +145,7 @@ class Options(CommandOptions):
     )
     unique: bool = flag("Reject duplicates and draw again.", panel=AGAIN)
     shortest: int | None = of_rejecting(
-        COUNT,
-        "Reject samples with fewer characters, including the prime.",
-        default_in_words="any",
+        COUNT, "Reject samples with fewer characters, including the prime.", default_in_words="any"
     )
     longest: int | None = of_rejecting(
         COUNT,
@@ -165,7 +155,9 @@ class Options(CommandOptions):
     workers: int | None = options.workers()
     scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
-        "The model file. Several are mixed: the mean of their probabilities is used. Repeatable."
+        "Several are mixed: the mean of their probabilities is used. Repeatable.",
+        default=(),
+        default_in_words=f"{options.MODEL} if that exists, else {USUAL}",
     )
     use: str | None = options.use(DRAWING)
     show_copied: bool = flag(
@@ -182,12 +174,9 @@ class Options(CommandOptions):
     threads: int | None = options.threads()
 
     def check(self) -> None:
-        """Raise SettingError if no sample can meet the options."""
         if self.drawn < self.count:
-            raise SettingError(
-                f"--of {self.drawn} is less than -n {self.count}",
-                "Draw at least as many samples as -n.",
-            )
+            what = f"--of {self.drawn} is less than -n {self.count}"
+            raise SettingError(what, "Draw at least as many samples as -n.")
 
     @property
     def drawn(self) -> int:
@@ -203,5 +192,4 @@ class Options(CommandOptions):
 
     @property
     def files(self) -> list[str]:
-        """Return the files to read."""
         return [*([] if self.prime_file is None else [self.prime_file]), *self.novel]

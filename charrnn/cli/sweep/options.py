@@ -1,4 +1,35 @@
-"""The options of ``charrnn sweep``; values of ``--try`` are checked like those of ``train``."""
+"""Train with every combination of some settings, and compare.
+
+Each combination of --try values is run once per seed. The model files go to FOLDER, and a row is
+added to FOLDER/sweep.jsonl when a run ends. One run uses one core, and gives the same model file
+as charrnn train --threads 1.
+
+The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
+seeds; each seed also uses a different held-out set. The difference is from the best combination,
+on the same text. Below two standard errors it is not clear.
+
+Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
+stop the others, but the exit status is then 1.
+
+# two sizes and two learning rates, from five seeds each: twenty runs
+charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
+
+# show the plan and its duration, without training
+charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 -o cells --dry-run
+
+# resume after Ctrl-C, or add seeds
+charrnn sweep --resume -o sizes
+charrnn sweep --resume -o sizes --seeds 0-9
+
+# run on the workers of a Dask scheduler; they need no copy of the corpus
+charrnn sweep dinosaurs --try cell=tanh,gru --seeds 0-9 -o cells --scheduler scheduler.json
+
+# draw from one of the models; each row of sweep.jsonl names its model
+charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
+
+# read the last rows in another program
+tail -n 3 sizes/sweep.jsonl
+"""
 
 from __future__ import annotations
 
@@ -74,40 +105,6 @@ def value_of(option: str, setting: Setting, typed: str) -> Any:
     raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", SEE_HELP)
 
 
-HELP = """
-Train with every combination of some settings, and compare.
-
-Each combination of --try values is run once per seed. The model files go to FOLDER, and a row is
-added to FOLDER/sweep.jsonl when a run ends. One run uses one core, and gives the same model file
-as charrnn train --threads 1.
-
-The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
-seeds; each seed also uses a different held-out set. The difference is from the best combination,
-on the same text. Below two standard errors it is not clear.
-
-Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
-stop the others, but the exit status is then 1.
-"""
-EXAMPLES = """
-# two sizes and two learning rates, from five seeds each: twenty runs
-charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
-
-# show the plan and its duration, without training
-charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 -o cells --dry-run
-
-# resume after Ctrl-C, or add seeds
-charrnn sweep --resume -o sizes
-charrnn sweep --resume -o sizes --seeds 0-9
-
-# run on the workers of a Dask scheduler; they need no copy of the corpus
-charrnn sweep dinosaurs --try cell=tanh,gru --seeds 0-9 -o cells --scheduler scheduler.json
-
-# draw from one of the models; each row of sweep.jsonl names its model
-charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
-
-# read the last rows in another program
-tail -n 3 sizes/sweep.jsonl
-"""
 of_sweep = partial(setting, panel="Sweep")
 TRIED = Known("NAME=VALUE,VALUE", names=lambda: [f"{word}=" for word in words_to_try()])
 
@@ -132,9 +129,7 @@ class Options(CorpusOptions):
         repeated=True,
     )
     seeds: tuple[int, ...] | None = of_sweep(
-        Seeds(),
-        "Run each combination once per seed.",
-        default_in_words="0",
+        Seeds(), "Run each combination once per seed.", default_in_words="0"
     )
     output: Path | None = of_sweep(
         File("FOLDER"),
@@ -144,7 +139,7 @@ class Options(CorpusOptions):
     resume: bool = flag("Run what is missing in the sweep of the folder.", panel="Sweep")
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
     start_from: Path | None = of_learning(
-        File("MODEL"),
+        options.ModelFile("MODEL"),
         "Start each run from the parameters of this model.",
         names=("--from",),
     )
@@ -161,13 +156,10 @@ class Options(CorpusOptions):
 
     @property
     def at_once(self) -> int:
-        """Return how many runs may go on at the same time."""
         return self.threads or self.workers or cores()
 
     def check(self) -> None:
-        """Raise SettingError if a setting is tried that has a value of its own."""
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
-                what = f"{option} is set, and also in --try"
-                raise SettingError(what, "Leave one of them out.")
+                raise SettingError(f"{option} is set, and also in --try", "Leave one of them out.")

@@ -47,7 +47,6 @@ def counted(number: float) -> str:
 
 
 def bytes_in_words(number: float) -> str:
-    """Return an amount of memory as text."""
     for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20)):
         if number < size << 10:
             amount = max(number / size, 0.1)
@@ -71,12 +70,10 @@ def bits(nats: float) -> float:
 
 
 def of_bits(nats: float) -> str:
-    """Return a loss in both units."""
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
 
 
 def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
-    """Return the best held-out loss and its step as text; for several networks, their mean."""
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
     if networks > 1:
@@ -134,6 +131,9 @@ class Fact(NamedTuple):
 class Report(list[Fact]):
     """The facts that a command reports, in the order of the JSON keys."""
 
+    def __init__(self, *facts: Fact) -> None:
+        super().__init__(facts)
+
     def show(
         self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
     ) -> None:
@@ -147,8 +147,6 @@ class Report(list[Fact]):
 
 
 class Column(NamedTuple):
-    """A column of a table."""
-
     name: str
     width: int
     rank: int = 0  # a narrow window leaves out the highest ranks, never rank 0
@@ -200,7 +198,6 @@ def name_column(names: Iterable[str], output: Output) -> Column:
 
 
 def cells(mean: Mean) -> dict[str, str]:
-    """Return the cells of a mean loss."""
     return {
         "nats": figure(mean.nats_per_character),
         "bits": figure(mean.bits_per_character),

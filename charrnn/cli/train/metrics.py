@@ -63,10 +63,8 @@ class Metrics:
         try:
             self._file = open_lines(path)
             if not self._file.lock():
-                raise CharrnnError(
-                    f"{path} is being written by another run",
-                    "Wait until that run has ended, or name another file with --metrics.",
-                )
+                hint = "Wait until that run has ended, or name another file with --metrics."
+                raise CharrnnError(f"{path} is being written by another run", hint)
             goes_on = self._file.keeps_lines and self._cut_back(self._file, is_resumed)
         except (OSError, CharrnnError) as error:
             self.close()
@@ -127,24 +125,18 @@ class Metrics:
             row = parse(line)
             if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
                 return row
-        raise CharrnnError(
-            f"{self.path} holds lines that are not metrics of charrnn",
-            "Name another file with --metrics.",
-        )
+        hint = "Name another file with --metrics."
+        raise CharrnnError(f"{self.path} holds lines that are not metrics of charrnn", hint)
 
 
 def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
     if isinstance(error, CharrnnError):
         return error
     if error.errno == errno.ENXIO:
-        return CharrnnError(
-            f"{path} is a pipe without a reader",
-            "Start the reader first, or name another file with --metrics.",
-        )
-    return CharrnnError(
-        f"{path} cannot be written: {error.strerror or error}",
-        remedy(error, "name another file with --metrics"),
-    )
+        hint = "Start the reader first, or name another file with --metrics."
+        return CharrnnError(f"{path} is a pipe without a reader", hint)
+    hint = remedy(error, "name another file with --metrics")
+    return CharrnnError(f"{path} cannot be written: {error.strerror or error}", hint)
 
 
 def check_place(path: Path) -> None:
@@ -181,13 +173,12 @@ def row_of(event: Event) -> dict[str, object] | None:
         case Checkup():
             together = event.together_nats_per_character
             more = {} if isnan(together) else {"together_nats_per_character": together}
+            hidden = event.train_while_hidden_nats_per_character
             return {
                 "schema": CHECKUP,
                 "step": event.step,
                 "train_nats_per_character": event.train_nats_per_character,
-                "train_while_hidden_nats_per_character": (
-                    event.train_while_hidden_nats_per_character
-                ),
+                "train_while_hidden_nats_per_character": hidden,
                 "held_out_nats_per_character": event.score and event.score.nats_per_character,
                 "held_out_bits_per_character": event.score and event.score.bits_per_character,
                 "best": event.is_best,
