@@ -53,6 +53,7 @@ IN_FILES = {
     "fill": ("Fill in missing characters of a text.", "sampling"),
     "embed": ("Convert each text to a vector.", "scoring"),
     "reach": ("Measure how far back in time gradients reach.", "book"),
+    "unfold": ("Show every step of the network on a text, with its equations.", "book"),
     "info": ("Show the contents of a model file.", "formats"),
     "export": ("Export a model to HTML, JavaScript, C, PyTorch or ONNX.", "export"),
     "slim": ("Write a smaller model file, without the training state.", "export"),

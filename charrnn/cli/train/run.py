@@ -208,6 +208,10 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
                     screen.finish()
                 ranks.end()
                 saver.save()
+        except DivergedError as error:
+            saver.save_diverged()
+            error.add_note(f"{saver.file_in_words()} charrnn reach measures its gradients.")
+            raise
         except CharrnnError as error:
             error.add_note(saver.file_in_words())
             raise
