@@ -71,7 +71,7 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
         fit_new(p, model, corpus, config, softened)
     else:
         rng = np.random.default_rng([config.seed, WEIGHTS])
-        p = initial(architecture, corpus.log_frequencies, rng)
+        p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
         lengths = architecture.head.lengths
         if lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
@@ -164,6 +164,9 @@ def take_sizes(
     Without ``given``, each setting that differs from its default counts as given.
     """
     sizes = sizes_of(model)
+    if config.init_radius != TrainConfig.init_radius:
+        what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
+        raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
     if given is None:
         given = {one.name for one in fields(config) if getattr(config, one.name) != one.default}
     check_agreement(

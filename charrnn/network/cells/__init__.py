@@ -17,7 +17,7 @@ lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``spare`` is s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ class Cell:
     reads_h: bool = False  # whether it reads h(t-1) itself, not only through W h
     own_bias: bool = False  # whether W h of the last gate has a bias d; the tape starts as the sum
     feedback: Feedback | None = None  # set if W multiplies something else than h
+    # value -> its equation, with the names of other values in braces and the book's number: first
+    # those of the gates, with terms that begin with b, W, U or d, then those of the states
+    equations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def gates(self) -> int:

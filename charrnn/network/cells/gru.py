@@ -77,4 +77,11 @@ GRU = Cell(
     has_tape=True,
     reads_h=True,
     own_bias=True,
+    equations={
+        "r": "sigmoid({b_r} + {W_r h(t-1)} + {U_r x(t)})",
+        "z": "sigmoid({b_z} + {W_z h(t-1)} + {U_z x(t)})",
+        "n": "tanh({b_n} + {U_n x(t)} + {r(t)} * ({d} + {W_n h(t-1)}))",
+        "h": "(1 - {z(t)}) * {n(t)} + {z(t)} * {h(t-1)}",
+        "dL/dh": "{the part of step t+1} + {V' dL/do(t)}",
+    },
 )

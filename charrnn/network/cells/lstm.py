@@ -81,5 +81,19 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
 
 
 LSTM = Cell(
-    forward, slopes, backward, states={"h": 1.0, "c": 1e9}, bias=(0.0, 1.0, 0.0, 0.0), has_tape=True
+    forward,
+    slopes,
+    backward,
+    states={"h": 1.0, "c": 1e9},
+    bias=(0.0, 1.0, 0.0, 0.0),
+    has_tape=True,
+    equations={
+        "i": "sigmoid({b_i} + {W_i h(t-1)} + {U_i x(t)})",
+        "f": "sigmoid({b_f} + {W_f h(t-1)} + {U_f x(t)})",
+        "g": "tanh({b_g} + {W_g h(t-1)} + {U_g x(t)})",
+        "o": "sigmoid({b_o} + {W_o h(t-1)} + {U_o x(t)})",
+        "c": "{f(t)} * {c(t-1)} + {i(t)} * {g(t)}",
+        "h": "{o(t)} * tanh {c(t)}",
+        "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}",
+    },
 )
