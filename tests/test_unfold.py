@@ -71,6 +71,12 @@ def test_the_last_state_is_the_vector_of_embed(size: dict[str, Any]) -> None:
     np.testing.assert_allclose(last, model.embed([TEXT])[0], atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [one for one in NETWORKS if "ends" not in one], ids=str)
+def test_the_states_are_those_of_scoring_to_the_last_bit(size: dict[str, Any]) -> None:
+    output = unfolded(model_of(**size), LONG).output.values
+    np.testing.assert_array_equal(output["o"], output["logit"])  # of these states, and of scoring
+
+
 FUNCTIONS = {
     "exp": np.exp,
     "log": np.log,
