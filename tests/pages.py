@@ -8,7 +8,7 @@ stands for any lines. A block of ``python`` is executed. A comment above a block
     <!-- background dask -->  commands of this program go on until the page ends
     <!-- output varies -->    the output is not compared
     <!-- status 3 -->         the exit status of each command
-    <!-- needs dask -->       left out where this program, module or package is missing
+    <!-- needs dask -->       left out where this program or module is missing
     <!-- not run: reason -->  left out
     <!-- file names.txt -->   the block, of any language, is the content of this file
 """
@@ -21,9 +21,8 @@ import shlex
 import shutil
 import socket
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -115,12 +114,10 @@ def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def is_here(name: str | None) -> bool:
-    """Return True if this program, module or package is installed."""
-    if name is None or shutil.which(name) or find_spec(name):
-        return True
-    with suppress(PackageNotFoundError):
-        return bool(version(name))
-    return False
+    """Return True if this program or module is installed, or this file beside Python."""
+    if name is None or "/" in name:
+        return name is None or Path(sys.prefix, name).exists()
+    return shutil.which(name) is not None or find_spec(name) is not None
 
 
 def free_port() -> int:

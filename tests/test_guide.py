@@ -97,7 +97,7 @@ sweep names.txt --try hidden=2 -o few --dry-run --json
 sweep names.txt --try hidden=2 --counts -o few --json
 """
 BY_NAME = (  # objects with names in place of keys
-    *("baselines", "cosine", "models", "sums", "tried"),
+    *("baselines", "cosine", "models", "moments", "sums", "tried"),
     *("values", "equations", "gradient"),
 )
 

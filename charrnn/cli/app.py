@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple, cast
@@ -112,10 +112,13 @@ def main(args: Sequence[str]) -> None:
     else:
         command, name, rest = program(), "charrnn", args
     # Not through main() of Typer, which handles errors, Ctrl-C and closed pipes in its own way.
-    with command.make_context(name, list(rest)) as ctx:
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(streams.NARROW, min(size.columns, streams.WIDE))
+    with command.make_context(name, list(rest), terminal_width=width) as ctx:
         command.invoke(ctx)
 
 
+@cache
 def load(name: str) -> Command:
     from charrnn.cli.options import with_options
 
@@ -170,9 +173,7 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 def _page(text: str) -> dict[str, Any]:
     about, comment, examples = text.partition("\n\n# ")  # the first example begins so
-    size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(streams.NARROW, min(size.columns, streams.WIDE))
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
+    settings = {"help_option_names": ["-h", "--help"]}
     return {"help": about, "epilog": comment + examples, "context_settings": settings}
 
 
@@ -322,7 +323,7 @@ def explain(error: BaseException) -> Fault | None:
 
 
 def _usage(error: Any) -> Fault:
-    """Return the message for a usage error, and a hint that may name what was meant."""
+    """Return the message and the hint for a usage error."""
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
     message, meant = str(error.format_message()).rstrip("."), ""
     what = message[:1].lower() + message[1:]

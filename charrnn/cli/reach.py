@@ -175,7 +175,10 @@ def in_words(
     paths: Sequence[Path], models: Sequence[Measured], output: Output
 ) -> Iterator[Visible]:
     """Yield the tables, with as many models in each as fit, the picture and the advice."""
-    names = short_names(paths)
+    names: list[str] = []  # the ends of the paths, all different
+    for path in paths:
+        name = fitted(str(path), LABELS + 1)
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
     column = max(COLUMN, 2 + max(map(len, names)))
     beside = max(1, (output.width - LABELS) // column)
     for first in range(0, len(models), beside):
@@ -222,15 +225,6 @@ def table_of(
 def three_digits(value: float | None) -> str:
     """Return a number of any size with three digits; "-" for none."""
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
-
-
-def short_names(paths: Sequence[Path]) -> list[str]:
-    """Return the ends of the names, all different."""
-    names: list[str] = []
-    for path in paths:
-        name = fitted(str(path), LABELS + 1)
-        names.append(name if name not in names else f"{name} ({len(names) + 1})")
-    return names
 
 
 def picture(models: Sequence[Measured], names: Sequence[str], output: Output) -> Iterator[Visible]:

@@ -274,7 +274,7 @@ class Cluster:
         self.is_lost = True
         return ClusterError(
             f"the scheduler at {self._address} is gone",
-            "Results written so far are valid. Restart the scheduler, then this command.",
+            "Results so far are valid. If you started the scheduler, restart it. Then try again.",
         )
 
 
@@ -285,9 +285,7 @@ def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
 
 
 def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
-    """Yield the samples of these numbers in order, None for each failure; stop after IN_VAIN
-    failures in a row.
-    """
+    """Yield these samples in order, None for each failure; stop after IN_VAIN failures in a row."""
     size, failures = FIRST_PIECE, 0
 
     def pieces() -> Iterable[range]:

@@ -195,9 +195,7 @@ def _counts(windows: Windows, times: Numbers) -> Iterator[tuple[int, Places, Num
 
 
 def _shares(learned: Sequence[Ids], layout: Layout) -> Iterator[tuple[Windows, Numbers]]:
-    """Yield the distinct reversed windows that end in some pairs of symbols, and how often each
-    occurs, a share at a time.
-    """
+    """Yield the distinct reversed windows and their counts, those of some pairs at a time."""
     count = -(-sum(len(part) for part in learned) * len(layout.sizes) // SHARE)
     for number in range(count):
         shares: list[tuple[Windows, Numbers]] = []

@@ -92,8 +92,7 @@ class Sampler:
         predictor = as_predictor(model)
         self._stepper = predictor.stepper(lanes, threads)
         excluded = None if config.script is None else not_in_script(vocabulary, config.script)
-        drawing = config.temperature, config.top_k, config.top_p
-        self._choice = Choice(symbols, lanes, *drawing, excluded)
+        self._choice = Choice(symbols, lanes, config, excluded)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the first step reads the last

@@ -36,7 +36,7 @@ from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import NetworkScorer, rank_ends
 from charrnn.settings.fields import DYNAMIC_RATE, check
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.vocabulary import END, Ids, Vocabulary
 
 Use = Literal["network", "counts", "both"]
 State = list[NDArray[Any]]  # arrays whose first axis is the lane
@@ -45,6 +45,7 @@ MOST_ROOTS: Final = 500  # symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained on the same texts."
+TANH_RATE, GATED_RATE = 5e-4, 1e-3  # that suit cells without gates, and cells with gates
 STEPS: Final = 64  # symbols read before learning from them
 TINY: Final = 1e-6
 PULL: Final = 2e-3  # of the way back, at each window
@@ -231,7 +232,7 @@ class DynamicScorer:
         self.parts: dict[str, Floats] = {}  # one network has no parts
         self._unfolded = Unfolded(model.architecture, STEPS, 1, model.parameters.flat.dtype)
         self._unfolded.readout = self._readout = ExactReadout(
-            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keep_logits
+            model.architecture, STEPS, on_grid=False, ranking=ranking, keeping=keep_logits
         )
         self._keep_logits = keep_logits
         self.logits: Floats | None = None
@@ -387,7 +388,7 @@ class MixedScorer:
             y = ids[rows].astype(np.intp)
             for name, o in self._logits([each[rows] for each in logits], ids[rows]):
                 is_ranked = self.ranking and name == self.predictor.use
-                parts[name][rows], some_ranks = nats_of(o, y, UNKNOWN, is_ranked)
+                parts[name][rows], some_ranks = nats_of(o, y, is_ranked)
                 if some_ranks is not None:
                     ranks[rows] = some_ranks
         for name, nats in parts.items():
@@ -407,6 +408,14 @@ class MixedScorer:
             log_p = np.log(self._counts.read(ids))
             yield "counts", log_p.copy()
             yield "both", mix_with_counts(o, log_p)
+
+
+def rate_for(predictor: Predictor, rate: float | str | None) -> float | None:
+    """Return the learning rate, where "auto" is the one that suits the cells."""
+    if isinstance(rate, str):
+        is_gated = all(one.architecture.cell.gates > 1 for one in predictor.networks)
+        return GATED_RATE if is_gated else TANH_RATE
+    return rate
 
 
 def part_names(predictor: Predictor) -> tuple[Use, ...]:

@@ -33,6 +33,7 @@ from charrnn.settings.training import FIXED, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, Task, plan_settings
+from charrnn.system import cores
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
@@ -350,9 +351,3 @@ def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
             what = f"{name} is tried, and also has one value"
             raise errors.SettingError(what, "Leave one of them out.")
     return changed
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

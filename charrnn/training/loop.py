@@ -42,7 +42,7 @@ from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, is_due, progress, rate
-from charrnn.vocabulary import UNKNOWN, Ids
+from charrnn.vocabulary import Ids
 
 SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last
 MINIMUM = 1 << 14
@@ -169,7 +169,7 @@ class JointCheckups:
         alone = [scorer.read_in_chunks(examples)[0][counted].mean() for scorer in self.scorers]
         o = mean_logits([scorer.logits for scorer in self.scorers if scorer.logits is not None])
         o = o.copy() if self.log_counts is None else mix_with_counts(o, self.log_counts)
-        nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
+        nats: Floats = nats_of(o, ids.astype(np.intp), ranking=False)[0].astype(np.float64)
         add_novelty(self.scorers[0].model, ids, nats, None)
         return float(np.mean(alone) - nats[counted].mean())
 

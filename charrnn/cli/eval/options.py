@@ -44,7 +44,7 @@ charrnn eval --add 1.json 2.json 3.json 4.json
 
 # compare two models; let a model adapt to the text
 charrnn eval play.txt -m small.npz -m large.npz
-charrnn eval play.txt --dynamic 0.0002
+charrnn eval play.txt --dynamic auto
 """
 
 from __future__ import annotations
@@ -101,6 +101,20 @@ class Thresholds(Values):
         return Threshold(float(str(typed).removesuffix(unit)), unit)
 
 
+@dataclass(frozen=True)
+class Rates(Values):
+    """A learning rate, or auto."""
+
+    metavar: str = f"{DYNAMIC_RATE.metavar}|auto"
+    allowed: str = f"{DYNAMIC_RATE.allowed}, or auto"
+
+    def plain(self, value: Any) -> Any:
+        return value if value == "auto" else DYNAMIC_RATE.plain(value)
+
+    def read(self, typed: Any) -> Any:
+        return typed if typed == "auto" else DYNAMIC_RATE.read(typed)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
     RULES = (
@@ -131,10 +145,10 @@ class Options(TextOptions):
     )
 
     baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)
-    dynamic: float | None = of_scoring(
-        DYNAMIC_RATE,
-        "Keep learning while reading, at this learning rate, such as 0.0002. Counts are updated"
-        " too. The model file does not change.",
+    dynamic: float | str | None = of_scoring(
+        Rates(),
+        "Keep learning while reading, at this learning rate, such as 0.0005; auto takes a rate that"
+        " suits the cell. Counts are updated too. The model file does not change.",
     )
     folds: int | None = options.folds(SCORING)
     drawn: int | None = of_scoring(

@@ -79,15 +79,6 @@ class Summary:
         }
         return figures if self.rate is None else figures | {"learning at": f"{self.rate:g}"}
 
-    def in_a_line(self) -> str:
-        overall = self.score.overall
-        learning = "" if self.rate is None else f", learning at {self.rate:g}"
-        return (
-            f"{overall.nats_per_character:.4f} nats or {overall.bits_per_character:.4f} bits per"
-            f" character, over {count(self.score.characters, 'character')} and"
-            f" {count(self.score.ends, 'end')}{learning}"
-        )
-
     def figures(self) -> dict[str, object]:
         figures, ending = self.score.figures() | json_of(self.difference()), self.score.ending
         if self.ends_apart:
@@ -125,7 +116,14 @@ def show(
     if options.shows_rows:
         for summary in summaries:
             model = f"{summary.model}: " if len(summaries) > 1 else ""
-            console.note(f"{model}{summary.in_a_line()}")
+            score, rate = summary.score, summary.rate
+            loss = score.overall
+            learning = "" if rate is None else f", learning at {rate:g}"
+            console.note(
+                f"{model}{loss.nats_per_character:.4f} nats or {loss.bits_per_character:.4f} bits"
+                f" per character, over {count(score.characters, 'character')} and"
+                f" {count(score.ends, 'end')}{learning}"
+            )
         return
     report, first = report_on(summaries, more), summaries[0]
     below = loss_tables(summaries, console.out) if first.score.overall.count else ()
@@ -197,7 +195,10 @@ def losses(
     """
     known = {name: one for name, one in differences.items() if one is not None}
     rows = dict(means)
-    first = tables.name_column(rows, output)
+    width = max((len(visible_line(name)) for name in rows), default=0) + 2
+    if output.is_terminal:  # where the other columns leave room
+        width = min(width, output.width - sum(column.width for column in tables.COLUMNS[1:]))
+    first = tables.COLUMNS[0]._replace(width=max(tables.FIRST, width))
     table = Table([first, *tables.COLUMNS[1:], *(COLUMNS if known else ())], output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)

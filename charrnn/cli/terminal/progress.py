@@ -215,7 +215,10 @@ class Progress(LiveBar):
                 share = 1 / (MEMORY * self._weight)
                 self._loss += share * (event.nats_per_character - self._loss)
                 if self.is_due:
-                    self._refresh()
+                    self._update_pace()
+                    self.draw(self.pace.share, self._words)
+                    if not self.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
+                        self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
             case Checkup():
                 self._skipped = event
                 is_due = time.monotonic() >= self._next_row
@@ -245,12 +248,6 @@ class Progress(LiveBar):
     def _update_pace(self) -> None:
         self.pace.update(self._characters, self._share())
         self._characters = 0
-
-    def _refresh(self) -> None:
-        self._update_pace()
-        self.draw(self.pace.share, self._words)
-        if not self.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
-            self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the width allows."""

@@ -45,27 +45,12 @@ from charrnn.training.ranks import ALONE, DismissedError, Ranks
 if TYPE_CHECKING:
     from charrnn.training.ranks import MpiRanks
 
+QUICK = 1 << 31  # multiplications, about a second: exact losses that a signal does not prevent
+
 
 @contextmanager
 def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
-    ranks = join_ranks()
-    if ranks.number:
-        for number in signals.heeded():
-            signal.signal(number, signal.SIG_IGN)
-    try:
-        yield ranks
-    except BaseException as error:
-        if not ranks.are_apart and not isinstance(error, DivergedError):  # all ranks diverge
-            if ranks.number or ranks.have_begun or not isinstance(error, Exception):
-                end_all(error, ranks)
-            ranks.begin(None)  # end the other ranks, which wait
-        raise
-    if not ranks.number and not ranks.have_begun:
-        ranks.begin(None)  # end the other ranks, which wait
-
-
-def join_ranks() -> MpiRanks:
     from charrnn.training.ranks import join
 
     try:
@@ -80,7 +65,19 @@ def join_ranks() -> MpiRanks:
     if ranks.count == 1 and started > 1:
         what = f"mpiexec has started {started} processes, but mpi4py sees only one"
         raise CharrnnError(what, "Use the mpiexec of the MPI that mpi4py loads.")
-    return ranks
+    if ranks.number:
+        for number in signals.heeded():
+            signal.signal(number, signal.SIG_IGN)
+    try:
+        yield ranks
+    except BaseException as error:
+        if not ranks.are_apart and not isinstance(error, DivergedError):  # all ranks diverge
+            if ranks.number or ranks.have_begun or not isinstance(error, Exception):
+                end_all(error, ranks)
+            ranks.begin(None)  # end the other ranks, which wait
+        raise
+    if not ranks.number and not ranks.have_begun:
+        ranks.begin(None)  # end the other ranks, which wait
 
 
 def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
@@ -219,10 +216,10 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
             error.add_note(saver.file_in_words())
             raise
     costs: dict[str, Floats] = {}
-    if not stop.requested:  # after a signal the exact scores would take too long
+    ids = ready.corpus.held_out.ids
+    if not stop.requested or len(ids) * ready.plan.parameters + (ready.symbols << 13) <= QUICK:
         config = replace(config, workers=1 if options.mpi else config.threads)
         costs = nats_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
-    ids = ready.corpus.held_out.ids
     scores = {name: tally(ids, nats) for name, nats in costs.items()}
     apart = {}
     best = ready.best_baseline
