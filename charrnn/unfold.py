@@ -149,7 +149,11 @@ def unfold(model: LanguageModel, text: str) -> Unfolding:
     values = {"o": o, "c": own["c"][None], "V h(t)": o - own["c"], "y_hat": y_hat, "dL/do": d_o}
     values |= {"logit": logits, "log sum exp": np.logaddexp.reduce(logits, 1)[:, None]}
     values |= {"1 at y(t)": np.eye(y_hat.shape[1])[y]}
-    output = Part(values, {"o": "{c} + {V h(t)}  (10.10)", **head.equations})
+    equations = {
+        "o": "{c} + {V h(t)}  (10.10)",
+        "y_hat": "exp({logit(t)} - {log sum exp})  (10.11)",
+    }
+    output = Part(values, equations | dict(head.equations))
     cost = -np.log(np.maximum(y_hat[steps, y], 1e-300))
     if head.lengths is not None:
         cost[y == END] = head.lengths.nats(p, steps[-1:])
