@@ -296,9 +296,7 @@ def vectors_of(stepper: Stepper, ids: Ids, bounds: NDArray[np.intp]) -> Vectors:
     return vectors
 
 
-def last_states(
-    stepper: Stepper, ids: Ids, starts: NDArray[np.intp], lengths: NDArray[np.intp]
-) -> Vectors:
+def last_states(stepper: Stepper, ids: Ids, starts: Places, lengths: Places) -> Vectors:
     """Return the top state of each lane after its last symbol; the longest texts come first."""
     state = stepper.zeros(len(starts))
     left = {"left": lengths.astype(np.intp)}

@@ -209,9 +209,8 @@ def table_of(
         yield output.paint(Visible(title), CYAN)
         last = max(map(max, values))
         for steps in sorted({first, *(1 << k for k in range(last.bit_length())), last}):
-            yield row(
-                f"{steps:>5}", [three_digits(of[steps]) if steps in of else "" for of in values]
-            )
+            shown = [three_digits(of[steps]) if steps in of else "" for of in values]
+            yield row(f"{steps:>5}", shown)
 
     yield table.head()
     for facts in zip(*(one.report for one in models), strict=True):

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.layer import SMALL
@@ -199,9 +199,7 @@ def nats_of(o: Array, y: Integers, ranking: bool) -> tuple[Array, Integers | Non
     return np.logaddexp(np.log(normalise(o)), aside) - at_y, ranks  # (10.14)
 
 
-def add_novelty(
-    model: LanguageModel, ids: Ids, nats: Array64, ranks: NDArray[np.integer] | None
-) -> None:
+def add_novelty(model: LanguageModel, ids: Ids, nats: Array64, ranks: Integers | None) -> None:
     """Add to the costs that the next character may be new, in place, in whole units.
 
     All characters of Unicode that are not in the vocabulary share the chance ``novelty``, so the

@@ -77,9 +77,7 @@ class Choice:
             weights = self._filter(weights) if self._has_filters else weights
             np.add.accumulate(weights, 1, None, sums)
 
-    def draw(
-        self, chances: Array64, lane: Integers | None = None
-    ) -> tuple[NDArray[np.intp], Array64]:
+    def draw(self, chances: Array64, lane: Integers | None = None) -> tuple[Integers, Array64]:
         """Return the symbol that each chance draws in its lane, and its surprisal in nats.
 
         The surprisal ignores the temperature and the filters. Without ``lane``, each lane has one
@@ -171,16 +169,15 @@ class LengthChoice:
         assert lengths is not None
         self.model, self.lengths, self.least = model, lengths, length
         self._stepper, self._read = stepper, read
-        self._first, self._stop, self._log_p = self._ranges(
-            max(FEWEST, int(min(MOST, WORK // len(read))))
-        )
+        most = max(FEWEST, min(MOST, WORK // len(read)))
+        self._first, self._stop, log_p = self._ranges(most)
         cost = np.zeros(len(self._first))
         if len(read) > 1:
             middle = np.minimum((self._first + self._stop - 1) // 2, 2 * self._first + MOST)
             for at in range(0, len(middle), stepper.lanes):
                 some = slice(at, at + stepper.lanes)
                 cost[some] = self.read_prime(middle[some])[1]
-        log_p = self._log_p - cost
+        log_p -= cost
         self.prime_nats = -float(np.logaddexp.reduce(log_p))
         self._sums = np.add.accumulate(self._weights(log_p, temperature))
 

@@ -118,7 +118,7 @@ class Sampler:
         stepper, choice, characters = self._stepper, self._choice, self._characters
         keys = draws.keys(self._seed, [number], [attempt])
         state, _, to_come, cost = self._begin(keys)
-        x = self._x
+        x: Integers = self._x
         left, index = self.config.max_characters, self._read
         while True:
             for chances in draws.uniform(keys, self.config.max_characters - left, AHEAD):

@@ -285,9 +285,8 @@ def sweep(
     if resume:
         record = resume_record(there, wanted, learning, cutting)
     else:
-        record = Record(
-            wanted, learning, Material(files, (), tuple(map(place_of, files)), {}, cutting)
-        )
+        places = tuple(map(place_of, files))
+        record = Record(wanted, learning, Material(files, (), places, {}, cutting))
     given = None if files else tuple(check_texts(texts))
     material = replace(record.material, files=files, texts=given)
     splits = Splits(material)

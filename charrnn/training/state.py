@@ -76,9 +76,8 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
         if lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
             lengths.begin(p, np.diff(starts) - 1)
-    lanes: State = [
-        np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
-    ]
+    shape = config.batch, config.hidden
+    lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
 
 

@@ -154,11 +154,9 @@ def report_on(outcome: Outcome, options: Options) -> Report:
     figures: dict[str, object] = {"step": outcome.best_step, **(best.loss() if best else none)}
     if best and (apart := outcome.difference("best", best.nats_per_character)):
         figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
+    paired = {**outcome.differences, "counts": None}  # whose difference is of the mixture
     parts = {
-        name: {
-            **score.overall.loss(),
-            **json_of(None if name == "counts" else outcome.differences.get(name)),
-        }
+        name: {**score.overall.loss(), **json_of(paired.get(name))}
         for name, score in outcome.scores.items()
         if name != "alone"
     }

@@ -7,7 +7,7 @@ the way back. ``after`` may share the memory of ``before``. A cell of one gate h
 without the first axis, and ``ux`` shares the memory of the new h.
 
 ``slopes`` computes all that needs no gradient, for many steps at a time, which look like more
-lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``spare`` is scratch memory.
+lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``room`` is scratch memory.
 ``backward`` turns them and ``d_after``, dL/d(after), into dL/d(W h) in ``ux`` and into
 ``d_before``: for h without the part through W h, which the layer adds; other states overwrite
 ``d_after``. dL/d(U x) equals dL/d(W h), except for a gate with a bias of its own. It overwrites
@@ -53,7 +53,7 @@ class Cell:
     """Three functions, and the facts needed to call them."""
 
     forward: Forward  # (ux, wh, before, after, tape): fill the states after a step
-    slopes: Slopes  # (ux, before, after, tape, kept, spare): fill the factors of the way back
+    slopes: Slopes  # (ux, before, after, tape, kept, room): fill the factors of the way back
     backward: Backward  # (d_after, ux, tape, kept, d_before): fill the gradients
     states: Mapping[str, float]  # name -> its largest absolute value
     bias: Sequence[float]  # the initial b of each gate

@@ -28,9 +28,7 @@ def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) ->
     np.tanh(h, h)  # (10.9)
 
 
-def slopes(
-    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
-) -> None:
+def slopes(ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array) -> None:
     """Keep tanh' = 1 - h(t)^2."""
     h = after[0]
     np.multiply(h, h, kept)
