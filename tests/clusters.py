@@ -177,11 +177,11 @@ def when_three_are_there(
     return taken
 
 
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut work into many small pieces."""
+def small_pieces(monkeypatch: pytest.MonkeyPatch, samples: int = 5, symbols: int = 20) -> None:
+    """Cut work into pieces of so many samples and symbols."""
     from charrnn.cluster import pool
     from charrnn.scoring import pieces
 
-    monkeypatch.setattr(pool, "FIRST_PIECE", 5)
-    monkeypatch.setattr(pool, "LARGEST_PIECE", 5)
-    monkeypatch.setattr(pieces, "PIECE", 20)
+    for name in ("FIRST_PIECE", "LARGEST_PIECE"):
+        monkeypatch.setattr(pool, name, samples)
+    monkeypatch.setattr(pieces, "PIECE", symbols)

@@ -288,8 +288,8 @@ def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
-def test_a_run_goes_on_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 1)
+@pytest.mark.usefixtures("threads_always")
+def test_a_run_goes_on_after_a_fork(tmp_path: Path) -> None:
     run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, workers=2))
     next(run)
     child = os.fork()

@@ -15,6 +15,7 @@ from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import prepare
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted
+from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF, SIZE, plan_of, summary_of
 
@@ -180,8 +181,9 @@ def test_nothing_held_out_is_not_offered_for_evaluation(program: Program) -> Non
 def test_to_learn_for_longer_is_offered_unless_the_best_was_early(program: Program) -> None:
     ran = program.run("train", "names.txt", *SIZE, "--epochs", "4")
     assert "--resume --epochs 8" in ran.err
-    far = ("--epochs", "60", "--lr", "0.3", "--check-every", "5", "--dropout", "0")
-    ran = program.run("train", "names.txt", *SIZE, *far, "--force")
+    program.write("other.txt", NAMES[::-1])  # names backwards are soon predicted worse
+    far = ("--epochs", "20", "--lr", "0.1", "--check-every", "5", "--dropout", "0")
+    ran = program.run("train", "names.txt", *SIZE, *far, "--valid", "other.txt", "--force")
     assert "# train for longer" not in ran.err
     assert re.search(
         r"the best check-up was at step \d+ of \d+, and .* Try more --dropout", ran.err
@@ -215,15 +217,15 @@ def test_a_log_file_has_a_row_for_every_check_up_and_stars_the_best(program: Pro
 def test_a_log_file_gets_plain_lines_and_a_sign_of_life(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "REFRESH", 0.0)
-    monkeypatch.setattr(progress, "HEARTBEAT", 0.0)
+    for name in ("REFRESH", "HEARTBEAT"):
+        monkeypatch.setattr(progress, name, 0.0)
     ran = program.run("train", "names.txt", *BRIEF, "--check-every", "1000000")
     assert re.search(r"^step \d+   \d\.\d+ nats   .* chars/s   .* left   \d+%$", ran.err, re.M)
     assert not re.search(r"[\r\x1b]", ran.err)
 
 
 def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> None:
-    summary_of(program, "--epochs", "40", "--check-every", "1")
+    summary_of(program, "--epochs", "10", "--check-every", "1")
     whole = checkpoint.load("model.npz")
     needed = checkpoint.room_needed(
         "model.npz", replace(whole, states=(replace(whole.states[0], history=[]),))
@@ -257,7 +259,9 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     given = ("--minutes", "4")
     chosen = program.run(*plan, *given, "--json").json["settings"]
     assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
-    assert "(ends included) and 4 minutes" in " ".join(program.run(*plan, *given).out.split())
+    assert "(ends included) and 4 minutes" in " ".join(
+        program.run("train", "names.txt", "--dry-run", *given).out.split()
+    )
     assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from charrnn.scoring import pieces
 from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
 from tests.corpora import NAMES
 from tests.program import Program, Result
 from tests.rows import seldom
 
 need_dask()
-from charrnn.cluster import pool  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.long), 3])
@@ -39,9 +37,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So large are pieces of work, in samples and in symbols."""
     found = int(request.param)
-    monkeypatch.setattr(pool, "FIRST_PIECE", found)
-    monkeypatch.setattr(pool, "LARGEST_PIECE", found)
-    monkeypatch.setattr(pieces, "PIECE", found)
+    small_pieces(monkeypatch, found, found)
     return found
 
 
@@ -81,13 +77,11 @@ def timeless(ran: Result) -> dict[str, Any]:
 def test_so_it_is_while_machines_are_lost(
     trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "LARGEST_PIECE", 7)
-    monkeypatch.setattr(pool, "FIRST_PIECE", 7)
+    small_pieces(monkeypatch, 7, 7)
     one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
     killing.clear()
-    monkeypatch.setattr(pieces, "PIECE", 7)
     one, others = alike(trained, some, "eval", "names.txt", "--per-example", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3

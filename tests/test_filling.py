@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -127,7 +127,16 @@ def test_the_end_counts_too() -> None:
 # What is left out
 
 
-def test_what_is_left_out_is_no_more_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+Widths = Callable[..., None]
+
+
+@pytest.fixture
+def widths(monkeypatch: pytest.MonkeyPatch) -> Widths:
+    """Choose the widths that are tried, one after the other."""
+    return lambda *tried: monkeypatch.setattr(exactly, "WIDTHS", tried)
+
+
+def test_what_is_left_out_is_no_more_than_is_said(widths: Widths) -> None:
     model = babbler("abcdefgh", hidden=6, seed=3)
     pattern = Pattern("___h", model.vocabulary, "_", "*", GAP)
     reader = NextSymbols(model)
@@ -135,7 +144,7 @@ def test_what_is_left_out_is_no_more_than_is_said(monkeypatch: pytest.MonkeyPatc
     assert whole.is_exact
     assert whole.left_out == 0.0
     for width in (3, 20, 100):
-        monkeypatch.setattr(exactly, "WIDTHS", (width,))
+        widths(width)
         part = exact(pattern, reader, 10)
         missing = 1 - math.exp(part.log_total - whole.log_total)
         assert 0 < missing <= part.left_out + 1e-9
@@ -143,12 +152,12 @@ def test_what_is_left_out_is_no_more_than_is_said(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_wider_try_begins_where_a_narrow_one_has_left_off(
-    monkeypatch: pytest.MonkeyPatch,
+    widths: Widths,
 ) -> None:
     model = babbler("abcdefgh", hidden=6, seed=3)
     pattern = Pattern("___h", model.vocabulary, "_", "*", GAP)
     whole = exact(pattern, NextSymbols(model), 10)
-    monkeypatch.setattr(exactly, "WIDTHS", (20, 600))
+    widths(20, 600)
     again = exact(pattern, NextSymbols(model), 10)
     assert again.is_exact
     assert again.texts == whole.texts
@@ -190,11 +199,11 @@ def test_particles_are_those_of_their_seed() -> None:
 
 
 def test_where_there_is_too_much_to_go_through_particles_help(
-    monkeypatch: pytest.MonkeyPatch,
+    widths: Widths,
 ) -> None:
     model = babbler("abc", hidden=6)
     expected = filled(model, "a*b*c", count=5)
-    monkeypatch.setattr(exactly, "WIDTHS", (2,))
+    widths(2)
     found = Filler(model, FillConfig(max_gap=GAP, seed=1)).fill("a*b*c")
     assert (found.method, found.left_out) == ("particles", None)
     shown = {one.text: one.probability for one in found.fillings}
@@ -204,9 +213,9 @@ def test_where_there_is_too_much_to_go_through_particles_help(
 
 
 def test_a_text_gets_the_same_fillings_whatever_came_before(
-    monkeypatch: pytest.MonkeyPatch,
+    widths: Widths,
 ) -> None:
-    monkeypatch.setattr(exactly, "WIDTHS", (2,))
+    widths(2)
     filler = Filler(babbler("abc", hidden=6), FillConfig(max_gap=GAP, seed=1, particles=100))
     first = filler.fill("a*b*c")
     filler.fill("_a_")

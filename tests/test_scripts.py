@@ -59,10 +59,9 @@ def test_many_lines_in_other_scripts_are_told_of() -> None:
 
 def test_of_a_large_corpus_the_beginning_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = from_texts(["ab"] * 8 + ["Ζωή"] * 9)
-    monkeypatch.setattr(checks, "LOOKED_THROUGH", 12)
-    assert other_scripts(mixed) == []
-    monkeypatch.setattr(checks, "LOOKED_THROUGH", 1)
-    assert other_scripts(mixed) == []
+    for symbols in (12, 1):
+        monkeypatch.setattr(checks, "LOOKED_THROUGH", symbols)
+        assert other_scripts(mixed) == []
 
 
 def test_the_plan_says_how_many_scripts_there_are(program: Program) -> None:

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -225,10 +224,9 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
 def test_c10_a_byte_that_is_none_is_told_as_ever_and_in_its_place(
     trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch)
+    small_pieces(monkeypatch, symbols=50_000)
     trained.write("long.txt", NAMES.encode() * 800 + b"Zo\xeb\n" + NAMES.encode())
     line = ("eval", "long.txt", "--per-example", "--sort", "input")
-    monkeypatch.setattr("charrnn.scoring.pieces.PIECE", 50_000)
     one = trained.run(*line)
     others = trained.run(*line, "--scheduler", str(two.file))
     assert (others.status, others.err) == (one.status, one.err)
@@ -459,14 +457,12 @@ def listening_at(process: int) -> set[tuple[str, str]]:
 
 
 def test_a_cluster_that_ends_slowly_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporary_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(opening, "SHUTDOWN", 0.0)  # the child is killed before it can tidy up
     with local_cluster(1):
-        assert [*tmp_path.glob("charrnn-*")]
-    assert not [*tmp_path.glob("charrnn-*")]
+        assert [*temporary_files.glob("charrnn-*")]
+    assert not [*temporary_files.glob("charrnn-*")]
 
 
 def test_modules_that_print_when_python_starts_do_no_harm(
