@@ -78,8 +78,7 @@ def make_curve(
     baseline = (best_of(baselines), min(baselines.values())) if baselines else None
     name, words = training_loss(history)
     steps, learning = [row["step"] for row in rows], [row[name] for row in rows]
-    learning_name = f"training{words and ' '}{words}"
-    return Curve(steps, learning, held_out, best, baseline, learning_name)
+    return Curve(steps, learning, held_out, best, baseline, f"training{words and ' '}{words}")
 
 
 def training_loss(history: Sequence[Mapping[str, float]]) -> tuple[str, str]:
@@ -106,7 +105,6 @@ def curves_of(models: Mapping[str, HasTrained]) -> dict[str, Curve]:
 
 
 def best_of(losses: Mapping[str, float]) -> str:
-    """Return the name of the baseline with the lowest loss."""
     return min(losses, key=lambda name: losses[name])
 
 
@@ -161,19 +159,16 @@ def plot(models: Mapping[str, HasTrained], ax: Axes | None = None) -> Axes:
 
 
 def plot_reach(reaches: Mapping[str, Reach], ax: Axes) -> Axes:
-    """Draw the mean norms of gradients over the steps back, and return the Axes."""
     legend: dict[str, Artist] = {}
     for number, (name, reach) in enumerate(reaches.items()):
         back = [steps for steps, norm in enumerate(reach.norms) if norm > 0]
-        norms = [reach.norms[steps] for steps in back]
-        (legend[name],) = ax.plot(back, norms, **style_of(number))
+        (legend[name],) = ax.plot(back, [reach.norms[k] for k in back], **style_of(number))
     ax.set_yscale("log")
     finish(ax, legend if len(reaches) > 1 else {}, "steps back", "mean norm of the gradient")
     return ax
 
 
 def plot_lengths(lengths: Mapping[str, Sequence[int]], ax: Axes) -> Axes:
-    """Draw histograms of the lengths of texts by name, and return the Axes."""
     legend: dict[str, Artist] = {}
     longest = max((length for some in lengths.values() for length in some), default=0)
     width = longest // 60 + 1  # at most 60 bars
@@ -202,7 +197,6 @@ def render(kind: str, draw: Callable[[Axes], object]) -> bytes:
 
 
 def heights(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return the lowest and highest loss of a figure."""
     shown = [nats for curve in curves for nats in curve.shown]
     free = 0.05 * (max(shown) - min(shown)) or 0.05
     return max(0.0, min(shown) - free), max(shown) + free
@@ -229,7 +223,6 @@ def finish(ax: Axes, lines: Mapping[str, Artist], x: str, y: str) -> None:
 
 
 def style_of(number: int) -> dict[str, Any]:
-    """Return colour, width and dashes of the line of that number."""
     again, place = divmod(number, len(COLOURS))
     return {"color": COLOURS[place], "lw": 1.8, "ls": ("-", "--", "-.")[again % 3]}
 

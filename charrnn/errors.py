@@ -17,8 +17,7 @@ class CharrnnError(Exception):
 
     def __init__(self, what: str, hint: str = "", setting: str = "") -> None:
         super().__init__(what)
-        self.what = what
-        self.setting = setting
+        self.what, self.setting = what, setting
         self.hint_pattern = hint
 
     @property

@@ -55,7 +55,7 @@ def corpora_of(corpus: Corpus, folds: int, seed: int) -> Iterator[Corpus]:
             [text for text, lot in zip(texts, lots, strict=True) if (lot == fold) == is_held_out]
             for is_held_out in (False, True)
         )
-        yield replace(corpus, train=examples_of(kept), held_out=examples_of(left))
+        yield replace(corpus, train=Examples.of(kept), held_out=Examples.of(left))
 
 
 def check_folds(corpus: Corpus, folds: int) -> None:
@@ -64,11 +64,6 @@ def check_folds(corpus: Corpus, folds: int) -> None:
     if examples < folds:
         what = f"{examples} examples cannot be cut into {folds} folds"
         raise SettingError(what, "Use fewer [folds].", "folds")
-
-
-def examples_of(texts: list[Ids]) -> Examples:
-    starts = np.cumsum([0, *map(len, texts)]).astype(np.uint32)
-    return Examples(np.concatenate(texts), starts)
 
 
 def cross_validate(

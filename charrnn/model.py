@@ -23,32 +23,25 @@ from charrnn.corpus.segmentation import stream_of
 from charrnn.counts.kneser_ney import Counts
 from charrnn.display import model_card, plot
 from charrnn.errors import CharrnnError, ModelFileError
-from charrnn.export import Exporting, ExportOptions, export_to
+from charrnn.export import Bits, Exporting, ExportOptions, export_to
 from charrnn.filling.filler import FillConfig, Filled, Filler
 from charrnn.model_file import checkpoint
 from charrnn.model_file.checkpoint import Checkpoint, Trained
 from charrnn.model_file.fields import CorpusRecord
 from charrnn.model_file.saving import locked
+from charrnn.model_file.texts import codes_like
 from charrnn.network.architecture import read_after, read_before, still_to_come
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.stepper import Stepper
-from charrnn.sampling.sampler import (
-    Conditions,
-    SampleConfig,
-    Sampler,
-    likeliest,
-    limit_length,
-    nats_of,
-    redraw,
-)
+from charrnn.sampling.sampler import Conditions, Sampler, likeliest, limit_length, nats_of, redraw
 from charrnn.scoring.heat_map import heat_map
 from charrnn.scoring.pieces import AS_THEY_COME, score_blocks, score_examples
 from charrnn.scoring.predictor import Predictor, Use, scorer_of
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import codes_like
 from charrnn.settings.corpus import Reading
 from charrnn.settings.fields import OneOf, Text, Whole, check, documented, make_config
+from charrnn.settings.sampling import SampleConfig
 from charrnn.settings.training import Fitted
 from charrnn.system import single_threaded
 from charrnn.vocabulary import END, Vocabulary
@@ -142,11 +135,8 @@ class Model:
             return Predictor(networks, self.counts)
         chosen: Use = check("use", use, USES)
         if chosen != "network" and self.trained.counted is None:
-            raise ModelFileError(
-                f"use {chosen} needs counts, and the model has none",
-                "Train a model with [counts], or leave [use] out.",
-                "use",
-            )
+            what = f"use {chosen} needs counts, and the model has none"
+            raise ModelFileError(what, "Train a model with [counts], or leave [use] out.", "use")
         return Predictor(networks, self.counts, chosen)
 
     @property
@@ -231,12 +221,10 @@ class Model:
         with single_threaded():
             predictor = self.predictor(use)
             sampler, seen = Sampler(predictor, config, prime), TextSet() if unique else None
-            rows, samples = range(first, first + many), []
-            if seen is None and conditions == Conditions(prime):
-                samples = list(sampler.samples(rows))
-            else:
-                drawn = redraw(sampler, rows, conditions.whole, conditions.rejects, seen)
-                samples = [sample for sample in drawn if sample is not None]
+            accepts_all = seen is None and conditions == Conditions(prime)
+            rows = range(first, first + many)
+            drawn = redraw(sampler, rows, None if accepts_all else conditions, seen)
+            samples = [sample for sample in drawn if sample is not None]
             if best:
                 nats = nats_of(prime, predictor) if prime else 0.0
                 samples = likeliest(samples, count, nats, len(prime))
@@ -369,14 +357,18 @@ class Model:
         """
         return plot({"": self}, ax)
 
-    def slim(self, *, without_counts: bool = False) -> Model:
+    def slim(self, *, without_counts: bool = False, bits: int = 32) -> Model:
         """Return the model without its run: it samples and scores, and cannot be resumed.
 
         without_counts: Leave out the n-gram counts, and with them the training text; default:
             False.
+        bits: Round the numbers of matrices to this many bits, 32, 16 or 8; default: 32.
         """
         learned = tuple(replace(one, history=[]) for one in self.trained.learned)
         slim = replace(self.trained, learned=learned, slim=True)
+        if check("bits", bits, Bits()) < slim.bits:
+            rounded = (replace(m, parameters=m.parameters.rounded(bits)) for m in slim.networks)
+            slim = replace(slim, networks=tuple(rounded), bits=bits)
         if without_counts:
             slim = replace(slim, counted=None, config=replace(slim.config, counts=False))
         return Model(slim)

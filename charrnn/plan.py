@@ -7,12 +7,15 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.kneser_ney import READY
 from charrnn.errors import CorpusError, DivergedError, SettingError
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
 from charrnn.settings.training import Fitted, TrainConfig
@@ -25,89 +28,90 @@ CHECKUPS = 40  # in a whole run, unless a long held-out text makes them too cost
 FEWEST = 8  # with fewer check-ups, each scores a part of the held-out text
 EXAMINED = 10  # symbols trained on between check-ups, for each symbol scored
 LARGEST_EXAMINED = 1 << 14
-MOST_EPOCHS = 500  # enough to memorise a handful of examples
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
-USUAL_MINUTES = 3  # assumed without a time limit
-LIKELY_EPOCHS = 40  # assumed under a time limit until the speed is measured
-
-
-@dataclass(frozen=True)
-class Preset:
-    symbols: float  # of a corpus, at most
-    hidden: int
-    layers: int
-    dropout: float
-    dropconnect: float
-    blank: float
-    batch: int
-    bptt: int
-    lr: float
-    passes: float  # epochs for a corpus of that size; a smaller one takes more
-    minutes: float = 0  # needed for this preset; each size has one that needs 0
-
-
-TANH = (
-    Preset(4_000, 64, 1, 0.4, 0.3, 0.02, 8, 16, 0.004, 120),
-    Preset(30_000, 160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 99),
-    Preset(120_000, 160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 40),
-    Preset(600_000, 256, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 19),
-    Preset(2_000_000, 384, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 4.2),
-    Preset(2_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.003, 8.4, minutes=4),
-    Preset(2_000_000, 512, 2, 0.4, 0.0, 0.0, 64, 64, 0.0012, 28, minutes=10),
-    Preset(8_000_000, 384, 2, 0.12, 0.0, 0.0, 32, 64, 0.003, 2.1),
-    Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.003, 4.2, minutes=4),
-    Preset(8_000_000, 512, 2, 0.25, 0.0, 0.0, 64, 64, 0.001, 8.5, minutes=10),
-    Preset(math.inf, 384, 2, 0.0, 0.0, 0.0, 64, 64, 0.003, 1),
-    Preset(math.inf, 512, 2, 0.0, 0.0, 0.0, 64, 64, 0.001, 1, minutes=3),
-)  # long training at a high rate makes tanh units worse
-GRU = (
-    Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.003, 60),
-    Preset(30_000, 96, 2, 0.4, 0.4, 0.1, 16, 16, 0.003, 35),
-    Preset(120_000, 128, 2, 0.3, 0.1, 0.0, 16, 32, 0.003, 20),
-    Preset(600_000, 256, 2, 0.35, 0.0, 0.0, 64, 32, 0.004, 14),
-    Preset(8_000_000, 256, 2, 0.25, 0.0, 0.0, 32, 64, 0.004, 3.2),
-    Preset(math.inf, 384, 2, 0.1, 0.0, 0.0, 64, 64, 0.003, 1),
-)
-LSTM = (
-    Preset(4_000, 48, 1, 0.4, 0.3, 0.1, 4, 16, 0.004, 60),
-    Preset(30_000, 128, 2, 0.45, 0.4, 0.1, 16, 16, 0.004, 35),
-    Preset(120_000, 128, 2, 0.3, 0.1, 0.0, 16, 32, 0.004, 20),
-    Preset(600_000, 256, 2, 0.4, 0.0, 0.0, 64, 32, 0.004, 13),
-    Preset(8_000_000, 256, 2, 0.25, 0.0, 0.0, 32, 64, 0.004, 2.5),
-    Preset(8_000_000, 384, 2, 0.4, 0.0, 0.0, 64, 64, 0.004, 6.4, minutes=12),
-    Preset(math.inf, 384, 2, 0.1, 0.0, 0.0, 64, 64, 0.003, 1),
-)
-PRESETS = {"gru": GRU, "lstm": LSTM}  # TANH serves all other cells
+SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
+LONG = 10  # minutes that a plan without minutes compares with
+REUSE = 8  # passes x weights / symbols: more need dropout
+HIGH_REUSE = 35  # more need dropconnect, too
+LR = 0.004  # of runs that are not too long
+OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
+# A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
+# least shares of a fresh start, and the symbols of a list that takes all of it.
+LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 14_000
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
-def preset(symbols: int, cell: str = "tanh", minutes: float | None = None) -> Preset:
-    """Return the preset for a corpus size, a cell and a number of minutes."""
-    given = USUAL_MINUTES if minutes is None else minutes
-    return [row for row in presets_of_size(symbols, cell) if row.minutes <= given][-1]
+@dataclass(frozen=True)
+class Size:
+    """Settings for a corpus with this number of symbols, if the run has time enough."""
+
+    symbols: float
+    hidden: int
+    passes: float
+    batch: int
+    bptt: int
 
 
-def preset_for_longer(config: TrainConfig, symbols: int) -> Preset | None:
-    """Return the next preset that more minutes would choose, if there is one."""
-    given = config.minutes_each or USUAL_MINUTES
-    rows = presets_of_size(symbols, config.cell)
-    return next((row for row in rows if row.minutes > given), None)
+@dataclass(frozen=True)
+class Rule:
+    """How the settings of a cell follow from a corpus and the products of weights in a run."""
+
+    sizes: tuple[Size, ...]
+    products: float  # of a run without minutes, by the root of the symbols
+    readings: float  # symbols to read for each weight; fewer need a smaller network
+    dropout: float  # at most
+    blank: float  # as a fraction of dropconnect
+    work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
+
+    def at(self, symbols: int, name: str) -> float:
+        """Return a value of the sizes for a number of symbols, interpolated between powers."""
+        known = [math.log(size.symbols) for size in self.sizes]
+        values = [math.log(getattr(size, name)) for size in self.sizes]
+        return math.exp(np.interp(math.log(symbols), known, values))
+
+    def nearest(self, symbols: int) -> Size:
+        return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
 
 
-def presets_of_size(symbols: int, cell: str) -> list[Preset]:
-    """Return the presets of the smallest size that holds the corpus, by their minutes."""
-    rows = [row for row in PRESETS.get(cell, TANH) if symbols <= row.symbols]
-    return [row for row in rows if row.symbols == rows[0].symbols]
+TANH_SIZES = (
+    Size(250, 64, 480, 8, 16),
+    Size(4_000, 64, 140, 8, 16),
+    Size(15_000, 160, 128, 32, 16),
+    Size(60_000, 160, 57, 16, 32),
+    Size(200_000, 256, 31, 64, 32),
+    Size(1_000_000, 512, 20, 32, 64),
+    Size(4_000_000, 1024, 20, 64, 64),
+)
+GATED_SIZES = (
+    Size(250, 48, 240, 4, 16),
+    Size(4_000, 48, 60, 4, 16),
+    Size(15_000, 128, 48, 16, 16),
+    Size(60_000, 128, 28, 16, 32),
+    Size(200_000, 256, 23, 64, 32),
+    Size(1_000_000, 384, 20, 32, 64),
+    Size(4_000_000, 768, 20, 64, 64),
+)
+TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.27, blank=0.05, work=2e9)
+GATED = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.4, blank=0.25)
 
 
-def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
+def rule_of(cell: str) -> Rule:
+    return GATED if weights_of(1, 1, cell) > 1 else TANH
+
+
+def weights_of(hidden: int, layers: int, cell: str) -> int:
+    """Return the weights between units, which take most of the time."""
+    return Architecture(1, 1, 1, cell).cell.gates * (2 * layers - 1) * hidden**2
+
+
+def fit_settings(
+    config: TrainConfig, corpus: Corpus, start_from: LanguageModel | None = None
+) -> Fitted:
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
-    symbols = len(corpus.train.ids)
-    usual = preset(symbols, config.cell, config.minutes_each)
-    if config.cell == "output":
-        usual = replace(usual, layers=1)  # only the top layer has outputs to feed back
+    symbols, rule = len(corpus.train.ids), rule_of(config.cell)
+    share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
     given = {name: value for name, value in asdict(config).items() if value is not None}
-    chosen = {**asdict(usual), **given}
+    chosen = {**asdict(rule.nearest(symbols)), **fit_network(config, symbols, share), **given}
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -117,18 +121,56 @@ def fit_settings(config: TrainConfig, corpus: Corpus) -> Fitted:
             "bptt",
         )
     bptt, batch = fit_window(chosen["bptt"] or longest, chosen["batch"], symbols)
-    epochs = likely = config.epochs or usual_epochs(usual, symbols)
-    if config.epochs is None and config.minutes is not None:
-        epochs, likely = FOREVER, LIKELY_EPOCHS
     targets = batch * min(bptt, config.stride or bptt)  # of a step
-    total = likely * steps_in(symbols, targets)
+    total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
     return Fitted(
-        **{name: chosen[name] for name in (*given, *FITTED)}
-        | {"bptt": bptt, "batch": batch, "epochs": epochs}
-        | {"check_every": check_every, "warmup": warmup}
+        **{name: chosen[name] for name in (*given, *FITTED, "epochs")}
+        | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
     )
+
+
+def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, Any]:
+    """Return sizes, passes and dropout. They suit each other and the settings that are given."""
+    rule, minutes = rule_of(config.cell), config.minutes_each
+    layers = config.layers or (1 if config.cell == "output" else 2)
+    each = weights_of(1, layers, config.cell)
+    largest, enough = rule.at(symbols, "hidden"), rule.at(symbols, "passes")
+    products = rule.products * math.sqrt(min(symbols, rule.sizes[-1].symbols))
+    if minutes is not None:
+        products = 60 * minutes * config.threads * SPEED
+    affordable = (products / rule.readings / each**2) ** 0.25
+    usual = max(8, 8 * round(min(largest, affordable) / 8))
+    hidden = config.hidden or usual
+    weights = each * hidden**2
+    if minutes is None:
+        passes = config.epochs or min(enough, max(1, products / (each * usual**2 * symbols)))
+    else:
+        enough = config.epochs or enough * max(1, (largest / hidden) ** 2)
+        passes = min(enough, products / ((weights + OVERHEAD) * symbols))
+    is_endless = minutes is not None and passes < enough
+    reuse = passes * weights / symbols
+    lr = max(LEAST_LR, share) * LR * min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    passes = config.epochs or passes * max(LEAST_PASSES, share)
+    dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE))), 2)
+    return {
+        "hidden": hidden,
+        "layers": layers,
+        "passes": passes,
+        "epochs": FOREVER if is_endless else max(1, round(passes)),
+        "dropout": round(rule.dropout * max(0.0, 1 - REUSE / reuse), 2),
+        "dropconnect": dropconnect,
+        "blank": round(rule.blank * dropconnect, 2),
+        "lr": float(f"{lr:.2g}"),
+    }
+
+
+def settings_for_longer(config: Fitted, corpus: Corpus) -> Fitted:
+    """Return the settings that more minutes would choose."""
+    minutes = 4 * config.minutes if config.minutes else LONG * config.members
+    given = {**asdict(config), **dict.fromkeys((*FITTED, "epochs")), "minutes": minutes}
+    return fit_settings(TrainConfig(**given), corpus)
 
 
 def fit_window(bptt: int, batch: int, symbols: int) -> tuple[int, int]:
@@ -167,13 +209,6 @@ def fit_pace(
     check_every = usual if given.check_every is None else given.check_every
     warmup = min(config.warmup, steps // 20) if given.warmup is None else given.warmup
     return replace(config, check_every=check_every, warmup=warmup)
-
-
-def usual_epochs(usual: Preset, symbols: int) -> int:
-    """Return the epochs for a corpus: a smaller one gets more, by the root of its size."""
-    if usual.symbols == math.inf:
-        return 1
-    return min(MOST_EPOCHS, max(1, round(usual.passes * math.sqrt(usual.symbols / symbols))))
 
 
 BASE = 45 << 20  # bytes of Python and the packages

@@ -77,10 +77,8 @@ class Run(Iterator[Event]):
 
     def _check_whole(self) -> None:
         if self._is_torn:
-            raise ResumeError(
-                "the run was interrupted in the middle of a step",
-                "Go on from the last save: charrnn.resume(path).",
-            )
+            what = "the run was interrupted in the middle of a step"
+            raise ResumeError(what, "Go on from the last save: charrnn.resume(path).")
 
     @property
     def model(self) -> Model:
@@ -136,9 +134,8 @@ def train(
 def check_config(config: TrainConfig) -> TrainConfig:
     """Return the settings. Raise SettingError if they are of another type."""
     if not isinstance(config, TrainConfig):
-        raise SettingError(
-            f"config cannot be {type(config).__name__}", "Give a TrainConfig(hidden=64, ...)."
-        )
+        what = f"config cannot be {type(config).__name__}"
+        raise SettingError(what, "Give a TrainConfig(hidden=64, ...).")
     return config
 
 
@@ -164,7 +161,7 @@ def begin(
     ``speed`` in characters per second is measured if a time limit needs it.
     """
     record = record_of(corpus, cutting, {})
-    plan = fit_settings(config, corpus)
+    plan = fit_settings(config, corpus, start_from)
     if plan.minutes is not None:
         rate = characters_per_second(plan, corpus) if speed is None else speed
         plan = fit_pace(plan, config, corpus, rate)
@@ -195,9 +192,8 @@ def resume(
 
     def read(run: Checkpoint) -> Corpus:
         if texts is None and not run.corpus.sources:
-            raise ResumeError(
-                f"{path} was trained on texts from Python", "Give the same texts again."
-            )
+            what = f"{path} was trained on texts from Python"
+            raise ResumeError(what, "Give the same texts again.")
         again: Texts = [Path(name) for name in run.corpus.source_files] if texts is None else texts
         return corpus_of(again, run.corpus.config, run.corpus.valid_files)
 
@@ -252,16 +248,14 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
     had = run.corpus.digest  # files of the first format lack one
     if now != then and not (had and corpus.digest == had):
         names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
-        raise ResumeError(
-            f"{path} was trained on {before or 'texts from Python'} (SHA-256 {then[:12]}), not on"
-            f" {names or 'the given text'} (SHA-256 {now[:12]})",
-            "Give the same text in the same order, or train a new model into another file.",
-        )
+        old = f"{before or 'texts from Python'} (SHA-256 {then[:12]})"
+        new = f"{names or 'the given text'} (SHA-256 {now[:12]})"
+        hint = "Give the same text in the same order, or train a new model into another file."
+        raise ResumeError(f"{path} was trained on {old}, not on {new}", hint)
     if corpus.vocabulary != run.vocabulary:
-        raise ResumeError(
-            f"the held-out part of this corpus is not that of {path}",
-            "Use the version of NumPy that began the run, or train a new model.",
-        )
+        what = f"the held-out part of this corpus is not that of {path}"
+        hint = "Use the version of NumPy that began the run, or train a new model."
+        raise ResumeError(what, hint)
 
 
 def fit(
@@ -289,9 +283,10 @@ def fit(
 
 
 def load(path: str | PathLike[str] = "model.npz") -> Model:
-    """Return the model in a file.
+    """Return the model in a file, or one that comes with charrnn.
 
-    path: The name of the file; default: model.npz.
+    path: The name of the file, or one of the names dinosaurs, given-names, latin, reber and verses;
+        default: model.npz.
     """
     return Model(checkpoint.load_trained(path), file=os.path.basename(os.fspath(path)))
 

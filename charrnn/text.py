@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NewType, TypeVar, cast
 
 Visible = NewType("Visible", str)  # safe: made by the functions below, or coloured since
@@ -117,3 +117,8 @@ def script_of(character: str) -> str:
     found = next((word for word in words[:2] if word in SCRIPTS), "")
     is_letter = unicodedata.category(character) in ("Lu", "Ll", "Lo")  # not a flag or modifier
     return words[0] if is_letter and not found and LETTERS.intersection(words[1:]) else found
+
+
+def question(names: Collection[str]) -> str:
+    """Return the question whether one of these was meant; nothing without a name."""
+    return f"Did you mean {' or '.join(names)}? " if names else ""

@@ -26,7 +26,7 @@ settings.register_profile("long", deadline=None, max_examples=400)
 settings.load_profile("usual")
 
 from charrnn.cli import app  # noqa: E402
-from charrnn.training.schedule import Stopwatch  # noqa: E402
+from charrnn.training.state import Stopwatch  # noqa: E402
 from tests.corpora import NAMES  # noqa: E402
 from tests.program import SMALL, Program  # noqa: E402
 from tests.shout import ENTRY, SHOUT  # noqa: E402

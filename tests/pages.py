@@ -4,9 +4,11 @@ A block of ``console`` has commands behind ``$ ``, each with its output below it
 stands for any lines. A block of ``python`` is executed. A comment above a block directs the test:
 
     <!-- small -->            training gets a few units and one epoch
+    <!-- read X as Y -->      the test runs Y in place of X; PORT in Y is a free port
+    <!-- background dask -->  commands of this program go on until the page ends
     <!-- output varies -->    the output is not compared
     <!-- status 3 -->         the exit status of each command
-    <!-- needs dask -->       left out where this module or program is missing
+    <!-- needs dask -->       left out where this program or module is missing
     <!-- not run: reason -->  left out
     <!-- file names.txt -->   the block, of any language, is the content of this file
 """
@@ -14,18 +16,21 @@ stands for any lines. A block of ``python`` is executed. A comment above a block
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
 import shutil
-import subprocess
+import socket
 import sys
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.child import PLAIN, finished, going
 from tests.program import SMALL, Program
 
 HOME = Path(__file__).parents[1]
@@ -33,6 +38,7 @@ GUIDE = HOME / "charrnn" / "guide"
 PAGES = [HOME / "README.md", *sorted(GUIDE.glob("*.md"))]
 BLOCK = re.compile(r"((?:^<!--[^>]*-->\n+)*)^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHELL = set("|><;&$*`~")  # characters that need a shell
+SHELL_ENV = {"PATH": os.pathsep.join([os.path.dirname(sys.executable), PLAIN["PATH"]])}
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,14 @@ class Block:
         """Return what follows a word in the directions; None without it."""
         found = [one for one in self.directions if one.split()[0].rstrip(":") == word]
         return found[0].partition(" ")[2] if found else None
+
+    def as_run(self, port: int) -> Block:
+        """Return the block with what the test runs in place of what the page shows."""
+        code = self.code
+        for shown, run in re.findall(r"^read (.+) as (.+)$", "\n".join(self.directions), re.M):
+            assert shown in code, f"the block has no {shown}"
+            code = code.replace(shown, run.replace("PORT", str(port)))
+        return replace(self, code=code)
 
     @property
     def commands(self) -> list[tuple[str, str]]:
@@ -81,61 +95,61 @@ def commands_of(page: Path) -> list[str]:
     return [*consoles, *inline]
 
 
-def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Execute the blocks of a page in order, compare their output, and return their number."""
+def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Execute the blocks of a page in order, and compare their output."""
     names: dict[str, Any] = {}
-    done = 0
+    port = free_port()
     monkeypatch.chdir(program.folder)
-    for block in blocks_of(page):
-        needs = block.direction("needs")
-        if block.direction("not") is not None or (needs is not None and not is_here(needs)):
-            continue
-        if (name := block.direction("file")) is not None:
-            program.write(name, block.code)
-        elif block.language == "python":
-            exec(compile(block.code, page.name, "exec"), names)
-        elif block.language == "console":
-            for command, shown in block.commands:
-                run_command(block, command, shown, program)
-        else:
-            continue
-        done += 1
-    return done
+    with ExitStack() as background:
+        for shown in blocks_of(page):
+            if shown.direction("not") is not None or not is_here(shown.direction("needs")):
+                continue
+            block = shown.as_run(port)
+            if (name := block.direction("file")) is not None:
+                program.write(name, block.code)
+            elif block.language == "python":
+                exec(compile(block.code, page.name, "exec"), names)
+            elif block.language == "console":
+                for command, output in block.commands:
+                    run_command(block, command, output, program, background)
 
 
-def is_here(name: str) -> bool:
-    """Return True if this module or program is installed."""
+def is_here(name: str | None) -> bool:
+    """Return True if this program or module is installed, or this file beside Python."""
+    if name is None or "/" in name:
+        return name is None or Path(sys.prefix, name).exists()
     return shutil.which(name) is not None or find_spec(name) is not None
 
 
-def run_command(block: Block, command: str, shown: str, program: Program) -> None:
+def free_port() -> int:
+    """Return a port that no program uses, below those that the system gives to any program."""
+    for port in random.sample(range(10_000, 32_000), 99):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port is free")
+
+
+def run_command(
+    block: Block, command: str, shown: str, program: Program, background: ExitStack
+) -> None:
     """Run a command, and compare its exit status and its output."""
     command = command.replace("\\\n", " ")
-    words = [] if SHELL & set(command) else shlex.split(command, comments=True)
     if block.direction("small") is not None:
-        small = " ".join((*SMALL, "--force"))
-        command = re.sub(r"charrnn (train|sweep)\b(?!.*--resume)", rf"charrnn \1 {small}", command)
-        if words[1:2] == ["train"] and "--resume" not in words:
-            words[2:2] = [*SMALL, "--force"]
-    if words[:1] == ["charrnn"]:
+        small = " ".join(("train", *SMALL, "--force"))
+        command = re.sub(r"(?<=charrnn )train\b(?!.*--resume)", small, command)
+    words = shlex.split(command, comments=True)
+    if words[:1] == [block.direction("background")]:
+        background.enter_context(going(words, program.folder, SHELL_ENV))
+        return
+    if words[:1] == ["charrnn"] and not SHELL & set(command):
         is_short = words[1:2] == ["--version"]  # answered before the commands are imported
-        result = program.run(*words[1:], child=is_short)
-        status, output = result.status, (result.out, result.err + result.out)
+        ended = program.run(*words[1:], child=is_short)
     else:
-        path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-        ran = subprocess.run(
-            ["bash", "-c", command],
-            cwd=program.folder,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        status, output = ran.returncode, (ran.stdout, ran.stderr + ran.stdout)
-    assert status == int(block.direction("status") or 0), f"{command}\n{output[1]}"
+        ended = finished(["bash", "-c", command], program.folder, SHELL_ENV, None)
+    told = ended.err + ended.out
+    assert ended.status == int(block.direction("status") or 0), f"{command}\n{told}"
     if shown.strip() and block.direction("output") is None:
-        assert any(matches(shown, text) for text in output), f"{command}\n{output[1]}"
+        assert any(matches(shown, text) for text in (ended.out, told)), f"{command}\n{told}"
 
 
 def matches(shown: str, text: str) -> bool:

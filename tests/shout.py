@@ -1,6 +1,11 @@
-"""A command for tests of the terminal, which fails in every possible way.
+"""Say it loudly.
 
-python -m tests.shout shout WORD... [OPTIONS]
+Louder than [b]bold[/b], and :smile: stays what it is.
+
+# a greeting, very loud
+charrnn shout hello -t 2
+
+charrnn shout "a line that is long enough to be wrapped in any window, and is not" --seed 3
 """
 
 from __future__ import annotations
@@ -23,17 +28,6 @@ from charrnn.text import Raw
 from tests.child import PYTHON
 
 FOR_EVER = 300.0  # seconds; every test gives up earlier
-HELP = """
-Say it loudly.
-
-Louder than [b]bold[/b], and :smile: stays what it is.
-"""
-EXAMPLES = """
-# a greeting, very loud
-charrnn shout hello -t 2
-
-charrnn shout "a line that is long enough to be wrapped in any window, and is not" --seed 3
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +50,6 @@ class Options(options.CommandOptions):
     raw: bool = options.flag("As it is.")
     fault: str | None = setting(Text("KIND"), "Fail so.")
     act: str | None = setting(Text("KIND"), "Do so.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:

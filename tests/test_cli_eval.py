@@ -17,11 +17,11 @@ from charrnn.cli.eval import run
 from charrnn.corpus import corpus
 from charrnn.counts import markov
 from charrnn.model import Model
+from charrnn.model_file.texts import rebuild_corpus
 from charrnn.runs import load
 from charrnn.scoring import baselines as yardsticks
 from charrnn.scoring.pieces import ScoredBlock
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import rebuild_corpus
 from tests.child import PYTHON
 from tests.corpora import WORDS
 from tests.evaluating import rows, scored, write
@@ -274,6 +274,16 @@ def test_learning_while_reading_helps_and_leaves_the_file_alone(well_trained: Pr
     assert sum(line["nats"] for line in lines) == pytest.approx(dynamic["nats"])
     told = well_trained.run("eval", "text.txt", "--dynamic", "0.01", "--per-char")
     assert "learning at 0.01" in told.err
+
+
+def test_the_rate_auto_suits_the_cell(well_trained: Program) -> None:
+    write("ottoanna\n" * 60)
+    dynamic = scored(well_trained, "text.txt", "--dynamic", "auto")
+    assert dynamic["dynamic"] == 0.0005
+    assert dynamic["nats"] == scored(well_trained, "text.txt", "--dynamic", "0.0005")["nats"]
+    well_trained.run("train", "text.txt", "--cell", "gru", "--epochs", "1", "-m", "gru.npz")
+    assert scored(well_trained, "text.txt", "--dynamic", "auto", "-m", "gru.npz")["dynamic"] == 1e-3
+    assert "or auto" in well_trained.run("eval", "text.txt", "--dynamic", "fast").err
 
 
 def test_a_rate_far_too_large_is_told(well_trained: Program) -> None:

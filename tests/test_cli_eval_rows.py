@@ -75,11 +75,9 @@ def test_only_the_top_rows_are_kept() -> None:
     for first in range(5):
         text = "a\n" * size
         stops = np.arange(size) * 2 + 1
-        rows = Rows(
-            text, stops, np.arange(size, dtype=np.float64) + size * first, np.zeros(size, np.int64)
-        )
+        nats = np.arange(size, dtype=np.float64) + size * first
         once = np.ones(size, np.int64)
-        kept.add(ranking.Batch(rows, once, once, once))
+        kept.add(Rows(text, stops, nats, once, once, once, once, {}))
         assert sum(map(len, kept._batches)) == 3
     assert [row.nats for row in kept.rows()] == [499_999, 499_998, 499_997]
 
@@ -200,6 +198,10 @@ def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: P
         "eval", "text.txt", "--per-example", "--sort", "input"
     ).out.splitlines()
     assert [line[38:] for line in plain] == lines
+    line = ("eval", "text.txt", "--per-example", "--above", "1", "--sort", "input", "--json")
+    above = well_trained.run(*line)
+    assert [row["text"] for row in above.rows] == ["bob", "q", "anna"]  # blank lines alarm nobody
+    assert "\n3 examples above 1 bits" in above.err
     assert [float(line.split()[0]) for line in plain] == [
         pytest.approx(row["nats"], abs=0.006) for row in found
     ]

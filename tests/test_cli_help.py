@@ -12,9 +12,9 @@ import pytest
 import charrnn
 from charrnn import __version__
 from charrnn.cli import app, console
+from tests import shout as example
 from tests.child import CHARRNN, HOME
 from tests.program import Program
-from tests.shout import EXAMPLES
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals, shells and terminals of POSIX")
 
@@ -55,8 +55,10 @@ def test_help_has_panels_defaults_and_examples_word_for_word(shout: Program) -> 
     for heading in ("Loudness:", "Output:", "Corpus:", "Options:", "Examples:"):
         assert heading in page.splitlines()
     assert "-t, --temp NUMBER   How loud. [default: 1]" in page
-    assert "[default: model.npz] [env: CHARRNN_MODEL]" in page
-    for line in EXAMPLES.strip().splitlines():
+    assert "[default: model.npz] [env: CHARRNN_MODEL]" in " ".join(page.split())
+    about = example.__doc__
+    assert about is not None
+    for line in about[about.index("# ") :].strip().splitlines():
         assert f"  {line}".rstrip() in page.splitlines()
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import charrnn
+from charrnn.errors import DamagedModelError, SettingError
 from charrnn.scoring.predictor import STEPS
 from tests.evaluating import rows, scored, write
+from tests.faults import forging
 from tests.program import Program
 
 
@@ -49,6 +53,46 @@ def test_every_character_costs_the_same_but_where_the_model_learns_while_it_read
     assert sums[0] == pytest.approx(sums[1], rel=0.05)
     told = " ".join(well_trained.run("slim", "--help").out.split())
     assert "Only eval --dynamic differs a little" in told
+
+
+@pytest.mark.parametrize(("bits", "near"), [(16, 1e-4), (8, 0.02)])
+def test_numbers_of_fewer_bits_make_it_smaller_and_score_nearly_the_same(
+    well_trained: Program, bits: int, near: float
+) -> None:
+    well_trained.run("slim", "slim.npz").says()
+    well_trained.run("slim", "few.npz", "--bits", str(bits)).says()
+    well_trained.run("slim", "again.npz", "-m", "few.npz").says("few.npz is already slim")
+    whole, few, again = (Path(f"{name}.npz").read_bytes() for name in ("slim", "few", "again"))
+    assert len(few) < len(whole)
+    assert again == few
+    with np.load("few.npz") as arrays:
+        assert arrays["W1"].dtype == f"int{bits}"
+        exponents, integers = arrays["U1.exponents"], arrays["U1"]
+    model, rounded = charrnn.load("few.npz"), charrnn.load("model.npz").slim(bits=bits)
+    assert np.array_equal(model.parameters["U1"], 2.0 ** exponents[:, None] * integers)
+    assert model.parameters == rounded.parameters
+    assert model.sample(seed=1) == rounded.sample(seed=1)
+    line = ("eval", "names.txt", "--json", "-m")
+    nats = [well_trained.run(*line, m).json["nats_per_character"] for m in ("slim.npz", "few.npz")]
+    assert nats[0] != nats[1]
+    assert nats[0] == pytest.approx(nats[1], abs=near)
+
+
+@pytest.mark.parametrize("bits", [4, "8", True])
+def test_no_file_claims_other_bits(well_trained: Program, bits: object) -> None:
+    well_trained.run("slim", "few.npz", "--bits", "8").says()
+    forging.forge(Path("few.npz"), lambda facts, _: facts.update(bits=bits))
+    with pytest.raises(DamagedModelError, match="bits are"):
+        charrnn.load("few.npz")
+    with pytest.raises(SettingError, match="bits cannot be"):
+        charrnn.load("model.npz").slim(bits=bits)  # type: ignore[arg-type]
+
+
+def test_an_exponent_out_of_bounds_is_damage(well_trained: Program) -> None:
+    well_trained.run("slim", "few.npz", "--bits", "8").says()
+    forging.forge(Path("few.npz"), lambda _, arrays: arrays["W1.exponents"].fill(999))
+    with pytest.raises(DamagedModelError, match="W1 holds a number that no training leads to"):
+        charrnn.load("few.npz")
 
 
 def test_it_says_what_it_wrote(well_trained: Program) -> None:
@@ -102,7 +146,7 @@ def test_a_slim_file_cannot_be_gone_on_with(well_trained: Program) -> None:
         (2, "model.npz --force", "FILE would overwrite model.npz", "Name another file."),
         (2, "names.txt --force", "FILE would overwrite names.txt", "Name another file."),
         (2, "link --force", "FILE would overwrite link", "Name another file."),
-        (1, "slim.npz -m no.npz", "there is no model no.npz", "or name another with -m."),
+        (1, "slim.npz -m no.npz", "there is no model no.npz", "or name another with -m: a file"),
     ],
 )
 def test_refusals(well_trained: Program, status: int, line: str, what: str, hint: str) -> None:

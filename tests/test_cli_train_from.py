@@ -44,6 +44,38 @@ def test_the_plan_says_what_is_kept_and_what_is_new(program: Program) -> None:
     assert "1 layer of 6 units" in told
 
 
+HINT = "a general model lowers the loss of a short list: charrnn train"
+
+
+def test_the_plan_of_a_short_latin_list_names_the_line_that_starts_from_a_model(
+    program: Program,
+) -> None:
+    def hint(*line: str) -> str:
+        plan = program.run("train", *line, "--dry-run").out
+        start = plan.partition("start ")[2].partition("steps ")[0]
+        return " ".join(start.split())
+
+    line = "names.txt --from latin -m mine.npz"
+    assert hint("names.txt", "-m", "mine.npz") == f"{HINT} {line}"
+    program.write("table.csv", "No,Name\n1,anna\n2,bob\n3,clara\n")
+    read = "table.csv --column Name --holdout 0.4"
+    assert hint(*read.split()) == f"{HINT} {read} --from latin"
+    valid = "names.txt --valid greek.txt"
+    program.write("greek.txt", "άννα\nμαρία\nελένη\n" * 9)
+    assert hint(*valid.split()) == f"{HINT} {valid} --from latin"
+    planned = program.run("train", *line.split(), "--dry-run").out
+    assert "latin: all 142,283 parameters reused" in planned
+    assert HINT not in planned
+    program.write("greek.txt", "άννα\nμαρία\nελένη\n" * 9)
+    program.write("long.txt", "\n".join(NAMES.split() * 9))
+    program.write(
+        "prose.txt", "it was a dark and stormy night, and the rain fell in torrents\n" * 9
+    )
+    for other in ("greek.txt", "long.txt", "prose.txt"):
+        assert hint(other) == ""
+    assert hint("names.txt", "--folds", "2") == ""
+
+
 def test_a_run_that_starts_from_a_model_begins_better_and_knows_both_vocabularies(
     program: Program,
 ) -> None:

@@ -11,9 +11,10 @@ import pytest
 from charrnn.corpus.files import path_of
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.regularization import Regularization
 from charrnn.network.threads import useful_threads
 from charrnn.network.unfolded import Window
+from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.training.noise import Regularization
 from tests.extras import without
 from tests.mpi import needs_mpi, others, ranks
 from tests.program import Program
@@ -109,7 +110,7 @@ def test_a_dry_run_of_ranks_is_one_plan_and_says_when_they_are_too_many(lines: P
 def test_the_clock_of_the_first_is_that_of_all(
     lines: Program, often: str, steps: int, counts: tuple[str, ...]
 ) -> None:
-    seconds = "from charrnn.training.schedule import Stopwatch; Stopwatch.lap = lambda _: {}; "
+    seconds = "from charrnn.training.state import Stopwatch; Stopwatch.lap = lambda _: {}; "
     line = (*RUN, "--mpi", "--minutes", "0.11", "--check-every", often, *counts)
     second = others(seconds.format(0), *line)
     ran = lines.run(*line, *second, by=ranks(1, seconds.format(1)))
@@ -161,8 +162,10 @@ def test_without_an_mpi_it_says_what_to_install(
 def test_what_is_hidden_of_some_lanes_is_that_of_those_of_all() -> None:
     p = Parameters.zeros(Architecture(9, 8, 2))
     x = np.arange(60).reshape(5, 12) % 9
-    every = Regularization(p, 12, 3, 0.4, 0.3, 0.2)
-    some = Regularization(p, 12, 3, 0.4, 0.3, 0.2, slice(4, 9))
+    given = TrainConfig(batch=12, seed=3, dropout=0.4, dropconnect=0.3, blank=0.2)
+    every, some = (
+        Regularization(p, Fitted(**vars(given)), here) for here in (slice(0, 12), slice(4, 9))
+    )
     for one in (every, some):
         one.begin(7)
         one.weights(p)

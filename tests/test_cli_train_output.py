@@ -13,6 +13,7 @@ import charrnn
 from charrnn.cli.terminal import progress
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import prepare
+from charrnn.cli.train.summary import Outcome
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted
 from tests.corpora import NAMES
@@ -44,6 +45,22 @@ def test_a_model_is_never_lost_unasked(program: Program) -> None:
     assert Path("model.npz").read_bytes() != before
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_file_that_holds_no_metrics_is_refused(program: Program, more: tuple[str, ...]) -> None:
+    program.write("list.txt", "no metrics\n")
+    line = ("train", "names.txt", "--metrics", "list.txt", *more)
+    what = "list.txt holds lines that are not metrics of charrnn"
+    program.refuses(*line, what=what, hint="Name another file")
+
+
+def test_the_note_on_overfitting_names_the_step_of_the_best_loss_of_all_networks(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Outcome, "best_step", 1)
+    ran = program.train("names.txt", "--members", "2", "--epochs", "9")
+    assert "overfitting: the best check-up was at step 1 of " in " ".join(ran.err.split())
+
+
 def test_a_dry_run_tells_the_plan_and_touches_nothing(program: Program) -> None:
     summary_of(program)
     before = {path: path.stat().st_mtime_ns for path in Path().iterdir()}
@@ -65,8 +82,8 @@ def test_the_plan_as_json(program: Program) -> None:
     assert found["steps"] == 2 * found["steps_per_epoch"]
     assert found["seconds"] > 0
     assert set(found["settings"]) == set(Fitted.__dataclass_fields__)
-    assert plan_of(program, "--minutes", "1")["steps"] is None
-    assert plan_of(program, "--minutes", "1")["settings"]["epochs"] is None
+    found = plan_of(program, "--minutes", "0.01", "--hidden", "4")
+    assert found["steps"] is found["settings"]["epochs"] is None
 
 
 def test_the_summary_has_the_keys_that_were_promised(program: Program) -> None:
@@ -253,16 +270,15 @@ def test_sizes_suit_the_minutes_and_the_plan_says_what_longer_would_choose(
     program: Program,
 ) -> None:
     program.write("long.txt", "".join(f"{i:x} is {i}\n" for i in range(80_000)))
-    plan = ("train", "long.txt", "--dry-run")
+    plan = ("train", "long.txt", "--dry-run", "--threads", "2")
     told = " ".join(program.run(*plan).out.split())
-    assert "longer --minutes 4 or more would choose --hidden 512 --dropout 0.25" in told
-    given = ("--minutes", "4")
-    chosen = program.run(*plan, *given, "--json").json["settings"]
-    assert (chosen["hidden"], chosen["dropout"], chosen["epochs"]) == (512, 0.25, None)
-    assert "(ends included) and 4 minutes" in " ".join(
-        program.run("train", "names.txt", "--dry-run", *given).out.split()
-    )
-    assert "--hidden 512" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
+    longer = re.search(r"longer (--minutes) (\d+) would choose (--hidden \d+) --dropout", told)
+    assert longer
+    shown = program.run(*plan, longer[1], longer[2]).out
+    assert f"(ends included) and {longer[2]} minutes: {longer[3]}" in " ".join(shown.split())
+    chosen = program.run(*plan, longer[1], longer[2], "--json").json["settings"]
+    assert (f"--hidden {chosen['hidden']}", chosen["epochs"]) == (longer[3], None)
+    assert "longer" not in program.run(*plan, "--lr", "0.01", "--hidden", "8").out
     assert "longer" not in program.run(*plan, "--minutes", "600").out
 
 

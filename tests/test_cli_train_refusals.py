@@ -29,7 +29,7 @@ def test_whatever_is_there_trains(program: Program, text: str) -> None:
 
 def test_a_large_corpus_is_counted_in_parts_and_says_so() -> None:
     corpus = from_texts(["abcdefgh"] * 100, CorpusConfig(holdout=0.5))
-    whole, part = (Baseline("unigram", 2.0, "none", size, size) for size in (450, 45))
+    whole, part = (Baseline("unigram", 2.0, size, size) for size in (450, 45))
     assert plan_display.part_in_words(whole, corpus) == ""
     assert plan_display.part_in_words(part, corpus).startswith(
         "counted on 10.0% of the training text"

@@ -170,6 +170,29 @@ def test_a_run_that_diverges_late_says_what_was_saved(program: Program) -> None:
     assert step > 0
 
 
+def test_a_run_that_diverges_keeps_the_network_of_that_moment(program: Program) -> None:
+    line = ("--init-radius", "6", "--clip", "0", "--optimizer", "sgd", "--lr", "100")
+    ran = program.run("train", "names.txt", "--hidden", "32", "--warmup", "0", *line, "-q")
+    step = checkpoint.load("model.npz").states[0].step
+    assert ran.status == 1
+    assert "error: the loss diverged at step" in ran.err
+    assert f"model.npz holds the run at step {step:,}. charrnn reach measures" in ran.err
+    assert program.run("info", "--json").json["settings"]["init_radius"] == 6
+    assert program.run("reach", "names.txt", "--json").json["spectral_radius"] > 6
+    steps = program.run("unfold", "anna", "--json").json["steps"]
+    assert max(one["nats"] for one in steps) > 10
+
+
+def test_numbers_that_no_file_can_hold_are_not_saved(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "LARGEST", 1e-3)
+    line = ("--clip", "0", "--optimizer", "sgd", "--lr", "1e6", "--warmup", "0")
+    ran = program.run("train", "names.txt", "--hidden", "4", *line, "-q")
+    assert ran.status == 1
+    assert "Nothing was saved." in ran.err
+
+
 @pytest.fixture
 def failures(monkeypatch: pytest.MonkeyPatch) -> list[SaveError]:
     """The errors of the next saves, none at first."""

@@ -79,6 +79,20 @@ def test_a_run_that_diverges_there_is_a_row_and_the_others_go_on(
     assert rows["lr=0.01,seed=0"]["error"] is None
 
 
+def test_a_folder_in_the_place_of_a_model_is_a_row_and_the_others_go_on(
+    program: Program, one: Machines
+) -> None:
+    line = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep")
+    assert program.run(*line).status == 0
+    (program / "sweep/seed=1.npz").mkdir()
+    again = ("sweep", "--resume", "-o", "sweep", "--seeds", "0-2", "--scheduler", one.address)
+    ran = program.run(*again, child=True)
+    assert ran.status == 1
+    rows = rows_of(program)
+    assert rows["seed=1"]["error"] == "sweep/seed=1.npz: Is a directory"
+    assert rows["seed=2"]["error"] is None
+
+
 def test_what_was_stopped_here_is_gone_on_with_there(program: Program, one: Machines) -> None:
     with program.going("sweep", "names.txt", *LONG, "--seeds", "0", "-o", "sweep") as child:
         with stopped(child, "seed=0"):

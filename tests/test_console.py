@@ -122,6 +122,12 @@ def test_a_narrow_window_drops_the_columns_of_least_weight(room: int, kept: str)
     assert len(Table(COLUMNS, room, Output(io.StringIO)).columns) == 4  # a file gets all
 
 
+def test_a_window_too_narrow_for_the_names_cuts_them() -> None:
+    table = Table(COLUMNS, 12, Output(Terminal))
+    assert table.row({"name": "seventy", "a": "1"}) == "..nty      1"
+    assert len(Table(COLUMNS, 12, Output(io.StringIO)).row({"name": "seventy", "a": "1"})) == 14
+
+
 def test_the_cells_of_a_table_stand_below_their_names() -> None:
     table = Table(COLUMNS, 80, Output(io.StringIO))
     assert table.head() == "name         a     b     c"

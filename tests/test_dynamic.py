@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from charrnn.counts.kneser_ney import Counts, GrowingCounts
 from charrnn.errors import DivergedError, SettingError
 from charrnn.network.architecture import Architecture
-from charrnn.network.parameters import LanguageModel, Parameters, initial
+from charrnn.network.parameters import LanguageModel, initial
 from charrnn.network.rounding import Array
 from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring import predictor
@@ -37,14 +37,14 @@ def encode(text: str) -> Ids:
     return ids
 
 
-REFRAIN = encode("abcabbcca" * 40)
+REFRAIN = encode("abcabbcca" * 80)
 
 
 def test_the_first_window_costs_what_it_costs_without_learning() -> None:
     abc = model()
     static = NetworkScorer(abc).read(REFRAIN)[0]
     mixed = DynamicScorer(abc, 0.01).read(REFRAIN)[0]
-    np.testing.assert_allclose(mixed[:STEPS], static[:STEPS], rtol=1e-6)
+    np.testing.assert_allclose(mixed[:STEPS], static[:STEPS], rtol=1e-5)
     assert abs(mixed[STEPS:] - static[STEPS:]).min() > 1e-6
 
 
@@ -134,7 +134,7 @@ def test_numbers_are_pulled_back_to_where_they_began(monkeypatch: pytest.MonkeyP
 # Causality: who reads on does not know what is to come
 
 
-TEXT = encode("abcabbccabacabcc" * 8)
+TEXT = encode("abcabbccabacabcc" * 16)
 COUNTED = encode("abcacbbacabc" * 20)
 
 
@@ -178,15 +178,18 @@ def test_a_later_character_changes_no_earlier_nat(who: str, place: int) -> None:
 
 def learning_first(scorer: DynamicScorer) -> None:
     """Let it learn from a window before it says what the window cost: the order that is wrong."""
-    right = scorer._seen.nats
+    right = scorer._nats
 
-    def wrong(p: Parameters, window: Window) -> Array:
-        if len(window.x) == STEPS:
-            scorer._learned.nats_and_gradient(p, window, scorer._gradient, 1 / STEPS)
-            p.flat[...] -= 0.01 * scorer._gradient.flat
-        return right(p, window)
+    def wrong() -> Array:
+        if len(scorer._line) == STEPS + 1:
+            states = [state[0].copy() for state in scorer._unfolded.states]
+            right()
+            scorer._p.flat[...] -= 0.01 * scorer._gradient.flat
+            for state, before in zip(scorer._unfolded.states, states, strict=True):
+                state[0] = before
+        return right()
 
-    scorer._seen.nats = wrong  # type: ignore[method-assign]
+    scorer._nats = wrong  # type: ignore[method-assign]
 
 
 def test_a_network_that_learns_before_it_speaks_is_found_out(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from charrnn.corpus.corpus import Examples, encode_draft, read_draft
 from charrnn.corpus.segmentation import END_CODE
-from charrnn.scoring.texts import codes_in
+from charrnn.model_file.texts import codes_in
 from charrnn.settings.corpus import Kind, Reading
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 

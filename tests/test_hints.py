@@ -24,7 +24,8 @@ LIBRARY = [
     for file in sorted(HOUSE.rglob("*.py"))
     if "cli" not in file.relative_to(HOUSE).parts and file.name != "__main__.py"
 ]
-TYPED = re.compile(r"\s--[a-z]|(?<![\w-])-m\b|charrnn (train|sample|eval|info|embed|fill|reach)\b")
+COMMANDS = "train|sample|eval|info|embed|fill|reach|unfold"
+TYPED = re.compile(rf"\s--[a-z]|(?<![\w-])-m\b|charrnn ({COMMANDS})\b")
 
 
 @pytest.mark.parametrize("file", LIBRARY, ids=lambda file: str(file.relative_to(HOUSE)))
@@ -80,8 +81,9 @@ def test_more_of_the_likeliest_than_there_are_names_the_option() -> None:
 def test_a_model_that_is_not_there_is_told_in_both_words(tmp_path: Path) -> None:
     with pytest.raises(CharrnnError) as error:
         checkpoint.load_trained(tmp_path / "none.npz")
-    assert error.value.hint == "Train one first, or name another with model."
-    assert said(error.value)[1] == "Train one first, or name another with -m."
+    shipped = "a file, or dinosaurs, given-names, latin, reber or verses."
+    assert error.value.hint == f"Train one first, or name another with model: {shipped}"
+    assert said(error.value)[1] == f"Train one first, or name another with -m: {shipped}"
 
 
 def test_a_hint_names_settings_as_python_and_the_command_line_write_them() -> None:

@@ -265,7 +265,7 @@ def test_an_end_has_its_rank_too_where_the_network_learns_while_it_reads() -> No
 def test_the_rank_of_an_end_is_by_the_parameters_that_its_nats_are_of() -> None:
     """The first window has taught what length is usual, and that is known in the second."""
     one = model()
-    ids = np.array([2, 3, 4, 3, 2, 3, 4, END] * 8, np.uint8)
+    ids = np.array([2, 3, 4, 3, 2, 3, 4, END] * 16, np.uint8)
     learner = DynamicScorer(one, 0.5, ranking=True)
     found = set()
     for some in (ids[:STEPS], ids[STEPS:]):

@@ -20,9 +20,8 @@ from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
 from charrnn.training import loop
 from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
-from charrnn.training.members import find_common_ending, share_done, start_all, train_all
-from charrnn.training.schedule import Stopwatch
-from charrnn.training.state import TrainState
+from charrnn.training.members import share_done, start_all, train_all
+from charrnn.training.state import Stopwatch, TrainState
 from charrnn.vocabulary import Ids
 from tests.program import Program
 
@@ -84,11 +83,12 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
 @pytest.mark.usefixtures("saves_often")
 def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(program: Program) -> None:
     line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
+    dropped = ("--dropout", "0.4", "--dropconnect", "0.3")
     for seed in range(10):
         more = ("--epochs", "30", "--patience", "1", "--check-every", "2", "--seed", str(seed))
-        program.run(*line, *more, "--force", "-q").says()
+        program.run(*line, *dropped, *more, "--force", "-q").says()
         run = checkpoint.load(Path("model.npz"))
-        assert find_common_ending(run.states, run.config) == "patience"
+        assert run.ended == "patience"
         if run.states[0].step < run.longest.step:
             assert_told_of(program, run.longest)
             program.run("slim", "model.npz.slim").says()
@@ -166,7 +166,7 @@ def test_minutes_are_those_of_a_clock_on_the_wall(
     wall = states[0].step * 0.6 / 60 * members / min(members, threads)
     assert wall == pytest.approx(1.2, rel=0.02)
     assert rounds * 0.6 * states[0].step / 60 == pytest.approx(wall, rel=0.01)
-    assert find_common_ending(states, config) == "minutes"
+    assert checkpoint.ending_of(config, [*map(checkpoint.learned_by, states)]) == "minutes"
     assert share_done(states, config, len(corpus.train.ids)) == 1
 
 

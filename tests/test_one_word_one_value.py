@@ -12,8 +12,8 @@ import pytest
 import charrnn
 from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
+from charrnn.model_file.texts import rebuild_corpus
 from charrnn.scoring.predictor import as_predictor, scorer_of
-from charrnn.scoring.texts import rebuild_corpus
 from tests.extras import axes
 from tests.program import Program
 from tests.runs import SIZE

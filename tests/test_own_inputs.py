@@ -17,7 +17,7 @@ from charrnn.network.unfolded import Window
 from charrnn.plan import fit_settings
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
-from charrnn.training.own_inputs import OwnInputs
+from charrnn.training.noise import OwnInputs
 from charrnn.vocabulary import END, UNKNOWN
 
 NAMES = ["anna", "bob", "clara", "dora", "emil", "fritz", "gustav", "hanna", "ida", "jo"] * 4

@@ -1,99 +1,174 @@
-"""What suits a corpus: sizes that grow with it, and gated units that do not take much longer."""
+"""What suits a corpus: sizes, passes and dropout that change smoothly with text, time and cell."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pytest
 
-from charrnn.corpus.corpus import from_texts
-from charrnn.network.architecture import Architecture
+from charrnn.corpus.corpus import Corpus, Examples, from_texts
 from charrnn.network.cells import CELLS
-from charrnn.plan import (
-    PRESETS,
-    TANH,
-    fit_pace,
-    fit_settings,
-    preset,
-    preset_for_longer,
-    usual_epochs,
-)
+from charrnn.plan import FOREVER, fit_pace, fit_settings, settings_for_longer, weights_of
 from charrnn.settings.corpus import CorpusConfig
-from charrnn.settings.training import TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 
-SYMBOLS = 65
-CORPORA = (2_000, 15_000, 50_000, 200_000, 1_000_000, 20_000_000)
-
-
-def products(cell: str, symbols: int) -> float:
-    """Multiplications of a whole run on a corpus of so many symbols, a lane and a way."""
-    usual = preset(symbols, cell)
-    size = Architecture(SYMBOLS, usual.hidden, usual.layers, cell)
-    weights = sum(
-        rows * columns
-        for name, (rows, columns) in (
-            (name, shape) for name, shape in size.shapes.items() if len(shape) == 2
-        )
-        if name != "U1"  # a row of it is looked up
-    )
-    return float(weights) * symbols * usual_epochs(usual, symbols)
+CORPORA = (300, 2_000, 5_900, 15_000, 50_000, 200_000, 700_000, 1_000_000, 5_000_000, 20_000_000)
+MINUTES = (0.1, 0.5, 2, 5, 20, 60, 600)
+DROPPED = ("dropout", "dropconnect", "blank")
+TWO_CELLS = ("tanh", "lstm")
 
 
-@pytest.mark.parametrize("minutes", [None, 0.5, 5, 20, 600])
+def corpus_of(symbols: int) -> Corpus:
+    """Return a corpus of a single text with so many symbols to train on."""
+    usual = from_texts(["ab"], CorpusConfig())
+    ids = np.broadcast_to(np.zeros(1, usual.train.ids.dtype), symbols)  # takes no memory
+    bounds = np.array([0, symbols])
+    parts = Examples(ids, bounds), Examples(ids[: symbols // 9], bounds // 9)
+    return Corpus(usual.vocabulary, *parts, "files", (), (), "")
+
+
+def fitted(symbols: int, **given: Any) -> Fitted:
+    return fit_settings(TrainConfig(**given), corpus_of(symbols))
+
+
+def weights(config: Fitted) -> int:
+    return weights_of(config.hidden, config.layers, config.cell)
+
+
+def products(config: Fitted, symbols: int) -> int:
+    """Return the multiplications of a whole run."""
+    return weights(config) * symbols * config.epochs
+
+
+@pytest.mark.parametrize(
+    ("symbols", "cell", "hidden", "epochs", "dropout", "lr"),
+    [
+        (15_025, "tanh", 160, 128, 0.27, 0.004),  # dinosaurs
+        (205_000, "tanh", 256, 31, 0.2, 0.004),  # names.txt
+        (1_003_854, "tanh", 392, 6, 0.0, 0.0035),  # tinyshakespeare.txt
+        (205_000, "gru", 256, 22, 0.35, 0.004),
+        (1_003_854, "lstm", 272, 7, 0.0, 0.004),
+    ],
+)
+def test_corpora_that_were_measured_keep_their_settings(
+    symbols: int, cell: str, hidden: int, epochs: int, dropout: float, lr: float
+) -> None:
+    config = fitted(symbols, cell=cell)
+    assert (config.hidden, config.layers, config.epochs) == (hidden, 2, epochs)
+    assert (config.dropout, config.lr) == (dropout, lr)
+
+
+@pytest.mark.parametrize("minutes", [None, 0.5, 5, 20])
+@pytest.mark.parametrize("cell", TWO_CELLS)
+@pytest.mark.parametrize("symbols", [30_000, 120_000, 600_000, 2_000_000, 8_000_000])
+def test_nearly_equal_corpora_get_nearly_equal_settings(
+    symbols: int, cell: str, minutes: float | None
+) -> None:
+    few, many = (fitted(round(s * symbols), cell=cell, minutes=minutes) for s in (0.99, 1.01))
+    assert abs(many.hidden - few.hidden) <= max(16, 0.05 * few.hidden)
+    for name in DROPPED:
+        assert abs(getattr(many, name) - getattr(few, name)) <= 0.02
+
+
+@pytest.mark.parametrize("cell", TWO_CELLS)
+def test_corpora_on_both_sides_of_two_million_symbols_differ_little(cell: str) -> None:
+    few, many = (fitted(symbols, cell=cell) for symbols in (1_900_000, 2_100_000))
+    assert many.layers == few.layers
+    assert many.dropout == pytest.approx(few.dropout, abs=0.02)
+    for name in ("hidden", "lr"):
+        assert getattr(many, name) == pytest.approx(getattr(few, name), rel=0.05)
+
+
+@pytest.mark.parametrize("minutes", [None, *MINUTES])
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_larger_corpus_has_no_smaller_a_network(cell: str, minutes: float | None) -> None:
     for smaller, larger in pairwise(CORPORA):
-        few, many = preset(smaller, cell, minutes), preset(larger, cell, minutes)
-        assert few.symbols < many.symbols
-        assert few.hidden * few.layers <= many.hidden * many.layers
+        few, many = (fitted(symbols, cell=cell, minutes=minutes) for symbols in (smaller, larger))
+        assert weights(few) <= weights(many)
 
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("symbols", CORPORA)
 def test_more_minutes_have_no_smaller_a_network(cell: str, symbols: int) -> None:
-    rows = [row for row in PRESETS.get(cell, TANH) if row.symbols == preset(symbols, cell).symbols]
-    assert rows[0].minutes == 0, "there is something for however few"
-    for shorter, longer in pairwise(rows):
-        assert shorter.minutes < longer.minutes
-        assert shorter.hidden * shorter.layers <= longer.hidden * longer.layers
-        assert preset(symbols, cell, longer.minutes) is longer
-        assert preset(symbols, cell, longer.minutes - 0.01) is shorter
+    configs = [fitted(symbols, cell=cell, minutes=minutes) for minutes in MINUTES]
+    for shorter, longer in pairwise(configs):
+        assert weights(shorter) <= weights(longer)
+        assert shorter.dropout <= longer.dropout, "weights read the text more often"
 
 
-def test_sizes_suit_the_minutes_that_are_given() -> None:
-    million = 1_000_000
-    assert preset(million) == preset(million, minutes=1)
-    assert preset(million, minutes=5).hidden > preset(million).hidden
-    longer, shorter = (preset(million, "lstm", minutes) for minutes in (20, 5))
-    assert longer.hidden > shorter.hidden
-    assert longer.dropout > shorter.dropout
+@pytest.mark.parametrize("minutes", [None, 2, 20])
+@pytest.mark.parametrize("cell", TWO_CELLS)
+@pytest.mark.parametrize("sizes", [{"hidden": 256, "layers": 2}, {"hidden": 64, "layers": 1}])
+def test_more_text_has_no_more_dropout(
+    sizes: dict[str, int], cell: str, minutes: float | None
+) -> None:
+    configs = [fitted(n, cell=cell, minutes=minutes, **sizes) for n in CORPORA[3:]]
+    for smaller, larger in pairwise(configs):
+        assert all(getattr(smaller, name) >= getattr(larger, name) for name in DROPPED)
+
+
+@pytest.mark.parametrize("cell", TWO_CELLS)
+@pytest.mark.parametrize("symbols", CORPORA)
+def test_given_sizes_and_epochs_change_what_is_dropped(symbols: int, cell: str) -> None:
+    usual = fitted(symbols, cell=cell)
+    smaller = fitted(symbols, cell=cell, hidden=usual.hidden // 4)
+    shorter = fitted(symbols, cell=cell, epochs=max(1, usual.epochs // 4))
+    for other in (smaller, shorter):
+        assert all(getattr(other, name) <= getattr(usual, name) for name in DROPPED)
+    if usual.dropout and symbols > 10_000:
+        assert max(smaller.dropout, shorter.dropout) < usual.dropout
+    assert smaller.epochs == usual.epochs
+    assert shorter.hidden == usual.hidden
+
+
+def test_megabytes_that_are_read_a_few_times_need_no_dropout() -> None:
+    novel = 2_340_000
+    assert fitted(novel, minutes=5).dropout == 0
+    assert fitted(novel, minutes=8, hidden=273, layers=1).dropout == 0
+    assert fitted(novel, epochs=200).dropout > 0.1
+
+
+def test_more_minutes_than_a_corpus_needs_are_not_used() -> None:
+    enough, more = (fitted(15_000, minutes=minutes) for minutes in (60, 600))
+    assert enough.epochs == more.epochs == 128
+    assert fitted(2_340_000, minutes=5).epochs == FOREVER
+    assert fitted(15_000, minutes=60, epochs=7).epochs == 7
+
+
+def test_members_share_the_minutes() -> None:
+    alone, one_of_four = fitted(1_000_000, minutes=5), fitted(1_000_000, minutes=20, members=4)
+    assert one_of_four.hidden == alone.hidden
 
 
 def test_plain_units_that_learn_for_long_learn_slowly() -> None:
     for symbols in (1_000_000, 20_000_000):
-        assert preset(symbols, minutes=20).lr < preset(symbols, minutes=1).lr
+        assert fitted(symbols, minutes=60).lr < fitted(symbols, minutes=1).lr
 
 
-def test_what_longer_would_choose_is_the_next_that_would_be_chosen() -> None:
-    million = 1_000_000
-    longer = preset_for_longer(TrainConfig(), million)
-    assert longer is not None
-    assert preset(million, minutes=longer.minutes) is longer
-    assert longer != preset(million)
-    assert preset_for_longer(TrainConfig(minutes=600), million) is None
-    members = preset_for_longer(TrainConfig(minutes=64, members=64), million)
-    assert members is longer, "each of them has its part of the minutes"
+def test_the_plan_considers_more_minutes() -> None:
+    for given in ({}, {"minutes": 2}, {"minutes": 8, "members": 4}):
+        usual = fitted(1_000_000, **given)
+        longer = settings_for_longer(usual, corpus_of(1_000_000))
+        assert longer.hidden > usual.hidden
+        again = fitted(1_000_000, **{**given, "minutes": longer.minutes})
+        assert [(longer.hidden, longer.dropout)] == [(again.hidden, again.dropout)]
+    usual = fitted(15_000)
+    assert settings_for_longer(usual, corpus_of(15_000)).hidden == usual.hidden
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("symbols", CORPORA)
 def test_gated_units_take_about_as_long_as_plain_ones(cell: str, symbols: int) -> None:
-    assert products(cell, symbols) < 4 * products("tanh", symbols)
+    plain, gated = fitted(symbols), fitted(symbols, cell=cell)
+    assert products(gated, symbols) < 4 * products(plain, symbols)
 
 
 def test_the_plan_of_a_gated_cell_is_its_own() -> None:
-    assert preset(200_000, "lstm").dropout > preset(200_000).dropout
-    assert preset(200_000, "output") == preset(200_000)
+    assert fitted(200_000, cell="lstm").dropout > fitted(200_000).dropout
+    output, plain = fitted(200_000, cell="output"), fitted(200_000, layers=1)
+    assert (output.hidden, output.layers, output.dropout) == (plain.hidden, 1, plain.dropout)
 
 
 def test_a_warm_up_and_check_ups_suit_the_run_that_the_clock_ends() -> None:

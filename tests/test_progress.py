@@ -180,7 +180,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says, and a processor that was always in use."""
     now = [1000.0]
     for name in ("monotonic", "process_time"):
-        monkeypatch.setattr(f"charrnn.training.schedule.time.{name}", lambda: now[0])
+        monkeypatch.setattr(f"charrnn.training.state.time.{name}", lambda: now[0])
     return now
 
 

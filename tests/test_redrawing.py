@@ -2,7 +2,6 @@
 
 import random
 import tracemalloc
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -14,11 +13,10 @@ from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import (
     ATTEMPTS,
     IN_VAIN,
-    Sample,
+    Conditions,
     SampleConfig,
     Sampler,
     doubling,
-    growing_groups,
     redraw,
 )
 from charrnn.scoring.predictor import MixedStepper
@@ -34,17 +32,11 @@ def known(text: str, kind: Cut = "lines", block: int = 1000) -> TextSet:
     return TextSet(cut((text[at : at + block] for at in range(0, len(text), block)), kind))
 
 
-def is_in(refused: TextSet | None, before: str = "") -> Callable[[Sample], bool]:
-    return lambda sample: refused is not None and before + sample.text in refused
-
-
 def drawn(
     sampler: Sampler, count: int, refused: TextSet | None = None, unique: bool = False
 ) -> list[str | None]:
-    def whole(sample: Sample) -> str:
-        return sample.text
-
-    samples = redraw(sampler, range(count), whole, is_in(refused), TextSet() if unique else None)
+    seen = TextSet() if unique else None
+    samples = redraw(sampler, range(count), Conditions("", refused), seen)
     return [None if sample is None else sample.text for sample in samples]
 
 
@@ -104,14 +96,11 @@ def test_a_redrawn_sample_does_not_depend_on_how_many_there_are(
 def test_the_prime_counts_as_part_of_the_text() -> None:
     sampler = Sampler(speller("abc"), CONFIG, prime="a")
 
-    def whole(sample: Sample) -> str:
-        return "a" + sample.text
-
-    assert next(redraw(sampler, range(1), whole, is_in(known("bc"), "a"))) is not None
-    assert next(redraw(sampler, range(1), whole, is_in(known("abc"), "a"))) is None
+    assert next(redraw(sampler, range(1), Conditions("a", known("bc")))) is not None
+    assert next(redraw(sampler, range(1), Conditions("a", known("abc")))) is None
     said = TextSet()
     said.add("abc")
-    assert next(redraw(sampler, range(1), whole, is_in(None), said)) is None
+    assert next(redraw(sampler, range(1), Conditions("a"), said)) is None
 
 
 @pytest.mark.parametrize("block", [1, 2, 1000])
@@ -163,7 +152,12 @@ def test_attempts_are_the_same_one_by_one_and_side_by_side() -> None:
     sampler.group = 5
     apart = [sample for attempt in range(3, 20) for sample in sampler.samples([7], attempt)]
     assert list(sampler.attempts(7, range(3, 20))) == apart
-    assert [list(one) for one in doubling(3, 12)] == [[3], [4, 5], [6, 7, 8, 9], [10, 11]]
+    assert [list(one) for one in doubling(range(3, 12), 1, 12)] == [
+        [3],
+        [4, 5],
+        [6, 7, 8, 9],
+        [10, 11],
+    ]
 
 
 def test_a_rare_text_is_found_within_the_attempts() -> None:
@@ -180,6 +174,6 @@ def test_most_redraws_of_a_thousand_are_made_side_by_side() -> None:
 
 
 def test_groups_grow() -> None:
-    groups: Iterable[range] = growing_groups(range(100), 40)
+    groups = list(doubling(range(100), 11, 40))
     assert [len(group) for group in groups] == [11, 22, 40, 27]
-    assert [n for group in growing_groups(range(100), 40) for n in group] == list(range(100))
+    assert [n for group in groups for n in group] == list(range(100))

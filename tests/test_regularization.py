@@ -7,14 +7,16 @@ import pytest
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import Parameters
-from charrnn.network.regularization import Regularization
+from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.training.noise import Regularization
 
 
-@pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.99])
+@pytest.mark.parametrize("share", [1e-6, 0.001, 0.01, 0.3, 0.95])
 def test_about_that_share_of_units_and_of_weights_is_hidden(share: float) -> None:
     p = Parameters.zeros(Architecture(5, 64, 1), np.float32)
     p.flat[...] = 1
-    hiding = Regularization(p, 64, 3, share, share)
+    config = TrainConfig(batch=64, seed=3, dropout=share, dropconnect=share, blank=0)
+    hiding = Regularization(p, Fitted(**vars(config)), slice(0, 64))
     units, weights = [], []
     for step in range(20):
         hiding.begin(step)

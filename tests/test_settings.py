@@ -12,7 +12,7 @@ import pytest
 
 from charrnn.cli import app
 from charrnn.cli.console import Console
-from charrnn.cli.options import CommandOptions, group, quiet
+from charrnn.cli.options import CommandOptions, group
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import NETWORK, File, OneOf, Real, Values, Whole, setting, settings_of
@@ -36,7 +36,6 @@ class More(TrainConfig):
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
     learning: dict[str, Any] = group(More)
-    quiet: bool = quiet()
 
 
 ARRIVED: list[Options] = []
@@ -48,8 +47,8 @@ def learn(options: Options, _threads: int, _console: Console) -> None:
 
 @pytest.fixture
 def here(program: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    module = ModuleType("tests.learning_more")
-    vars(module).update(Options=Options, HELP="Learn more.", EXAMPLES="", run=learn)
+    module = ModuleType("tests.learning_more", "Learn more.")
+    vars(module).update(Options=Options, run=learn)
     monkeypatch.setitem(__import__("sys").modules, "tests.learning_more", module)
     entry = app.Entry("tests.learning_more", "tests.learning_more", "Learn more.")
     monkeypatch.setitem(app.COMMANDS, "learn", entry)
@@ -84,6 +83,7 @@ def test_its_value_arrives_and_what_was_not_typed_is_left_out(here: Program) -> 
 def test_choices_may_come_to_be_more(here: Program) -> None:
     assert here.run("learn", "--cell", "gru").status == 2
     CELLS.append("gru")
+    app.load.cache_clear()  # a process builds a command once
     assert "--cell tanh|gru" in here.run("learn", "--help").out
     assert here.run("learn", "--cell", "gru").status == 0
     assert More(cell="gru").cell == "gru"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from charrnn.training.schedule import Stopwatch
+from charrnn.training.state import Stopwatch
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_lap_is_what_was_worked(
 ) -> None:
     now = {"monotonic": 1000.0, "process_time": 5.0}
     for name in now:
-        monkeypatch.setattr(f"charrnn.training.schedule.time.{name}", lambda name=name: now[name])
+        monkeypatch.setattr(f"charrnn.training.state.time.{name}", lambda name=name: now[name])
     clock = Stopwatch()
     for _ in range(2):
         now["monotonic"] += wall

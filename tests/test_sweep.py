@@ -127,7 +127,7 @@ def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
 def test_a_worker_elsewhere_names_a_damaged_file_as_the_user_does(tmp_path: Path) -> None:
     corpus = tmp_path / "names.txt"
     corpus.write_text("anna\nbob\nclara\n" * 9)
-    packed = processes.Packed(Material(files=(str(corpus),)), {str(corpus): corpus.read_bytes()})
+    packed = Material(files=(str(corpus),), contents={str(corpus): corpus.read_bytes()})
     task = Task(Trial("seed=0", {}, 0), {"hidden": 3}, "sweep/seed=0.npz")
     result, _ = processes.make((task, b"no model"), packed)
     assert result.error is not None

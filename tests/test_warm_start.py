@@ -10,9 +10,10 @@ import pytest
 
 from charrnn.corpus.corpus import corpus_of
 from charrnn.errors import SettingError
+from charrnn.model import Model
 from charrnn.network.unfolded import Unfolded
 from charrnn.runs import fit, train
-from charrnn.settings.training import TrainConfig
+from charrnn.settings.training import Fitted, TrainConfig
 from charrnn.training.batches import Epoch
 from charrnn.training.state import inherit, take_sizes
 from charrnn.vocabulary import Vocabulary
@@ -83,3 +84,24 @@ def test_new_characters_are_predicted_as_often_as_they_occur(setting: dict[str, 
         assert np.mean(chances) == pytest.approx(expected[new], rel=0.1)
         if p.architecture.cell.feedback is not None:
             assert not p["W1"][:, new].any()
+
+
+def settings_of_run(lines: int, start_from: Model | None, **given: Any) -> Fitted:
+    texts = [f"{'ab' * 4}{number % 10}" for number in range(lines)]
+    return train(texts, start_from=start_from, **given).checkpoint.config
+
+
+@pytest.mark.parametrize(
+    ("lines", "lr", "passes"), [(50, 0.0016, 0.12), (500, 0.0016, 0.32), (1600, 0.004, 1)]
+)
+def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
+    lines: int, lr: float, passes: float
+) -> None:
+    sizes: dict[str, Any] = {"hidden": 8, "layers": 1}
+    model = fit(["ab1"] * 9, TrainConfig(epochs=1, **sizes), holdout=0.0)
+    fresh, begun = settings_of_run(lines, None, **sizes), settings_of_run(lines, model)
+    assert begun.lr == pytest.approx(lr, rel=0.05)
+    assert begun.epochs == pytest.approx(passes * fresh.epochs, rel=0.05)
+    assert (begun.dropout, begun.batch, begun.bptt) == (fresh.dropout, fresh.batch, fresh.bptt)
+    typed = settings_of_run(lines, model, lr=0.01, epochs=7)
+    assert (typed.lr, typed.epochs) == (0.01, 7)

@@ -15,28 +15,19 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn.cli import console as streams
 from charrnn.cli import launcher
-from charrnn.cli.console import (
-    BOLD,
-    CYAN,
-    DIM,
-    INTERRUPTED,
-    NARROW,
-    USAGE,
-    WIDE,
-    Console,
-    Fault,
-    show_version,
-)
+from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault
 from charrnn.errors import SettingError
-from charrnn.text import Raw, visible
+from charrnn.text import Raw, question, visible
 
 Context = Any  # of Click
 
@@ -44,48 +35,34 @@ Context = Any  # of Click
 
 
 class Entry(NamedTuple):
-    """The modules of a command, and the first line of its help."""
+    """The modules of a command, the first line of its help, and the page of the guide about it."""
 
-    options: str  # with Options, HELP and EXAMPLES, and without numpy
+    options: str  # with Options, and help as its docstring; without numpy
     work: str  # with run(options, threads, console)
     line: str
-    topic: str = ""  # of the guide, which explains the command
+    topic: str = ""
 
 
 IN_FOLDERS = {
-    "train": "Train a network on a corpus.",
-    "sweep": "Train with every combination of some settings, and compare.",
-    "sample": "Draw new text from a model.",
-    "eval": "Measure how well a model predicts a text.",
+    "train": ("Train a network on a corpus.", "better"),
+    "sweep": ("Train with every combination of some settings, and compare.", "better"),
+    "sample": ("Draw new text from a model.", "sampling"),
+    "eval": ("Measure how well a model predicts a text.", "scoring"),
 }
 IN_FILES = {
-    "fill": "Fill in missing characters of a text.",
-    "embed": "Convert each text to a vector.",
-    "reach": "Measure how far back in time gradients reach.",
-    "info": "Show the contents of a model file.",
-    "export": "Export a model to HTML, JavaScript, C, PyTorch or ONNX.",
-    "slim": "Write a smaller model file, without the training state.",
-    "guide": "Show the manual, a page for each topic.",
+    "fill": ("Fill in missing characters of a text.", "sampling"),
+    "embed": ("Convert each text to a vector.", "scoring"),
+    "reach": ("Measure how far back in time gradients reach.", "book"),
+    "unfold": ("Show every step of the network on a text, with its equations.", "book"),
+    "info": ("Show the contents of a model file.", "formats"),
+    "export": ("Export a model to HTML, JavaScript, C, PyTorch or ONNX.", "export"),
+    "slim": ("Write a smaller model file, without the training state.", "export"),
+    "guide": ("Show the manual, a page for each topic.", ""),
 }
-TOPICS = {  # the page of the guide that explains a command
-    "train": "better",
-    "sweep": "better",
-    "sample": "sampling",
-    "eval": "scoring",
-    "fill": "sampling",
-    "embed": "scoring",
-    "reach": "book",
-    "info": "formats",
-    "export": "export",
-    "slim": "export",
-}
-FOLDER = "charrnn.cli"
 COMMANDS = {
-    name: Entry(f"{FOLDER}.{name}.options", f"{FOLDER}.{name}.run", line, TOPICS[name])
-    for name, line in IN_FOLDERS.items()
-} | {
-    name: Entry(f"{FOLDER}.{name}", f"{FOLDER}.{name}", line, TOPICS.get(name, ""))
-    for name, line in IN_FILES.items()
+    name: Entry(f"charrnn.cli.{name}{options}", f"charrnn.cli.{name}{work}", *about)
+    for commands, options, work in ((IN_FOLDERS, ".options", ".run"), (IN_FILES, "", ""))
+    for name, about in commands.items()
 }
 
 HELP = """
@@ -93,6 +70,16 @@ Learn the spelling of a list of names, or of any text, and generate more like it
 
 A recurrent network learns which character comes next. It then generates new texts, and scores how
 likely a given text is. Each line or paragraph of the corpus is one example.
+
+# learn the names of dinosaurs, then generate ten new ones
+charrnn train dinosaurs
+charrnn sample -n 10
+
+# show all options of a command
+charrnn train --help
+
+# complete commands and options in the shell
+charrnn --install-completion
 """
 STATUSES = {
     "0": "Success.",
@@ -113,17 +100,6 @@ JSON = """
 Each object of --json has a "schema", such as charrnn.eval/1. New keys may come; a key that changes
 its meaning changes the number.
 """
-EXAMPLES = """
-# learn the names of dinosaurs, then generate ten new ones
-charrnn train dinosaurs
-charrnn sample -n 10
-
-# show all options of a command
-charrnn train --help
-
-# complete commands and options in the shell
-charrnn --install-completion
-"""
 
 
 def main(args: Sequence[str]) -> None:
@@ -136,31 +112,34 @@ def main(args: Sequence[str]) -> None:
     else:
         command, name, rest = program(), "charrnn", args
     # Not through main() of Typer, which handles errors, Ctrl-C and closed pipes in its own way.
-    with command.make_context(name, list(rest)) as ctx:
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(streams.NARROW, min(size.columns, streams.WIDE))
+    with command.make_context(name, list(rest), terminal_width=width) as ctx:
         command.invoke(ctx)
 
 
+@cache
 def load(name: str) -> Command:
-    """Return the command of that name, made from its options."""
     from charrnn.cli.options import with_options
 
     module = import_module(COMMANDS[name].options)
     act = with_options(module.Options, partial(dispatch, name))
     app = _typer()
-    app.command(name, cls=Command, **_page(module.HELP, module.EXAMPLES))(act)
+    app.command(name, cls=Command, **_page(module.__doc__ or COMMANDS[name].line))(act)
     return cast(Command, typer.main.get_command(app))
 
 
 def dispatch(name: str, options: Any) -> None:
     """Do what every command repeats, then import the module that does the work, and run it."""
     from charrnn.cli.console import has_text
-    from charrnn.cli.options import check
+    from charrnn.cli.options import check, note_own_models
 
     console = Console(options.quiet)
     sources = getattr(options, "sources", None)
     if getattr(options, "held_out", None) is False and not sources and has_text(console):
         options = replace(options, sources=("-",))
     check(options)
+    note_own_models(options, console)
     threads = launcher.set_threads(options.wanted_threads)  # before numpy is imported
     import_module(COMMANDS[name].work).run(options, threads, console)
 
@@ -174,7 +153,7 @@ def program() -> Commands:
 
             shared._completion_scripts["zsh"] = ZSH
     app = _typer(add_completion=completes)
-    app.callback(cls=Commands, **_page(HELP, EXAMPLES))(_charrnn)
+    app.callback(cls=Commands, **_page(HELP))(_charrnn)
     return cast(Commands, typer.main.get_command(app))
 
 
@@ -182,7 +161,7 @@ def _charrnn(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
-        show_version()
+        streams.show_version()
         raise typer.Exit
 
 
@@ -192,18 +171,57 @@ def _typer(add_completion: bool = False) -> typer.Typer:
     )
 
 
-def _page(about: str, examples: str) -> dict[str, Any]:
-    size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(NARROW, min(size.columns, WIDE))
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
-    return {"help": about, "epilog": examples, "context_settings": settings}
+def _page(text: str) -> dict[str, Any]:
+    about, comment, examples = text.partition("\n\n# ")  # the first example begins so
+    settings = {"help_option_names": ["-h", "--help"]}
+    return {"help": about, "epilog": comment + examples, "context_settings": settings}
 
 
 class Base:
     """A command with our page of help, named in each of its usage errors."""
 
-    def format_help(self, ctx: Context, formatter: Any) -> None:
-        write_help(self, ctx, formatter)
+    def format_help(self: Any, ctx: Context, formatter: Any) -> None:
+        """Write the page of a command, or of the program with one line for each command."""
+        is_program = isinstance(self, Commands)
+        pieces, panels = ["[OPTIONS]"], dict[str, list[tuple[str, str]]]()
+        if is_program:
+            panels["Commands"] = [(_styled(name, CYAN), COMMANDS[name].line) for name in COMMANDS]
+        for param in self.get_params(ctx):
+            if getattr(param, "hidden", False):
+                continue
+            if param.param_type_name == "argument":
+                name = (param.metavar or param.name.upper()) + "..." * (param.nargs == -1)
+                panel, left = "Arguments", _styled(name, CYAN)
+                pieces.append(name if param.required else f"[{name}]")
+            else:
+                panel, left = "Options", _option(param)
+            about = [param.help or ""]
+            about += [f"[default: {param.show_default}]"] * isinstance(param.show_default, str)
+            about += [f"[env: {param.envvar}]"] * bool(param.envvar)
+            panel = getattr(param, "rich_help_panel", None) or panel
+            panels.setdefault(panel, []).append((left, " ".join(about).strip()))
+        if "Options" in panels:  # last
+            panels["Options"] = panels.pop("Options")
+        if is_program:
+            panels |= {"Exit status": [*STATUSES.items()], "Environment": [*VARIABLES.items()]}
+            pieces.append("COMMAND ...")
+        formatter.write_usage(ctx.command_path, " ".join(pieces))
+        formatter.write_paragraph()
+        formatter.write_text(self.help or "")
+        for panel, rows in panels.items():
+            with formatter.section(_styled(panel, BOLD)):
+                formatter.write_dl(rows, col_max=min(30, formatter.width // 2))
+        if is_program:
+            with formatter.section(_styled("JSON", BOLD)):
+                formatter.write_text(JSON.strip())
+        if self.epilog:
+            with formatter.section(_styled("Examples", BOLD)):
+                for line in self.epilog.strip().splitlines():
+                    shown = _styled(line, DIM) if line.startswith("#") else line
+                    formatter.write(f"  {shown}\n" if line else "\n")
+        if self.name in COMMANDS and (topic := COMMANDS[self.name].topic):
+            formatter.write_paragraph()
+            formatter.write_text(f"More: charrnn guide {topic}")
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         try:
@@ -223,7 +241,8 @@ class Command(Base, TyperCommand):
         for param in params:
             # Typer since 0.25 calls this method; another Typer is left alone.
             if hasattr(param, "get_runtime_param") and hasattr(param, "type_descriptor"):
-                parser = AsTyped(param.type_descriptor.parameter_info.parser)
+                parse = param.type_descriptor.parameter_info.parser or (lambda value: value)
+                parser = SimpleNamespace(coerce=partial(coerce, parse))
                 param.get_runtime_param = lambda parser=parser: parser
         return params
 
@@ -252,17 +271,14 @@ class Commands(Base, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-class AsTyped:
-    """The parser of an option, in place of pydantic, which takes as long to import as numpy."""
+def coerce(parse: Callable[[Any], Any], value: Any, param: Any, ctx: Any) -> Any:
+    """Return the parsed value, or a list for an option that can be repeated.
 
-    def __init__(self, parse: Callable[[Any], Any] | None) -> None:
-        self.parse = parse or (lambda value: value)
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the parsed value, or a list for an option that can be repeated."""
-        if param.multiple or param.nargs == -1:
-            return () if value is None else [self.parse(one) for one in value]
-        return None if value is None else self.parse(value)
+    This takes the place of pydantic, which takes as long to import as numpy.
+    """
+    if param.multiple or param.nargs == -1:
+        return () if value is None else [parse(one) for one in value]
+    return None if value is None else parse(value)
 
 
 # Usage errors
@@ -302,41 +318,34 @@ def explain(error: BaseException) -> Fault | None:
     if isinstance(error, typer.Abort):
         return Fault(INTERRUPTED)
     if isinstance(error, USAGE_ERROR):
-        return Fault(USAGE, _what(error), _hint(error))
+        return _usage(error)
     return None
 
 
-def _what(error: Any) -> str:
-    parameter = getattr(error, "param", None)
-    if hasattr(error, "possibilities"):
-        return f"no such option: {error.option_name}"
-    if parameter is not None:
-        is_missing = hasattr(error, "param_type")
-        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
-        if parameter.param_type_name == "argument":
-            name = parameter.metavar or parameter.name.upper()
-        return f"{name} is missing" if is_missing else f"{name}: {error.message}"
-    message = str(error.format_message()).rstrip(".")
-    if extra := re.search(EXTRA, message):
-        return f"unexpected argument: {extra[1] or repr('')}"
-    if re.search(r"requires an? (argument|value)", message):
-        return f"{error.option_name} needs a value"
-    return message[:1].lower() + message[1:]
-
-
-def _hint(error: Any) -> str:
+def _usage(error: Any) -> Fault:
+    """Return the message and the hint for a usage error."""
     command = error.ctx.command_path if error.ctx is not None else "charrnn"
-    meant = ""
-    extra = re.search(EXTRA, str(error.message))
-    typed = extra[1].split() if extra else []
-    if typed and typed[0].endswith(".npz"):
-        meant = f"A model is named with -m: {command} -m {typed[0]}. "
+    message, meant = str(error.format_message()).rstrip("."), ""
+    what = message[:1].lower() + message[1:]
+    parameter = getattr(error, "param", None)
     if hasattr(error, "possibilities"):
         params = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
         names = [name for param in params for name in (*param.opts, *param.secondary_opts)]
         options = [name for name in names if name.startswith("-")]
+        what = f"no such option: {error.option_name}"
         meant = meant_by_option(error.option_name, command.rpartition(" ")[2], options)
-    return f"{meant}Try '{command} --help'."
+    elif parameter is not None:
+        name = " or ".join(sorted(parameter.opts, key=len))  # -t or --temp
+        if parameter.param_type_name == "argument":
+            name = parameter.metavar or parameter.name.upper()
+        what = f"{name} is missing" if hasattr(error, "param_type") else f"{name}: {error.message}"
+    elif extra := re.search(EXTRA, message):
+        what = f"unexpected argument: {extra[1] or repr('')}"
+        if extra[1].partition(" ")[0].endswith(".npz"):
+            meant = f"A model is named with -m: {command} -m {extra[1].partition(' ')[0]}. "
+    elif re.search(r"requires an? (argument|value)", message):
+        what = f"{error.option_name} needs a value"
+    return Fault(USAGE, what, f"{meant}Try '{command} --help'.")
 
 
 def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
@@ -354,69 +363,12 @@ def meant_by_option(typed: str, command: str, options: Collection[str]) -> str:
     return question([names[name] for name in near])
 
 
-def question(names: Collection[str]) -> str:
-    """Return the question whether one of these was meant; nothing without a name."""
-    return f"Did you mean {' or '.join(names)}? " if names else ""
-
-
-# Help
-
-
-def write_help(command: Any, ctx: Any, formatter: Any) -> None:
-    """Write the page of a command, or of the program with one line for each command."""
-    params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
-    arguments = [param for param in params if param.param_type_name == "argument"]
-    names = [_argument(param) if param.required else f"[{_argument(param)}]" for param in arguments]
-    pieces = ["[OPTIONS]", *names, *["COMMAND ..."] * isinstance(command, Commands)]
-    formatter.write_usage(ctx.command_path, " ".join(pieces))
-    formatter.write_paragraph()
-    formatter.write_text(command.help or "")
-    panels: dict[str, list[tuple[str, str]]] = {}
-    if isinstance(command, Commands):
-        panels["Commands"] = [(_styled(name, CYAN), COMMANDS[name].line) for name in COMMANDS]
-    for param in params:
-        is_argument = param.param_type_name == "argument"
-        panel = getattr(param, "rich_help_panel", None) or ("Arguments", "Options")[not is_argument]
-        left = _styled(_argument(param), CYAN) if is_argument else _option(param)
-        panels.setdefault(panel, []).append((left, _about(param)))
-    if "Options" in panels:  # last
-        panels["Options"] = panels.pop("Options")
-    if isinstance(command, Commands):
-        panels |= {"Exit status": [*STATUSES.items()], "Environment": [*VARIABLES.items()]}
-    for panel, rows in panels.items():
-        with formatter.section(_styled(panel, BOLD)):
-            formatter.write_dl(rows, col_max=min(30, formatter.width // 2))
-    if isinstance(command, Commands):
-        with formatter.section(_styled("JSON", BOLD)):
-            formatter.write_text(JSON.strip())
-    if command.epilog:
-        with formatter.section(_styled("Examples", BOLD)):
-            for line in command.epilog.strip().splitlines():
-                shown = _styled(line, DIM) if line.startswith("#") else line
-                formatter.write(f"  {shown}\n" if line else "\n")
-    if topic := COMMANDS[command.name].topic if command.name in COMMANDS else "":
-        formatter.write_paragraph()
-        formatter.write_text(f"More: charrnn guide {topic}")
-
-
-def _argument(param: Any) -> str:
-    name = param.metavar or param.name.upper()
-    return f"{name}..." if param.nargs == -1 else name
-
-
 def _option(param: Any) -> str:
     short = [name for name in param.opts if not name.startswith("--")]
     long = [name for name in param.opts if name.startswith("--")]
     names = ", ".join([*short, "/".join([*long, *param.secondary_opts])])
     metavar = "" if param.is_flag else f" {param.metavar or 'TEXT'}"
     return ("" if short else "    ") + _styled(names, CYAN) + metavar
-
-
-def _about(param: Any) -> str:
-    default = param.show_default
-    asides = [f"[default: {default}]"] if isinstance(default, str) else []
-    asides += [f"[env: {param.envvar}]"] if param.envvar else []
-    return " ".join([param.help or "", *asides]).strip()
 
 
 def _styled(text: str, style: str) -> str:

@@ -143,15 +143,16 @@ class Console:
 
     def alarm(self, text: str) -> None:
         """Write a warning to stderr, with --quiet too."""
-        for line in self._lines(f"charrnn: warning: {text}"):
-            _write_above_bar(self.err.paint(line, YELLOW))
+        self._write(f"charrnn: warning: {text}", YELLOW)
 
     def error(self, what: str, hint: str = "") -> None:
         """Write an error and a hint to stderr, with --quiet too."""
-        for line in self._lines(f"charrnn: error: {what}"):
-            _write_above_bar(self.err.paint(line, RED))
-        for line in self._lines(hint) if hint else ():
-            _write_above_bar(line)
+        self._write(f"charrnn: error: {what}", RED)
+        if hint:
+            _write_above_bar(*self._lines(hint))
+
+    def _write(self, text: str, style: str) -> None:
+        _write_above_bar(*(self.err.paint(line, style) for line in self._lines(text)))
 
     def _lines(self, text: str) -> list[Visible]:
         """Return a message in lines that fit a terminal. A command stays whole, to be copied."""
@@ -164,8 +165,7 @@ class Console:
     def say(self, *lines: Visible) -> None:
         """Write lines to stderr, above a progress bar."""
         if not self.quiet:
-            for line in lines:
-                _write_above_bar(line)
+            _write_above_bar(*lines)
 
     def note_if_waiting(self, sources: Iterable[str]) -> None:
         """Report that the program waits, if it reads from a terminal."""
@@ -212,13 +212,14 @@ def show_version() -> None:
     Console().result(f"charrnn {__version__}\n")
 
 
-def _write_above_bar(line: Visible) -> None:
+def _write_above_bar(*lines: Visible) -> None:
+    text = "".join(f"{line}\n" for line in lines)
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
-        tqdm.write(line + "\n", file=sys.stderr, end="")
+        tqdm.write(text, file=sys.stderr, end="")
     else:
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(text)
     sys.stderr.flush()
 
 
@@ -266,10 +267,8 @@ def _reported() -> Iterator[None]:
     except OSError as error:
         if os.name == "nt" and error.errno == errno.EINVAL:  # a closed pipe on Windows
             raise BrokenPipeError from None
-        raise CharrnnError(
-            f"cannot write to standard output: {error.strerror}",
-            "Free some room, or redirect the output.",
-        ) from error
+        what = f"cannot write to standard output: {error.strerror}"
+        raise CharrnnError(what, "Free some room, or redirect the output.") from error
 
 
 def prepare() -> None:
@@ -318,16 +317,15 @@ def has_text(console: Console) -> bool:
 
 def finish() -> None:
     """Flush stdout: a full disk often shows only here."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-
-
-def abandon_stdout() -> None:
-    """Detach a broken stdout: Python would try to flush it once more at exit."""
-    with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (BrokenPipeError, CharrnnError):
+        with suppress(OSError, ValueError, AttributeError):  # Python would flush it at exit
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        raise
 
 
 class Fault(NamedTuple):

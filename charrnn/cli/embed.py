@@ -1,4 +1,22 @@
-"""``charrnn embed``: write one vector for each text, as JSON or as a NumPy array."""
+"""Convert each text to a vector.
+
+The vector is the last hidden state of the top layer, after the whole text, with a number for each
+unit. Texts with similar continuations have similar
+vectors. The vector of a text does not depend on the other texts. For several networks
+(train --members), the first is used.
+
+The output is one JSON object per example, with its text and vector. With -o it is an array
+(examples, units) of 32-bit numbers. Blank lines are skipped.
+
+# a line of JSON for each name
+charrnn embed names.txt | head -n 2
+
+# an array for NumPy, with a row for each name
+charrnn embed names.txt -o names.npy
+
+# a single text
+echo Tyrannosaurus | charrnn embed | jq -c .vector
+"""
 
 from __future__ import annotations
 
@@ -17,33 +35,9 @@ from charrnn.text import encodable
 if TYPE_CHECKING:
     from charrnn.analysis import Vectors
 
-HELP = """
-Convert each text to a vector.
-
-The vector is the last hidden state of the top layer, after the whole text, with a number for each
-unit. Texts with similar continuations have similar
-vectors. The vector of a text does not depend on the other texts. For several networks
-(train --members), the first is used.
-
-The output is one JSON object per example, with its text and vector. With -o it is an array
-(examples, units) of 32-bit numbers. Blank lines are skipped.
-"""
-EXAMPLES = """
-# a line of JSON for each name
-charrnn embed names.txt | head -n 2
-
-# an array for NumPy, with a row for each name
-charrnn embed names.txt -o names.npy
-
-# a single text
-echo Tyrannosaurus | charrnn embed | jq -c .vector
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn embed``."""
-
     RULES = (*options.TEXT_OR_HELD_OUT, excludes("output", "as_json"), needs("force", "output"))
 
     model: Path = options.model()
@@ -55,11 +49,9 @@ class Options(TextOptions):
     )
     force: bool = flag("Replace the file of --output if it exists.")
     as_json: bool = flag("Write JSON; the default without -o.", names=("--json",))
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the vectors to stdout, or into the file of --output."""
     from charrnn.analysis import embed
     from charrnn.cli.terminal.tables import count
     from charrnn.runs import load

@@ -18,10 +18,8 @@ from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible
 
 # Names in hints that no configuration has
-OTHER_OPTIONS = {
-    name: f"--{name}"
-    for name in ("valid", "use", "dynamic", "part", "folds", "shortest", "longest")
-}
+OTHER = "valid", "use", "dynamic", "part", "folds", "shortest", "longest"
+OTHER_OPTIONS = {name: f"--{name}" for name in OTHER}
 OTHER_OPTIONS |= {"model": "-m", "path": "-m", "start_from": "--from"}
 
 
@@ -128,7 +126,6 @@ def _lost_output(error: BaseException) -> BaseException | None:
     try:
         streams.finish()
     except (BrokenPipeError, CharrnnError) as lost:
-        streams.abandon_stdout()
         explained = explain(error)
         if explained is not None and explained.status == 0:
             return lost

@@ -1,21 +1,4 @@
-"""``charrnn export``: convert a model to another format."""
-
-from __future__ import annotations
-
-from dataclasses import MISSING, dataclass, replace
-from pathlib import Path
-from typing import Any
-
-from charrnn.cli import options
-from charrnn.cli.console import Console
-from charrnn.cli.files import OutputFile
-from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
-from charrnn.errors import SettingError
-from charrnn.export import FILE, KINDS, ExportOptions, export, kind_of
-from charrnn.settings.fields import OneOf, setting
-
-HELP = """
-Export a model to HTML, JavaScript, C, PyTorch or ONNX.
+"""Export a model to HTML, JavaScript, C, PyTorch or ONNX.
 
 A web page (.html) is one file that works in any browser without a network connection. It draws
 new texts, colours any text by surprisal and shows the likeliest next characters. It contains
@@ -35,8 +18,7 @@ runtime. Both give the same probabilities, but not the same texts.
   --clock                      no
   --members 2 or more          no
   --counts                     the network alone, with --without-counts
-"""
-EXAMPLES = """
+
 # one web page, for a friend without charrnn
 charrnn export names.html
 charrnn export names.html --title Heroes --bits 8
@@ -55,6 +37,20 @@ charrnn export names.safetensors
 charrnn export names.onnx
 """
 
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options
+from charrnn.cli.console import Console
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import CommandOptions, NewFile, Source, flag, group
+from charrnn.errors import SettingError
+from charrnn.export import FILE, KINDS, ExportOptions, export, kind_of
+from charrnn.settings.fields import OneOf, setting
+
 LARGE = 10_000_000  # bytes: a page that is slow to load
 NEXT_STEP = {
     "html": "Open it in a browser.",
@@ -65,8 +61,6 @@ NEXT_STEP = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn export``."""
-
     out: Path = setting(
         NewFile(),
         f"The file to write. The suffix selects the format:"
@@ -84,17 +78,13 @@ class Options(CommandOptions):
         "Make the page reject exact copies of the texts in this corpus. Repeatable. Anyone who has"
         " the page can test whether a text is in the corpus.",
         panel=FILE,
-        default=(),
         repeated=True,
     )
     model: Path = options.model()
     force: bool = flag("Replace FILE if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     @property
     def kind(self) -> str:
-        """Return the format of the file."""
         return kind_of(self.out) if self.to is None else self.to
 
     @property
@@ -105,7 +95,6 @@ class Options(CommandOptions):
         )
 
     def check(self) -> None:
-        """Raise SettingError where an option is not for this kind of file."""
         takes = KINDS[self.kind].takes
         if self.novel and "novel" not in takes:
             raise SettingError(f"--novel does not apply to {self.kind}", "Leave it out.")
@@ -113,11 +102,10 @@ class Options(CommandOptions):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Write the file and report its size."""
     from charrnn.cli.terminal.tables import Fact, Report
     from charrnn.corpus.segmentation import texts_in, whole_examples
+    from charrnn.model_file.texts import codes_like
     from charrnn.runs import load
-    from charrnn.scoring.texts import codes_like
 
     file = OutputFile(options.out, "FILE", force=options.force)
     model = load(options.model)
@@ -134,12 +122,10 @@ def run(options: Options, _threads: int, console: Console) -> None:
         console.note(f"the file is large ({size:,} bytes): --bits 8 makes it smaller")
     file.write(size, [content])
     report = Report(
-        [
-            Fact("file", str(options.out), "file", str(options.out)),
-            Fact("kind", options.kind),
-            Fact("bytes", size, "size", f"{size:,} bytes"),
-            Fact("from", str(options.model)),
-        ]
+        Fact("file", str(options.out), "file", str(options.out)),
+        Fact("kind", options.kind),
+        Fact("bytes", size, "size", f"{size:,} bytes"),
+        Fact("from", str(options.model)),
     )
     report.show("export", console, as_json=options.as_json)
     if options.kind in NEXT_STEP and not options.as_json:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.options import TextOptions
-from charrnn.corpus.files import path_of
+from charrnn.corpus.files import model_at, path_of
 from charrnn.errors import CharrnnError, ModelBusyError, SaveError, SettingError
 from charrnn.model_file.saving import check_writable, locked, remedy, replace
 
@@ -33,11 +33,11 @@ def check_not_an_input(
 ) -> None:
     """Raise SettingError if the output would take the place of an input.
 
-    A str is a text as it is typed; a Path is a file, also if a corpus of the package has its name.
+    A str is a text as it is typed, and a Path is a model or another file.
     """
     for source in (*inputs, *(name for name in corpus if name != "-")):
-        name = os.path.join(os.curdir, source) if isinstance(source, Path) else source
-        if would_replace(output, name):
+        file = os.path.join(os.curdir, model_at(source)) if isinstance(source, Path) else source
+        if would_replace(output, file):
             raise SettingError(f"{option} would overwrite {output}", "Name another file.")
 
 
@@ -63,10 +63,8 @@ def check_may_be_replaced(path: Path, is_ours: Recognise, option: str) -> None:
             head = file.read(1 << 16)  # bytes that are enough to recognise a file
             if not head or is_ours(head):
                 return
-        raise CharrnnError(
-            f"{path} already exists, and charrnn has not written it",
-            f"Name another file with {option}, or replace it with --force.",
-        )
+        hint = f"Name another file with {option}, or replace it with --force."
+        raise CharrnnError(f"{path} already exists, and charrnn has not written it", hint)
 
 
 class OutputFile:
@@ -120,21 +118,20 @@ class OutputFile:
 
 
 class FigureFile(OutputFile):
-    """The file of --plot."""
-
-    def __init__(self, path: Path, *, force: bool) -> None:
-        super().__init__(path, "--plot", force=force)
-
-    def check(self, *inputs: Path | str, corpus: Iterable[str] = ()) -> None:
-        super().check(*inputs, corpus=corpus)
-
+    @classmethod
+    def of(cls, plot: Path | None, force: bool, *inputs: Path | str) -> FigureFile | None:
+        """Return the file, or None without the option. Raise an error if it cannot be written."""
+        if plot is None:
+            return None
         from charrnn import display
 
+        file = cls(plot, "--plot", force=force)
+        file.check(*inputs)
         with display.matplotlib_needed():
             import matplotlib.figure  # noqa: F401  # slow to import, and may be missing
+        return file
 
     def draw(self, draw: Callable[[Axes], Any], console: Console) -> None:
-        """Write the figure and report where it is."""
         from charrnn import display
 
         content = display.render(self.path.suffix[1:].lower(), draw)
@@ -150,7 +147,7 @@ def names_of(models: Sequence[Path]) -> list[str]:
 
 def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
     """Return the code points of the texts, END_CODE after each example."""
-    from charrnn.scoring import texts
+    from charrnn.model_file import texts
 
     record = model.corpus
     if not options.sources:
@@ -160,6 +157,5 @@ def codes_for(model: Model, options: TextOptions) -> Iterator[Codes]:
 
 
 def note_if_several(path: Path, model: Model, console: Console) -> None:
-    """Report that only the first network of several is used."""
     if len(model.trained.networks) > 1:
         console.note(f"{path} has several networks: only the first is used")

@@ -1,4 +1,23 @@
-"""``charrnn fill``: fill in the missing characters of texts."""
+"""Fill in missing characters of a text.
+
+In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
+the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
+to all texts that match the pattern. Only characters of the vocabulary are filled in.
+
+The result is exact if the search is small enough: every likely beginning is tried, and less than a
+thousandth of the probability is left out. Otherwise the probabilities are estimated by sequential
+Monte Carlo (--particles), and a likelier filling may be missed.
+
+# which letters are missing? quotes keep the shell from expanding *
+charrnn fill "Tyr_nnosa_rus"
+charrnn fill "*raptor" -n 10
+
+# a text that contains an underscore
+charrnn fill "snake_c%se" --blank %
+
+# many at once, for another program
+charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
+"""
 
 from __future__ import annotations
 
@@ -19,37 +38,12 @@ from charrnn.text import Raw, Visible, encodable, joined, visible_line
 if TYPE_CHECKING:
     from charrnn.filling.filler import Filled
 
-HELP = """
-Fill in missing characters of a text.
-
-In TEXT, _ stands for one missing character and * for any number up to --max-gap. The output is
-the likeliest fillings (-n) with their probabilities: the probability of the whole text, relative
-to all texts that match the pattern. Only characters of the vocabulary are filled in.
-
-The result is exact if the search is small enough: every likely beginning is tried, and less than a
-thousandth of the probability is left out. Otherwise the probabilities are estimated by sequential
-Monte Carlo (--particles), and a likelier filling may be missed.
-"""
-EXAMPLES = """
-# which letters are missing? quotes keep the shell from expanding *
-charrnn fill "Tyr_nnosa_rus"
-charrnn fill "*raptor" -n 10
-
-# a text that contains an underscore
-charrnn fill "snake_c%se" --blank %
-
-# many at once, for another program
-charrnn fill - --json < damaged.txt | jq -r '.fillings[0].text'
-"""
-
 
 LEAST = 1e-6  # of the probability: less is not worth a note
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn fill``."""
-
     texts: tuple[str, ...] = setting(
         Text(),
         "A text with missing characters; - reads standard input, one text a line.",
@@ -61,26 +55,20 @@ class Options(CommandOptions):
     filling: dict[str, Any] = group(FillConfig)
     reading: dict[str, Any] = group(Reading, default_in_words="as in training")
     model: Path = options.model()
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
     threads: int | None = options.threads()
 
     def check(self) -> None:
-        """Raise SettingError if the options contradict each other."""
         FillConfig(**self.filling)
         Reading(**self.reading)
         of_files = [name for name in self.reading if name not in ("newlines", "normalize")]
         if of_files and "-" not in self.texts:
-            raise SettingError(
-                f"--{of_files[0]} is for standard input, and no TEXT is -",
-                "A TEXT that is typed is filled in as it is.",
-            )
+            what = f"--{of_files[0]} is for standard input, and no TEXT is -"
+            raise SettingError(what, "A TEXT that is typed is filled in as it is.")
         if self.texts.count("-") > 1:
             raise SettingError("standard input can be read only once", "Name one - at most.")
 
 
 def run(options: Options, threads: int, console: Console) -> None:
-    """Fill in the texts one after the other and show the fillings of each."""
     from charrnn.cli.sample.run import note_prime
     from charrnn.filling.filler import Filler
     from charrnn.runs import load
@@ -122,13 +110,12 @@ def texts_of(typed: Sequence[str], reading: Reading) -> Iterator[str]:
 
 
 def as_json(filled: Filled) -> dict[str, object]:
-    """Return the fillings of a text for JSON."""
-    fillings = [
-        {"text": encodable(one.text), "probability": one.probability} for one in filled.fillings
-    ]
+    found = filled.fillings
     return {
         "text": encodable(filled.text),
-        "fillings": fillings,
+        "fillings": [
+            {"text": encodable(one.text), "probability": one.probability} for one in found
+        ],
         "method": filled.method,
         "left_out": filled.left_out,
     }

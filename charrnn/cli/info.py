@@ -1,39 +1,9 @@
-"""``charrnn info``: show everything that a model file holds."""
-
-from __future__ import annotations
-
-import os
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from charrnn.cli import options
-from charrnn.cli.console import TOGETHER, Console
-from charrnn.cli.errors import option_for
-from charrnn.cli.files import FigureFile, names_of
-from charrnn.cli.options import OUTPUT, CommandOptions, flag, needs
-from charrnn.cli.terminal import tables
-from charrnn.cli.terminal.curve import learning_curve
-from charrnn.cli.terminal.tables import Fact, Report, count
-from charrnn.corpus.files import path_of
-from charrnn.errors import CorpusError
-from charrnn.settings.fields import File, setting, settings_of
-from charrnn.settings.training import Fitted
-
-if TYPE_CHECKING:
-    from charrnn.model import Model
-
-HELP = """
-Show the contents of a model file.
+"""Show the contents of a model file.
 
 It shows the network, the vocabulary, the corpus, the settings of the training, and the loss at
 each check-up. It also checks whether the training can be resumed: this needs the unchanged corpus.
 If the corpus has more than 64 MB, only its presence is checked.
-"""
-EXAMPLES = """
+
 # contents, quality, and whether the training can be resumed
 charrnn info
 
@@ -45,6 +15,33 @@ charrnn info --plot curve.svg
 charrnn info --plot curves.pdf --beside lstm.npz
 """
 
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from charrnn.cli import options
+from charrnn.cli.console import TOGETHER, Console
+from charrnn.cli.errors import option_for
+from charrnn.cli.files import FigureFile, names_of
+from charrnn.cli.options import OUTPUT, CommandOptions, ModelFile, flag, needs
+from charrnn.cli.terminal import tables
+from charrnn.cli.terminal.curve import learning_curve
+from charrnn.cli.terminal.tables import Fact, Report, count
+from charrnn.corpus.files import model_at, path_of
+from charrnn.errors import CorpusError
+from charrnn.settings.fields import setting, settings_of
+from charrnn.settings.training import Fitted
+
+if TYPE_CHECKING:
+    from charrnn.model import Model
+
 MOST_ENTRIES = 60  # characters and ranges of a vocabulary that are shown
 SHORTEST_RANGE = 3  # neighbours that are shown as a range
 NAMES = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
@@ -53,91 +50,70 @@ COMPARED = 1 << 26  # bytes: a larger corpus is not compared with the one of the
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn info``."""
-
     RULES = (needs("beside", "plot"), needs("force", "plot"))
 
     model: Path = options.model()
     plot: Path | None = options.plot("Plot the learning curve into this file.")
     beside: tuple[Path, ...] = setting(
-        File(),
+        ModelFile(),
         "Also plot the learning curve of this model, to compare. Repeatable.",
         panel=OUTPUT,
-        default=(),
         names=("--beside",),
         repeated=True,
     )
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Show what the model file holds, and plot the learning curves with --plot."""
     from charrnn import display
     from charrnn.runs import load
 
-    if options.plot is not None:
-        models = (options.model, *options.beside)
-        file = FigureFile(options.plot, force=options.force)
-        file.check(*models)
+    models = options.model, *options.beside
+    if file := FigureFile.of(options.plot, options.force, *models):
         loaded = dict(zip(names_of(models), map(load, models), strict=True))
         file.draw(partial(display.plot, loaded), console)
     model = load(options.model)
     curve = learning_curve(model.trained.longest.history, model.corpus, console.out)
-    report = report_on(options.model, model)
-    report.show("info", console, as_json=options.as_json, below=curve)
+    report_on(options.model, model).show("info", console, as_json=options.as_json, below=curve)
 
 
 def report_on(path: Path, model: Model) -> Report:
-    """Return everything that the file of a model holds."""
     from charrnn.cli.train.summary import corpus_json, settings_json
 
     config, corpus, run = model.config, model.corpus, model.trained.longest.run
     vocabulary, symbols = model.vocabulary, model.vocabulary.symbols
-    size = path.stat().st_size
+    size = os.path.getsize(model_at(path))
     parameters = config.members * model.parameters.flat.size
     networks = f"{config.members} of " if config.members > 1 else ""
     layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
     learned = f"{count(run['step'], 'step')}, {tables.epochs_in_words(run['epoch'])}"
     is_possible, why = resume_of(model)
+    can_be, characters = "possible" if is_possible else "not possible", vocabulary.characters
     return Report(
-        [
-            Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
-            Fact("bytes", size),
-            Fact(label="network", text=layers),
-            Fact("parameters", parameters, text=f"{parameters:,} parameters"),
-            Fact("hidden", config.hidden),
-            Fact("layers", config.layers),
-            Fact(label="counts", text=counts_in_words(model)),
-            Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
-            Fact(
-                "vocabulary",
-                list(vocabulary.characters),
-                text=characters_in_words(vocabulary.characters),
-            ),
-            Fact("novelty", vocabulary.novelty),
-            *corpus_facts(model),
-            Fact("settings", settings_json(config), "settings", settings_in_words(model)),
-            Fact("corpus", corpus_json(corpus, symbols)),
-            Fact("holds_corpus", model.trained.counted is not None),
-            Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
-            Fact("epochs", run["epoch"]),
-            Fact("characters_seen", run["characters"]),
-            *best_facts(model),
-            Fact("history", model.trained.longest.history),
-            Fact(
-                "resume",
-                {"is_possible": is_possible, "why": why},
-                "resume",
-                f"{'possible' if is_possible else 'not possible'}: {why}",
-            ),
-        ]
+        Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
+        Fact("bytes", size),
+        Fact(label="network", text=layers),
+        Fact("parameters", parameters, text=f"{parameters:,} parameters"),
+        Fact("hidden", config.hidden),
+        Fact("layers", config.layers),
+        Fact(label="counts", text=counts_in_words(model)),
+        Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
+        Fact("vocabulary", list(characters), text=characters_in_words(characters)),
+        Fact("novelty", vocabulary.novelty),
+        *corpus_facts(model),
+        Fact("settings", settings_json(config), "settings", settings_in_words(model)),
+        Fact("corpus", corpus_json(corpus, symbols)),
+        Fact("holds_corpus", model.trained.counted is not None),
+        Fact("steps", run["step"], "trained", f"{learned}, {run['characters']:,} characters"),
+        Fact("epochs", run["epoch"]),
+        Fact("characters_seen", run["characters"]),
+        *best_facts(model),
+        Fact("history", model.trained.longest.history),
+        Fact("resume", {"is_possible": is_possible, "why": why}, "resume", f"{can_be}: {why}"),
     )
 
 
 def corpus_facts(model: Model) -> Iterator[Fact]:
-    """Yield the corpus and the held-out part in words."""
     corpus, are = model.corpus, model.corpus.examples_are
     yield Fact(label="corpus", text=", ".join(corpus.sources) or "texts passed from Python")
     how = {"column": corpus.column, "strip": corpus.strip}
@@ -155,7 +131,6 @@ def corpus_facts(model: Model) -> Iterator[Fact]:
 
 
 def counts_in_words(model: Model) -> str:
-    """Return how much of the corpus the file holds for its counts, if it has counts."""
     from charrnn.counts.ngrams import packed_size
 
     counted = model.trained.counted
@@ -168,7 +143,6 @@ def counts_in_words(model: Model) -> str:
 
 
 def settings_in_words(model: Model) -> str:
-    """Return the settings of the training as command-line options."""
     from charrnn.plan import FOREVER
 
     options = []
@@ -182,7 +156,6 @@ def settings_in_words(model: Model) -> str:
 
 
 def best_facts(model: Model) -> Iterator[Fact]:
-    """Yield the best check-up, if anything was held out, and the baselines beside it."""
     from charrnn.cli.train.summary import in_order
     from charrnn.display import best_of
     from charrnn.scoring.score import Mean
@@ -194,9 +167,8 @@ def best_facts(model: Model) -> Iterator[Fact]:
         yield Fact("baselines", in_order(baselines))
         return
     step, mean = best[0], Mean(best[1], 1)
-    display = {"step": step, **mean.per_character(), "perplexity": mean.perplexity}
     words = tables.of_held_out(mean.nats_per_character, step, model.config.members)
-    yield Fact("best", display, "best", words)
+    yield Fact("best", {"step": step, **mean.loss()}, "best", words)
     held_out = model.corpus.held_out_characters + model.corpus.held_out_examples
     if held_out > checkup_size(model.config):
         yield Fact(text="on the part that check-ups score; charrnn eval scores all of it")
@@ -212,7 +184,7 @@ def best_facts(model: Model) -> Iterator[Fact]:
 
 def resume_of(model: Model) -> tuple[bool, str]:
     """Return True if the training can be resumed, and why or why not."""
-    from charrnn.scoring import texts
+    from charrnn.model_file import texts
 
     if model.trained.slim:
         return False, "the file has no training state (see charrnn slim)"
@@ -225,18 +197,15 @@ def resume_of(model: Model) -> tuple[bool, str]:
             found = "the corpus is there, unchanged"
     except CorpusError as error:
         return False, error.what
-    return True, found + limit_reached(model)
-
-
-def limit_reached(model: Model) -> str:
-    """Return which limit ended the training and has to be raised, if one did."""
     config, ended = model.config, model.trained.ended
     limits = {
         "epochs": count(config.epochs, "epoch"),
         "minutes": count(config.minutes or 0.0, "minute"),
         "patience": f"{count(config.patience or 0, 'check-up')} without a better one",
     }
-    return f"; finished after {limits[ended]}: use a larger --{ended}" if ended in limits else ""
+    if ended in limits:
+        found += f"; finished after {limits[ended]}: use a larger --{ended}"
+    return True, found
 
 
 def characters_in_words(characters: str) -> str:
@@ -253,21 +222,19 @@ def characters_in_words(characters: str) -> str:
 
 def ranges(characters: str) -> Iterator[tuple[str, str, int]]:
     """Yield first, last and size of ranges of letters or digits, and of single characters."""
-    start = 0
-    while start < len(characters):
-        stop = start + 1
-        while stop < len(characters) and _follow(characters[stop - 1], characters[stop]):
-            stop += 1
-        if stop - start < SHORTEST_RANGE:
-            stop = start + 1
-        yield characters[start], characters[stop - 1], stop - start
-        start = stop
 
+    def series(numbered: tuple[int, str]) -> tuple[int, str]:
+        """Return the same for neighbours in a range."""
+        place, character = numbered
+        kind = unicodedata.category(character)
+        return (ord(character) - place, kind) if kind[0] in "LN" else (place, "")
 
-def _follow(first: str, second: str) -> bool:
-    """Return True for neighbouring letters of one case, or digits."""
-    kinds = unicodedata.category(first), unicodedata.category(second)
-    return ord(second) == ord(first) + 1 and kinds[0] == kinds[1] and kinds[0][0] in "LN"
+    for _, numbered in groupby(enumerate(characters), series):
+        run = [character for _, character in numbered]
+        if len(run) < SHORTEST_RANGE:
+            yield from ((character, character, 1) for character in run)
+        else:
+            yield run[0], run[-1], len(run)
 
 
 def name_of(character: str) -> str:

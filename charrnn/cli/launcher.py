@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from charrnn.errors import SettingError
+from charrnn.system import ONE_THREAD, cores
 
 RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -22,17 +23,14 @@ READING = 0.3  # seconds in which mpiexec reads our messages: it drops the rest 
 
 
 def processes() -> int:
-    """Return the number of processes that mpiexec started; 1 without mpiexec."""
     return _number_in(SIZE) or 1 if _number_in(RANK) is not None else 1
 
 
 def check_alone() -> None:
-    """Raise SettingError if mpiexec started several processes that would do the same work."""
     if _number_in(RANK) is not None and _number_in(SIZE) != 1:
-        raise SettingError(
-            "mpiexec has started several processes, and each would write the same model",
-            "Add --mpi to train together, or start one process without mpiexec.",
-        )
+        what = "mpiexec has started several processes, and each would write the same model"
+        hint = "Add --mpi to train together, or start one process without mpiexec."
+        raise SettingError(what, hint)
 
 
 def wait_for_first_rank() -> None:
@@ -65,26 +63,10 @@ def _number_in(names: Iterable[str]) -> int | None:
     return next((int(value) for value in values if value.isdecimal()), None)
 
 
-BLAS = (
-    "OPENBLAS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
 ENOUGH = 4  # threads: more of them mostly wait for Python's lock
 
 
 def set_threads(threads: int | None = None) -> int:
     """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
-    for name in BLAS:
-        os.environ[name] = "1"
+    os.environ.update(ONE_THREAD)
     return threads or min(cores(), ENOUGH)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, Signature
@@ -19,21 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 import typer
 
 from charrnn.cli.console import Console
-from charrnn.corpus.files import NAMES
+from charrnn.corpus.files import MODELS, NAMES, OURS
 from charrnn.errors import CharrnnError, MissingPackageError, SettingError
+from charrnn.settings import fields as setting_fields
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import (
-    CORPUS,
-    File,
-    Flag,
-    OneOf,
-    Setting,
-    Text,
-    Values,
-    Whole,
-    setting,
-    settings_of,
-)
+from charrnn.settings.fields import CORPUS, File, Flag, OneOf, Setting, Text, Values, Whole, setting
 from charrnn.settings.training import TrainConfig
 
 if TYPE_CHECKING:
@@ -44,15 +34,30 @@ OUTPUT, WORKERS = "Output", "Workers"  # panels of help
 MODEL = Path("model.npz")
 
 
-@dataclass(frozen=True)
-class Source(Text):
-    """The name of a text: a file, a corpus of the package, or "-"."""
+class OfPackage:
+    """Values that are names of files, or names that the package knows."""
+
+    known: ClassVar[tuple[str, ...]]
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return the corpora and files that begin so; nothing if the shell can do it alone."""
-        names = [name for name in NAMES if name.startswith(incomplete)]
+        """Return the names and files that begin so; nothing if the shell can do it alone."""
+        names = [name for name in self.known if name.startswith(incomplete)]
         files = sorted(glob.glob(glob.escape(incomplete) + "*"))
         return [*names, *(file for file in files if file not in names)] if names else []
+
+
+@dataclass(frozen=True)
+class Source(OfPackage, Text):
+    """The name of a text: a file, a corpus of the package, or "-"."""
+
+    known = NAMES
+
+
+@dataclass(frozen=True)
+class ModelFile(OfPackage, File):
+    """A model to read: a file, or a model of the package."""
+
+    known = MODELS
 
 
 @dataclass(frozen=True)
@@ -71,23 +76,26 @@ class NewFile(File):
 
 
 @dataclass(frozen=True)
-class Trying(Text):
-    """A setting of training, and values to try."""
+class Known(Text):
+    """A text that may begin with one of these names."""
 
-    metavar: str = "NAME=VALUE,VALUE"
+    names: Callable[[], Iterable[str]] = tuple
 
     def complete(self, incomplete: str) -> list[str]:
-        """Return the settings that begin so."""
-        from charrnn.settings.training import words_to_try
-
-        return [f"{word}=" for word in words_to_try() if word.startswith(incomplete)]
+        return [name for name in self.names() if name.startswith(incomplete)]
 
 
+def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
+    return setting(Flag(), about, panel=panel, default=False, names=names)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandOptions:
-    """The base of the options of each command, a dataclass with a field for each option."""
+    """The options of each command, which come last in its help."""
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
-    quiet: bool
+    as_json: bool = flag("Write JSON.", names=("--json",))
+    quiet: bool = flag("Show only errors on stderr.", names=("-q", "--quiet"))
 
     @property
     def wanted_threads(self) -> int | None:
@@ -134,7 +142,7 @@ def group(config: type, *only: str, **changes: Any) -> Any:
 
 def like(config: type, name: str, **changes: Any) -> Any:
     """Return a field for one setting of a configuration; None if it is not typed."""
-    one = replace(settings_of(config)[name], default=None, **changes)
+    one = replace(setting_fields.settings_of(config)[name], default=None, **changes)
     return field(default=None, metadata={"setting": one})
 
 
@@ -143,13 +151,14 @@ def sources(metavar: str, about: str, *, is_required: bool = False) -> Any:
     return setting(Source(), about, panel=CORPUS, default=default, names=(metavar,), repeated=True)
 
 
-def model(about: str = "The model file.", default: Any = MODEL, **details: Any) -> Any:
-    details |= {"names": ("-m", "--model"), "variable": "CHARRNN_MODEL"}
-    return setting(File(), about, panel=OUTPUT, default=default, **details)
+def model(about: str = f"The model: a file, or {OURS}.", **details: Any) -> Any:
+    details = {"values": ModelFile(), "panel": OUTPUT, "default": MODEL, **details}
+    return setting(about=about, names=("-m", "--model"), variable="CHARRNN_MODEL", **details)
 
 
-def models(about: str = "The model file. Repeatable, to compare models.") -> Any:
-    return model(about, (MODEL,), default_in_words=str(MODEL), repeated=True)
+def models(about: str = "Repeatable, to compare models.", **details: Any) -> Any:
+    details = {"default": (MODEL,), "default_in_words": str(MODEL), "repeated": True, **details}
+    return model(f"The model: a file, or {OURS}. {about}", **details)
 
 
 def use(panel: str) -> Any:
@@ -174,14 +183,6 @@ def folds(panel: str) -> Any:
     return setting(Whole(2, 1000), about, panel=panel, names=("--folds",))
 
 
-def as_json() -> Any:
-    return flag("Write JSON.", names=("--json",))
-
-
-def quiet() -> Any:
-    return flag("Show only errors on stderr.", names=("-q", "--quiet"))
-
-
 def threads() -> Any:
     return like(TrainConfig, "workers")
 
@@ -203,10 +204,6 @@ def scheduler() -> Any:
         " tcp://HOST:8786, or its scheduler file."
     )
     return setting(Text("ADDRESS|FILE"), about, panel=WORKERS)
-
-
-def flag(about: str, *, panel: str = OUTPUT, names: tuple[str, ...] | None = None) -> Any:
-    return setting(Flag(), about, panel=panel, default=False, names=names)
 
 
 class Rule:
@@ -241,10 +238,7 @@ needs_one = partial(Rule, "needs", "")  # one of these must be typed, in any cas
 
 _NAME_ONE = f"Name a file, - or one of {', '.join(NAMES)}; see --help."
 CORPUS_OR_RESUME = needs_one("sources", "resume", hint=_NAME_ONE)
-SHARED_WORK = (
-    excludes("workers", "scheduler", "threads"),
-    excludes("scheduler", "threads"),
-)
+SHARED_WORK = (excludes("workers", "scheduler", "threads"), excludes("scheduler", "threads"))
 _AS_IN_TRAINING = "Held-out text is read as in training."
 _ROWS = "With --column, each row is an example."
 TEXT_OR_HELD_OUT = (
@@ -303,14 +297,25 @@ def check(options: CommandOptions) -> None:
     options.check()
 
 
+def note_own_models(options: CommandOptions, console: Console) -> None:
+    """Report each model that is a file, though the package has a model of its name."""
+    for one in options_of(type(options)):
+        if isinstance(one.setting.values, ModelFile):
+            value = getattr(options, one.name)
+            for path in value if one.setting.repeated else [value]:
+                if str(path) in MODELS and os.path.lexists(path):
+                    console.note(f"{path} is a file here, not the model of the package")
+
+
 def options_of(kind: type) -> Iterator[Option]:
-    for one in fields(kind):
+    common = {one.name for one in fields(CommandOptions)}
+    for one in sorted(fields(kind), key=lambda one: one.name in common):
         if "group" in one.metadata:
             config, only, changes = one.metadata["group"]
-            for name, of_group in settings_of(config).items():
+            for name, of_group in setting_fields.settings_of(config).items():
                 if of_group.names != () and (not only or name in only):
                     yield Option(name, replace(of_group, **changes), one.name)
-        else:
+        elif one.metadata["setting"].names != ():
             yield Option(one.name, one.metadata["setting"], "")
 
 
@@ -337,7 +342,7 @@ def _parameter(option: Option) -> Parameter:
             what["help"] += f" [env: {setting.variable}]"
         else:
             what["envvar"] = setting.variable or None
-        what["autocompletion"] = _completion(setting.values)
+        what["autocompletion"] = getattr(setting.values, "complete", None)
     if names[0].startswith("-"):
         info = typer.Option(*names, **what)
     else:
@@ -365,16 +370,9 @@ def _parser(values: Values) -> Callable[[Any], Any]:
 
 
 def not_one_of(typed: Any, allowed: str) -> str:
-    """Return the message for a value that is not allowed."""
     shown = repr(typed)
     shown = shown if len(shown) <= 50 else f"{shown[:46]}...'"
     return f"{shown} is not {allowed}"
-
-
-def _completion(values: Values) -> Any:
-    if isinstance(values, OneOf):
-        return lambda incomplete: [name for name in values.choices if name.startswith(incomplete)]
-    return getattr(values, "complete", None)
 
 
 def _expanded(names: list[str] | None) -> list[str] | None:
@@ -385,22 +383,20 @@ def _expanded(names: list[str] | None) -> list[str] | None:
 
 
 @contextmanager
-def cluster_for(
-    workers: int | None, scheduler: str | None, console: Console
-) -> Iterator[Cluster | None]:
+def cluster_for(options: Any, console: Console) -> Iterator[Cluster | None]:
     """Yield the cluster of --workers or --scheduler; None without these options."""
+    workers, scheduler = options.workers, options.scheduler
     if workers is None and scheduler is None:
         yield None
         return
     from charrnn.cluster.opening import open_cluster
 
-    with ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(open_cluster(workers, scheduler, console.note))
-        except MissingPackageError as error:
-            option = "--workers" if scheduler is None else "--scheduler"
-            raise CharrnnError(f"{option} needs Dask", error.hint) from None
-        yield cluster
+    try:
+        with open_cluster(workers, scheduler, console.note) as cluster:
+            yield cluster
+    except MissingPackageError as error:
+        option = "--workers" if scheduler is None else "--scheduler"
+        raise CharrnnError(f"{option} needs Dask", error.hint) from None
 
 
 def note_if_refused(console: Console) -> None:

@@ -1,13 +1,24 @@
-"""``charrnn reach``: measure how far gradients reach back, for one or several models.
+"""Measure how far back in time gradients reach.
 
-People get a table with a column for each model, a picture of the norms, and advice:
+The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
+shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
+k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
+the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
+one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
+(train --members), the first is used.
 
-1e-1 |***
-     |   ****
-     | ..    ***
-1e-6 |   ....   **
-     +----------------
-      0             40 steps back
+With --json, each model is a JSON object on one line.
+
+# is --bptt long enough?
+charrnn reach
+
+# does an LSTM reach further?
+charrnn train verses --cell lstm -m lstm.npz
+charrnn train verses -m tanh.npz
+charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
+
+# the norms, for another program
+charrnn reach --json | jq -r '.norms[]'
 """
 
 from __future__ import annotations
@@ -33,31 +44,6 @@ if TYPE_CHECKING:
     from charrnn.model import Model
     from charrnn.vocabulary import Ids
 
-HELP = """
-Measure how far back in time gradients reach.
-
-The loss at a step depends on the state k steps earlier. If gradients vanish, the dependence
-shrinks with k; if they explode, it grows. The table shows the mean norm of the gradient against
-k, its decay per step and the spectral radius of the recurrent weights. It also shows the share of
-the gradient norms that --bptt cuts off. The cosine compares the truncated gradient with the full
-one, for a --bptt of 1, 2, 4, ... steps, up to 200 or the longest example. For several networks
-(train --members), the first is used.
-
-With --json, each model is a JSON object on one line.
-"""
-EXAMPLES = """
-# is --bptt long enough?
-charrnn reach
-
-# does an LSTM reach further?
-charrnn train verses --cell lstm -m lstm.npz
-charrnn train verses -m tanh.npz
-charrnn reach -m lstm.npz -m tanh.npz --plot reach.svg
-
-# the norms, for another program
-charrnn reach --json | jq -r '.norms[]'
-"""
-
 LABELS: Final = 22  # columns of the row labels
 COLUMN: Final = 16  # columns of the figures of a model
 HEIGHT: Final = 8  # lines of the picture
@@ -70,23 +56,16 @@ MUCH_LONGER: Final = 2  # times a sufficient --bptt: a shorter one is advised
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn reach``."""
-
     RULES = (*TEXT_OR_HELD_OUT, needs("force", "plot"))
 
     models: tuple[Path, ...] = options.models()
     plot: Path | None = options.plot("Plot the norms into this file.")
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     def check(self) -> None:
-        """Raise SettingError if several models are to read standard input."""
         if "-" in self.sources and len(self.models) > 1:
-            raise SettingError(
-                "standard input can be read only once, and there are several models",
-                "Name a file as the text, or add --held-out.",
-            )
+            what = "standard input can be read only once, and there are several models"
+            raise SettingError(what, "Name a file as the text, or add --held-out.")
 
 
 class Measured(NamedTuple):
@@ -98,17 +77,13 @@ class Measured(NamedTuple):
 
 
 def run(options: Options, _threads: int, console: Console) -> None:
-    """Measure all models, draw the figure and show the results."""
     from charrnn.display import plot_reach
 
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
     console.note_if_waiting(options.sources)
-    if file is not None:
-        file.check(*options.models, *options.sources)
+    file = FigureFile.of(options.plot, options.force, *options.models, *options.sources)
     models = [measure(path, options, console) for path in options.models]
     if file is not None:
-        reaches = [one.reach for one in models]
-        named = dict(zip(names_of(options.models), reaches, strict=True))
+        named = dict(zip(names_of(options.models), [one.reach for one in models], strict=True))
         file.draw(partial(plot_reach, named), console)
     if not options.as_json:
         console.out.write_lines(in_words(options.models, models, console.out))
@@ -132,26 +107,24 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
     size = model.parameters.architecture
     network = f"{size.layers} x {size.hidden} {size.cell_name}"
     advised, cut_off = advice(reach, bptt), reach.cut_off_share(bptt)
-    decay, radius = reach.decay_per_step, reach.spectral_radius
+    decay, radius, slope = reach.decay_per_step, reach.spectral_radius, reach.mean_slope
     report = Report(
-        [
-            Fact("model", str(path)),
-            Fact(label="network", text=network),
-            Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
-            Fact("norms", reach.norms),
-            Fact("losses", reach.losses),
-            Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
-            Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
-            Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
-            Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
-            Fact("advice", advised),
-        ]
+        Fact("model", str(path)),
+        Fact(label="network", text=network),
+        Fact("horizon", bptt, "horizon (--bptt)", str(bptt)),
+        Fact("norms", reach.norms),
+        Fact("losses", reach.losses),
+        Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
+        Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
+        Fact("mean_slope", slope, "mean slope 1 - h^2", three_digits(slope)),
+        Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
+        Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
+        Fact("advice", advised),
     )
     return Measured(reach, report, advised)
 
 
 def ids_of(model: Model, options: Options) -> Ids:
-    """Return the text as symbols."""
     import numpy as np
 
     from charrnn.corpus.segmentation import END_CODE
@@ -187,11 +160,25 @@ def advice(reach: Reach, bptt: int) -> str:
     return f"--bptt {bptt} is long enough: {why}"
 
 
+def why(reach: Reach) -> str:
+    """Return why gradients shrink although the spectral radius is above 1; "" if not so."""
+    decay, slope = reach.decay_per_step, reach.mean_slope
+    if slope is None or decay is None or decay >= 1 or reach.spectral_radius <= 1:
+        return ""
+    return (
+        f"gradients shrink although the spectral radius is above 1: at each step the slope 1 - h^2"
+        f" multiplies W, and many units are saturated, so it is only {slope:.2g} on average"
+    )
+
+
 def in_words(
     paths: Sequence[Path], models: Sequence[Measured], output: Output
 ) -> Iterator[Visible]:
     """Yield the tables, with as many models in each as fit, the picture and the advice."""
-    names = short_names(paths)
+    names: list[str] = []  # the ends of the paths, all different
+    for path in paths:
+        name = fitted(str(path), LABELS + 1)
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
     column = max(COLUMN, 2 + max(map(len, names)))
     beside = max(1, (output.width - LABELS) // column)
     for first in range(0, len(models), beside):
@@ -199,8 +186,10 @@ def in_words(
         yield from table_of(models[some], names[some], column, output)
     yield from picture(models, names, output)
     for name, one in zip(names, models, strict=True):
-        text = f"{name}: {one.advice}" if len(models) > 1 else one.advice
-        yield from entries([("advice", text)], output)
+        text = f"{name}: " * (len(models) > 1)
+        yield from entries([("advice", text + one.advice)], output)
+        if reason := why(one.reach):
+            yield from entries([("why", text + reason)], output)
 
 
 def table_of(
@@ -220,9 +209,8 @@ def table_of(
         yield output.paint(Visible(title), CYAN)
         last = max(map(max, values))
         for steps in sorted({first, *(1 << k for k in range(last.bit_length())), last}):
-            yield row(
-                f"{steps:>5}", [three_digits(of[steps]) if steps in of else "" for of in values]
-            )
+            shown = [three_digits(of[steps]) if steps in of else "" for of in values]
+            yield row(f"{steps:>5}", shown)
 
     yield table.head()
     for facts in zip(*(one.report for one in models), strict=True):
@@ -236,15 +224,6 @@ def table_of(
 def three_digits(value: float | None) -> str:
     """Return a number of any size with three digits; "-" for none."""
     return "-" if value is None else f"{value:#.3g}".rstrip(".")
-
-
-def short_names(paths: Sequence[Path]) -> list[str]:
-    """Return the ends of the names, all different."""
-    names: list[str] = []
-    for path in paths:
-        name = fitted(str(path), LABELS + 1)
-        names.append(name if name not in names else f"{name} ({len(names) + 1})")
-    return names
 
 
 def picture(models: Sequence[Measured], names: Sequence[str], output: Output) -> Iterator[Visible]:

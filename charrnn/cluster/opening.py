@@ -78,9 +78,7 @@ def local_cluster(workers: int) -> Iterator[str]:
 
 
 def serve(workers: int, folder: str) -> None:
-    """Run a cluster of single-threaded workers until standard input ends, then remove its folder:
-    the parent may be dead.
-    """
+    """Run a cluster of single-threaded workers until standard input ends; remove its folder."""
     import dask
     from distributed import LocalCluster
 
@@ -125,10 +123,9 @@ def address_of(scheduler: str) -> str:
     try:
         return str(read(scheduler)["address"])
     except OSError as error:
-        raise SettingError(
-            f"cannot read the scheduler file {scheduler!r}: {error.strerror}",
-            "Give an address such as tcp://HOST:PORT, or the file that the scheduler wrote.",
-        ) from None
+        what = f"cannot read the scheduler file {scheduler!r}: {error.strerror}"
+        hint = "Give an address such as tcp://HOST:PORT, or the file that the scheduler wrote."
+        raise SettingError(what, hint) from None
     except (ValueError, KeyError):
         hint = "Give the file that the scheduler wrote, or its address."
         raise SettingError(f"{scheduler} is not a scheduler file", hint) from None
@@ -149,10 +146,9 @@ def check(address: str) -> None:
     if kind != "Scheduler":
         raise SettingError(f"{address} is a {kind} of Dask, not a scheduler", GIVE)
     if theirs != (mine := version("distributed")):
-        raise SettingError(
-            f"the scheduler at {address} has Dask {theirs}, this machine {mine}",
-            f"Install the same version on all machines: pip install 'distributed=={theirs}'",
-        )
+        what = f"the scheduler at {address} has Dask {theirs}, this machine {mine}"
+        hint = f"Install the same version on all machines: pip install 'distributed=={theirs}'"
+        raise SettingError(what, hint)
 
 
 GIVE: Final = "Give the address that dask scheduler prints."
@@ -245,10 +241,8 @@ def _connected(address: str) -> Iterator[Client]:
     try:
         client = Client(address, timeout="5s", set_as_default=False)
     except Exception as error:  # Dask raises many kinds
-        raise SettingError(
-            f"the scheduler at {address} cannot be used: {error or type(error).__name__}",
-            "Check that it runs and has the same version of Dask.",
-        ) from error
+        what = f"the scheduler at {address} cannot be used: {error or type(error).__name__}"
+        raise SettingError(what, "Check that it runs and has the same version of Dask.") from error
     try:
         yield client
     finally:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +46,10 @@ NUMBERS: Final = "0123456789.):-*•– "
 class Warned:
     """A warning, and the two numbers behind it."""
 
-    kind: str  # much held out, few examples, repeated, scripts; or the kind of a Finding
+    kind: str  # much held out, few examples, repeated, scripts; or a trait of nearly all lines
     count: int  # characters held out; examples learned from; held-out examples that are known ...
     of: int  # all characters; all examples; held-out examples that were looked for ...
-    what: str = ""  # of a Finding; the most frequent script
+    what: str = ""  # the most frequent script; the column to read, or the characters to strip
 
 
 def warnings(corpus: Corpus) -> list[Warned]:
@@ -70,8 +70,7 @@ def warnings(corpus: Corpus) -> list[Warned]:
             [corpus.vocabulary.decode(part.nth(i)) for i in range(min(len(part), most))]
             for part, most in ((train, LINES), (held_out, 1))
         )
-        for kind, count, what in findings([*lines[:1], *firsts], lines):
-            found.append(Warned(kind, count, len(lines), what))
+        found += findings([*lines[:1], *firsts], lines)
     return found
 
 
@@ -159,16 +158,8 @@ class TextSet:
         return hash_of(text.strip().casefold() if self._ignoring_case else text)
 
 
-class Finding(NamedTuple):
-    """A trait of nearly all lines that is hardly a part of the texts."""
-
-    kind: str
-    lines: int  # that have it
-    what: str  # the column to read, or the characters to strip
-
-
-def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
-    """Return the traits of a list. One of ``firsts`` is its first line."""
+def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Warned]:
+    """Return the traits of a list that hardly belong to its texts; one of ``firsts`` begins it."""
     if len(lines) < ENOUGH:
         return []
     many = NEARLY_ALL * len(lines)
@@ -179,14 +170,14 @@ def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Finding]:
         inner = Counter(line.strip(f"{separator} ").count(separator) for line in lines)
         often, count = inner.most_common(1)[0]
         if often and count >= many:
-            return [Finding(f"{word} in lines", count, named or "1")]
+            return [Warned(f"{word} in lines", count, len(lines), named or "1")]
     if named:
-        return [Finding("header", 1, named)]
+        return [Warned("header", 1, len(lines), named)]
     found = []
     last, count = Counter(line.rstrip()[-1:] for line in lines).most_common(1)[0]
     if last and last in ENDINGS and count >= many:
-        found.append(Finding("same ending", count, last))
+        found.append(Warned("same ending", count, len(lines), last))
     count = sum(NUMBER.match(line) is not None for line in lines)
     if count >= many:
-        found.append(Finding("numbered", count, NUMBERS))
+        found.append(Warned("numbered", count, len(lines), NUMBERS))
     return found

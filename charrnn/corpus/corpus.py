@@ -40,6 +40,12 @@ class Examples:
     ids: Ids  # (S,)
     starts: Starts  # (n + 1,)  example i is ids[starts[i] : starts[i + 1]], its END last
 
+    @staticmethod
+    def of(texts: Sequence[Ids]) -> Examples:
+        """Return these examples, each with its END, end to end."""
+        starts = np.cumsum([0, *map(len, texts)]).astype(np.uint32)
+        return Examples(np.concatenate(texts), starts)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 

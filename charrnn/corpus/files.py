@@ -30,10 +30,13 @@ from typing import Any, Final, Literal
 from charrnn.corpus.columns import Records, column_of, lines_of_script, strip_lines, whole_lines
 from charrnn.errors import CorpusError
 from charrnn.settings.corpus import Reading
+from charrnn.text import question
 
 OF_SCRIPT = {"given-names-latin": ("given-names", "latin")}  # the lines of a corpus in a script
 NAMES = ("dinosaurs", "given-names", *OF_SCRIPT, "reber", "verses")  # come with the program
-FOLDERS = [home / "data" for home in Path(__file__).parents[1:3]]  # installed; in a checkout
+MODELS = ("dinosaurs", "given-names", "latin", "reber", "verses")  # trained models, likewise
+OURS = f"{', '.join(MODELS[:-1])} or {MODELS[-1]}"
+HOMES = Path(__file__).parents[1:3]  # of data, installed or in a checkout
 
 BLOCK: Final = 1 << 17  # bytes: arrays made from one block fit into the cache
 PATIENCE_SECONDS: Final = 5.0  # a named pipe that stays silent for longer has no writer
@@ -48,13 +51,21 @@ COPY_AGAIN: Final = "Copy or download it again."
 
 def path_of(source: str) -> str:
     """Return the path of a corpus that comes with the program; any other name stays as it is."""
-    if source in NAMES and not os.path.lexists(source):  # a file of that name comes first
-        whole, _ = OF_SCRIPT.get(source, (source, ""))
-        for folder in FOLDERS:
-            file = folder / f"{whole}.txt"
-            if file.is_file():
-                return str(file)
-    return source
+    whole, _ = OF_SCRIPT.get(source, (source, ""))
+    return _packaged(source, NAMES, f"data/{whole}.txt")
+
+
+def model_at(path: str | os.PathLike[str]) -> str:
+    """Return the path of a model that comes with the program; any other path stays as it is."""
+    name = os.fspath(path)
+    return _packaged(name, MODELS, f"models/{name}.npz")
+
+
+def _packaged(name: str, known: tuple[str, ...], file: str) -> str:
+    if name in known and not os.path.lexists(name):  # a file of that name comes first
+        files = (home / file for home in HOMES)
+        return next((str(each) for each in files if each.is_file()), name)
+    return name
 
 
 def is_of_script(source: str) -> bool:
@@ -217,9 +228,8 @@ def _unreadable(name: str, error: OSError | ValueError) -> CorpusError:
     if isinstance(error, FileNotFoundError):
         if os.path.islink(name):
             return CorpusError(f"{name} is a broken link to {os.readlink(name)}", "Fix the link.")
-        near = get_close_matches(name, NAMES)
-        meant = f"Did you mean {' or '.join(near)}? " if near else ""
-        hint = f"{meant}Check the name, and the folder you are in."
+        near = question(get_close_matches(name, NAMES))
+        hint = f"{near}Check the name, and the folder you are in."
         return CorpusError(f"{name} does not exist", hint)
     if isinstance(error, PermissionError):
         return CorpusError(f"{name} may not be read", "Change its permissions, or copy it.")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.settings.corpus import Cut, Kind
-from charrnn.vocabulary import Codes, codes_of
+from charrnn.vocabulary import REPLACEMENT, Codes, Ids, codes_of
 
 END_CODE: Final = np.uint32(0x110000)  # the first number that is not a code point
 NEWLINE: Final = np.uint32(ord("\n"))
@@ -161,6 +161,12 @@ def stream_of(texts: Iterable[str]) -> Iterator[Codes]:
                 ends, waiting, size = [], [], 0
         ends.append(size)
     yield block()
+
+
+def codes_of_ids(ids: Ids, characters: Codes) -> Iterator[Codes]:
+    """Yield the code points of ids: END_CODE for END, U+FFFD for UNKNOWN."""
+    codes = np.concatenate([[END_CODE, REPLACEMENT], characters]).astype(np.uint32)
+    return (codes[ids[at : at + BLOCK]] for at in range(0, len(ids), BLOCK))
 
 
 def _from_first_visible(blocks: Iterator[Codes]) -> Iterator[Codes]:

@@ -28,6 +28,7 @@ from charrnn.vocabulary import END
 
 Numbers = NDArray[np.uint32]
 Nodes = NDArray[np.int64]  # or NONE
+Integers = NDArray[np.signedinteger[Any]]
 
 NONE = -1
 
@@ -199,6 +200,8 @@ HIGHEST: Final = 9  # order; counts alone do best with 7, beside a network with 
 FEWEST: Final = 7  # the order if HIGHEST takes more than one integer for a window
 READY: Final = 1 << 22  # numbers in the rows made beforehand, at most
 ROOT: Final = 0
+EACH: Final = 2  # times that a symbol is counted as it is read: the text goes on like itself
+TOGETHER: Final = 1 << 16  # numbers in the rows that are counted together
 
 
 class Counts:
@@ -242,8 +245,7 @@ class Counts:
         rows *= scale[:, None]
         first = self.first[nodes]
         sizes = self.first[nodes + 1] - first
-        before = np.cumsum(sizes) - sizes
-        children = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
+        children = _ranges(first, sizes)
         place = np.repeat(lanes * self.symbols, sizes) + self.last[children - 1]
         rows.reshape(-1)[place] += self.share[children]
 
@@ -311,104 +313,127 @@ class GrowingCounts:
     """Counts that read consecutive blocks and count them too, since the words of a text come again.
 
     The discounts stay those of the training text. The longest n-gram that ends in a symbol is
-    counted once more; a shorter one only if the n-gram longer by one symbol is new.
+    counted once more; a shorter one only if the n-gram longer by one symbol is new. All symbols of
+    a block are counted at once: a sum over the symbols before a place gives the counts there.
     """
 
     def __init__(self, counts: Counts) -> None:
-        self._counts = counts
-        self._symbols, self._highest = counts.symbols, counts.trie.highest
-        trie, by_order = counts.trie, counts_of(counts.trie)
-        self._lost = np.array([kneser_ney(c).lost for c in by_order])  # (orders, 4)
-        kept_by_order = [
-            c - lost[np.minimum(c, 3)] for c, lost in zip(by_order, self._lost, strict=True)
-        ]
-        times = np.concatenate([np.zeros(1), *by_order])
-        kept = np.concatenate([np.zeros(1), *kept_by_order])
-        parents = trie.keys // trie.symbols
-        size = trie.starts[-1]
-        self._initial = (
-            times,  # (N,) c of each n-gram
-            kept,  # (N,) c - D
-            np.bincount(parents, times[1:], size).astype(np.float64),  # sum of c of each context
-            np.bincount(parents, (times - kept)[1:], size).astype(np.float64),  # what it frees
-        )
+        self._symbols = counts.symbols
+        by_order = counts_of(counts.trie)
+        self._lost = [kneser_ney(c).lost for c in by_order]
+        self._initial = np.concatenate([np.zeros(1, np.uint32), *by_order])  # c of each n-gram
+        self._learned = counts.trie.keys, np.arange(1, len(self._initial))
         self.begin()
 
     def begin(self) -> None:
-        self._times, self._kept, self._total, self._freed = (a.copy() for a in self._initial)
+        self._times = self._initial.copy()
         self._size = len(self._times)  # nodes, with those that were added
-        self._added: dict[tuple[int, int], int] = {}  # the child of a context by a symbol
-        self._children: dict[int, tuple[list[int], list[int]]] = {}  # nodes and symbols added
-        self._contexts = [ROOT, 1 + END]  # of each length from 0 on
+        # keys and nodes of the text that was learned, then of ever fewer n-grams that were added
+        self._tries: list[tuple[Nodes, Nodes]] = [self._learned]
+        self._contexts = np.full(len(self._lost), NONE)  # of each length from 0 on
+        self._contexts[:2] = ROOT, 1 + END
 
     def read(self, ids: Ids) -> Floats:
-        """Return P(. | all before) of each symbol, (S, K), and count the symbols one by one."""
-        rows: Floats = np.empty((len(ids), self._symbols))
-        for place, symbol in enumerate(ids.tolist()):
-            self._predict(rows[place])
-            self._learn(symbol)
+        """Return P(. | all before) of each symbol, (S, K), and count the symbols."""
+        rows: Floats = np.full((len(ids), self._symbols), 1 / self._symbols)
+        step = max(1, TOGETHER // self._symbols)
+        for at in range(0, len(ids), step):
+            self._read(ids[at : at + step].astype(np.int64), rows[at : at + step])
         return rows
 
-    def _predict(self, p: Floats) -> None:
-        """Write P of the next symbol into p (K,)."""
-        p[...] = 1 / self._symbols
-        first, last = self._counts.first, self._counts.last
-        for context in self._contexts:
-            total = self._total[context]
-            if total <= 0:
-                continue
-            p *= self._freed[context] / total
-            if context < len(first) - 1:
-                start, stop = first[context], first[context + 1]
-                p[last[start - 1 : stop - 1]] += self._kept[start:stop] / total
-            if context in self._children:
-                nodes, symbols = self._children[context]
-                p[symbols] += self._kept[nodes] / total
+    def _read(self, symbols: Nodes, p: Floats) -> None:
+        """Turn the rows of 1 / K into P of each symbol, order by order, and count the symbols."""
+        contexts, grams, counted = self._ngrams(symbols)
+        for order, lost in enumerate(self._lost):
+            there = np.flatnonzero(grams[:, order] != NONE)
+            there = there[contexts[there, order].argsort(kind="stable")]
+            is_one = counted[there, order]
+            c = self._times_before(contexts[there, order], symbols[there], is_one)
+            total = c.sum(1)
+            known = np.flatnonzero(total)
+            here, c, share = there[known], c[known], 1 / total[known]
+            freed = lost.take(np.minimum(c, 3))
+            p[here] *= (freed.sum(1) * share)[:, None]
+            p[here] += (c - freed) * share[:, None]
+            np.add.at(self._times, grams[there[is_one], order], EACH)
 
-    def _learn(self, symbol: int) -> None:
-        """Count the n-grams that end in this symbol."""
-        grams, were_new = [], []
-        for context in self._contexts[: self._highest]:
-            gram = self._child(context, symbol)
-            were_new.append(gram is None)
-            grams.append(self._add(context, symbol) if gram is None else gram)
-        for place, gram in enumerate(grams):
-            if place + 1 == len(grams) or were_new[place + 1]:
-                self._count(self._contexts[place], gram, place)
-        self._contexts = [ROOT, *grams[: self._highest - 1]]
-        if symbol == END:
-            self._contexts = [ROOT, 1 + END]
+    def _ngrams(self, symbols: Nodes) -> tuple[Nodes, Nodes, NDArray[np.bool_]]:
+        """Return the context of each order before each symbol, the n-gram that ends in it, and
+        whether that is counted, (S, orders) each. Add the n-grams that are new.
+        """
+        contexts = np.full((len(symbols) + 1, len(self._lost)), NONE)
+        contexts[0], contexts[:, 0] = self._contexts, ROOT
+        grams = contexts[1:].copy()
+        counted = np.ones(grams.shape, np.bool_)
+        added = []
+        for order in range(grams.shape[1]):
+            there = np.flatnonzero(contexts[:-1, order] != NONE)
+            keys = contexts[there, order] * self._symbols + symbols[there]
+            nodes = np.full(len(there), NONE)
+            for known, own in self._tries:
+                at = np.minimum(known.searchsorted(keys), len(known) - 1)
+                nodes = np.where(known[at] == keys, own[at], nodes)
+            is_new = nodes == NONE
+            new, first, which = np.unique(keys[is_new], return_index=True, return_inverse=True)
+            nodes[is_new] = self._size + which
+            added.append((new, self._size + np.arange(len(new))))
+            self._size += len(new)
+            grams[:, order] = NONE
+            grams[there, order] = nodes
+            if order:
+                counted[there, order - 1] = False
+                counted[there[is_new][first], order - 1] = True
+            if order + 1 < grams.shape[1]:
+                is_context = (symbols[there] != END) | (order == 0)
+                contexts[1 + there[is_context], order + 1] = nodes[is_context]
+        self._contexts = contexts[-1]
+        self._grow(added)
+        return contexts, grams, counted
 
-    def _child(self, context: int, symbol: int) -> int | None:
-        """Return the n-gram of a context and one more symbol, if it was seen."""
-        first, last = self._counts.first, self._counts.last
-        if context < len(first) - 1:
-            start, stop = int(first[context]), int(first[context + 1])
-            at = start + int(last[start - 1 : stop - 1].searchsorted(symbol))
-            if at < stop and last[at - 1] == symbol:
-                return at
-        return self._added.get((context, symbol))
+    def _grow(self, added: list[tuple[Nodes, Nodes]]) -> None:
+        """Add n-grams, and merge tries, so that each has at most half the nodes of the last."""
+        if self._size > len(self._times):
+            more = np.zeros(self._size, self._times.dtype)
+            self._times = np.concatenate([self._times, more])
+        self._tries.append(_joined(added))
+        while len(self._tries) > 2 and 2 * len(self._tries[-1][0]) > len(self._tries[-2][0]):
+            self._tries.append(_joined([self._tries.pop(), self._tries.pop()]))
+        if not len(self._tries[-1][0]):
+            self._tries.pop()
 
-    def _add(self, context: int, symbol: int) -> int:
-        """Add an n-gram that is not counted yet, and return its node."""
-        node = self._size
-        self._size += 1
-        if node == len(self._times):
-            more = np.zeros(node // 2 + 16)
-            arrays = self._times, self._kept, self._total, self._freed
-            self._times, self._kept, self._total, self._freed = (
-                np.concatenate([array, more]) for array in arrays
-            )
-        self._added[context, symbol] = node
-        nodes, symbols = self._children.setdefault(context, ([], []))
-        nodes.append(node)
-        symbols.append(symbol)
-        return node
+    def _times_before(
+        self, contexts: Nodes, symbols: Nodes, is_one: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return how often each symbol has followed these contexts, which ascend, (S, K).
 
-    def _count(self, context: int, gram: int, place: int) -> None:
-        """Count an n-gram of order place + 1 once more."""
-        before, c = self._times[gram] - self._kept[gram], self._times[gram] + 1
-        lost = self._lost[place, min(int(c), 3)]
-        self._times[gram], self._kept[gram] = c, c - lost
-        self._total[context] += 1
-        self._freed[context] += lost - before
+        A symbol that is_one counts for the places after it.
+        """
+        c = np.zeros((len(contexts), self._symbols), np.int64)
+        ones = np.flatnonzero(is_one[:-1])
+        c[ones + 1, symbols[ones]] = EACH
+        c.cumsum(0, out=c)
+        begins = np.flatnonzero(np.diff(contexts, prepend=NONE))
+        before = -c[begins]  # counted after other contexts
+        first = contexts[begins] * self._symbols
+        for keys, nodes in self._tries:
+            start = keys.searchsorted(first)
+            sizes = keys.searchsorted(first + self._symbols) - start
+            children = _ranges(start, sizes)
+            rows = np.repeat(np.arange(len(begins)), sizes)
+            before[rows, keys[children] % self._symbols] += self._times[nodes[children]]
+        sizes = np.diff(begins, append=len(contexts))
+        c += np.repeat(before, sizes, axis=0)
+        return c
+
+
+def _joined(tries: list[tuple[Nodes, Nodes]]) -> tuple[Nodes, Nodes]:
+    """Return the keys of all, sorted, and their nodes."""
+    keys = np.concatenate([keys for keys, _ in tries])
+    order = keys.argsort(kind="stable")
+    return keys[order], np.concatenate([nodes for _, nodes in tries])[order]
+
+
+def _ranges(first: Integers, sizes: Integers) -> Integers:
+    """Return first[i] to first[i] + sizes[i] - 1 for each i, one after the other."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))

@@ -11,29 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.counts import ngrams
 from charrnn.counts.kneser_ney import NONE, WITTEN_BELL, Floats, Numbers, Rule, kneser_ney_by
-from charrnn.counts.ngrams import (
-    BLOCK,
-    PIECES,
-    Ids,
-    Layout,
-    Windows,
-    Words,
-    is_counted,
-    parts_of,
-    sequence_of,
-    sorted_windows,
-)
+from charrnn.counts.ngrams import Ids, Layout, Windows, Words, is_counted, sorted_windows
 from charrnn.system import give_back
 from charrnn.vocabulary import END
 
 Word = NDArray[np.uint64]
 Integers = NDArray[np.signedinteger[Any]]
+Places = NDArray[np.intp]
 
 SHARE = 1 << 18  # words of the windows in a share, about
 MOST = 1 << 19  # words of windows that are kept before repeated ones are merged
@@ -63,31 +54,43 @@ class Tally:
         self.counts[grams[needed]] = counts[needed]
 
 
-@dataclass(frozen=True, eq=False)
 class OrderTallies:
     """The n-grams of an order in the scored text, and their counts in the training text."""
 
-    contexts: Integers  # (S,) the number of the context before each symbol, or NONE
-    grams: Integers  # (S,) the number of the n-gram that it ends, or NONE
-    occurrences: Tally
-    varieties: Tally  # symbols seen before each n-gram; unused in the highest order
+    def __init__(
+        self, contexts: Integers, grams: Integers, symbols: int, sizes: Sequence[int] = ()
+    ) -> None:
+        self.contexts = contexts  # (S,) the number of the context before each symbol, or NONE
+        self.grams = grams  # (S,) the number of the n-gram that it ends, or NONE
+        every, each = sizes or [int(of.max(initial=NONE)) + 1 for of in (contexts, grams)]
+        self.occurrences = Tally(every, each, symbols)
+        self.varieties = Tally(every, each, symbols)  # symbols before each; not of the highest
 
 
-def tallies(
-    learned: Sequence[Ids], text: Ids, symbols: int, highest: int
-) -> Iterator[OrderTallies]:
+def tallies(learned: Sequence[Ids], text: Ids, symbols: int, orders: int) -> Iterator[OrderTallies]:
     """Yield the tallies of the unigrams, the pairs and so on, learned from the training text."""
-    layout = Layout(symbols, max(2, highest))
+    layout = Layout(symbols, max(2, orders))
     words = _all_windows(text, layout)
     grams = _TextWindows(layout, words)
     contexts = _TextWindows(layout, layout.without_first(words))
-    counters = [_OrderCounter(grams, contexts, order) for order in range(2, highest + 1)]
+    tallied = [
+        OrderTallies(contexts.numbers(n)[contexts.place], grams.numbers(n)[grams.place], symbols)
+        for n in range(2, layout.highest + 1)
+    ]
     before = np.zeros(symbols, np.uint32)  # different symbols seen before each symbol
-    for share in _shares(learned, layout):
-        share.count(counters, before)
+    for windows, times in _shares(learned, layout):
+        for order, begins, occurrences, varieties in _counts(windows, times):
+            words = [word[begins] for word in windows.words]
+            if order == 2:
+                number, shift = layout.last(1)
+                last = (words[number] >> shift).astype(np.int64) - 1
+                before += np.bincount(last, minlength=symbols).astype(np.uint32)
+            words = layout.cut(words, order)
+            found = contexts.find(layout.without_first(words), order), grams.find(words, order)
+            tallied[order - 2].occurrences.add(occurrences, *found)
+            tallied[order - 2].varieties.add(varieties, *found)
     yield _unigrams(learned, text, symbols, before)
-    for counter in counters:
-        yield counter.tallies()
+    yield from tallied[: orders - 1]
 
 
 def _all_windows(text: Ids, layout: Layout) -> Words:
@@ -105,8 +108,8 @@ def _backwards(parts: Iterable[Ids], layout: Layout) -> Iterator[tuple[int, Ids]
     """Yield a text after an END in reversed blocks: their length, and each after its window."""
     before = np.append(layout.around()[1:], layout.around().dtype.type(END))
     for part in parts:
-        for at in range(0, len(part), BLOCK):
-            block = part[at : at + BLOCK]
+        for at in range(0, len(part), ngrams.BLOCK):
+            block = part[at : at + ngrams.BLOCK]
             text = np.concatenate([before, block])
             before = text[-layout.highest :]
             yield len(block), text[::-1]
@@ -116,15 +119,11 @@ def _unigrams(learned: Sequence[Ids], text: Ids, symbols: int, before: Numbers) 
     """Return the tallies of single symbols, which have the empty context."""
     occurrences = np.zeros(symbols + 1, np.uint32)
     for part in learned:
-        for at in range(0, len(part), BLOCK):
-            some = np.bincount(part[at : at + BLOCK], minlength=symbols + 1)
+        for at in range(0, len(part), ngrams.BLOCK):
+            some = np.bincount(part[at : at + ngrams.BLOCK], minlength=symbols + 1)
             occurrences += some.astype(np.uint32)
-    unigrams = OrderTallies(
-        np.zeros(np.count_nonzero(is_counted(text, symbols)), np.int64),
-        text[is_counted(text, symbols)].astype(np.int64),
-        Tally(1, symbols, symbols),
-        Tally(1, symbols, symbols),
-    )
+    scored = text[is_counted(text, symbols)].astype(np.int64)
+    unigrams = OrderTallies(np.zeros_like(scored), scored, symbols, (1, symbols))
     there = np.flatnonzero(occurrences[:symbols])
     nothing = np.zeros(len(there), np.int64)
     occurrences, before = occurrences[there], before[there]
@@ -178,71 +177,26 @@ class _TextWindows:
         return number
 
 
-class _OrderCounter:
-    """The counts so far of an order from 2 on."""
-
-    def __init__(self, grams: _TextWindows, contexts: _TextWindows, order: int) -> None:
-        self.order = order
-        self._grams, self._contexts = grams, contexts
-        sizes = [int(each.numbers(order).max()) + 1 for each in (contexts, grams)]
-        sizes.append(grams.layout.symbols)
-        self._occurrences, self._varieties = Tally(*sizes), Tally(*sizes)
-
-    def add(self, words: Words, occurrences: Numbers, varieties: Numbers) -> None:
-        """Add distinct n-grams and their counts."""
-        layout, order = self._grams.layout, self.order
-        words = layout.cut(words, order)
-        grams = self._grams.find(words, order)
-        contexts = self._contexts.find(layout.without_first(words), order)
-        self._occurrences.add(occurrences, contexts, grams)
-        self._varieties.add(varieties, contexts, grams)
-
-    def tallies(self) -> OrderTallies:
-        grams, contexts = self._grams, self._contexts
-        return OrderTallies(
-            contexts.numbers(self.order)[contexts.place],
-            grams.numbers(self.order)[grams.place],
-            self._occurrences,
-            self._varieties,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """The distinct windows that end in some pairs of symbols, and their occurrences."""
-
-    windows: Windows
-    times: Numbers
-
-    def count(self, counters: list[_OrderCounter], before: Numbers) -> None:
-        """Add the n-grams of each order, and the number of different symbols before each symbol."""
-        if not len(self.windows):
+def _counts(windows: Windows, times: Numbers) -> Iterator[tuple[int, Places, Numbers, Numbers]]:
+    """Yield each order, the first window, the occurrences and the varieties of each n-gram."""
+    is_one, is_new = windows.grams(2)
+    for order in range(2, windows.layout.highest + 1):
+        begins = np.flatnonzero(is_new)
+        if not len(begins):
             return
-        is_one, is_new = self.windows.grams(2)
-        layout = self.windows.layout
-        for counter in counters:
-            begins = np.flatnonzero(is_new)
-            if not len(begins):
-                return
-            words = [word[begins] for word in self.windows.words]
-            if counter.order == 2:
-                number, shift = layout.last(1)
-                last = (words[number] >> shift).astype(np.int64) - 1
-                before += np.bincount(last, minlength=len(before)).astype(np.uint32)
-            occurrences = np.add.reduceat(self.times * is_one, begins, dtype=np.uint32)
-            varieties = occurrences
-            if counter.order < layout.highest:
-                is_one, is_new = self.windows.grams(counter.order + 1)
-                longer = np.add.reduceat(is_new, begins, dtype=np.uint32)
-                varieties = np.where(longer > 0, longer, occurrences)
-            counter.add(words, occurrences, varieties)
+        occurrences = varieties = np.add.reduceat(times * is_one, begins, dtype=np.uint32)
+        if order < windows.layout.highest:
+            is_one, is_new = windows.grams(order + 1)
+            longer = np.add.reduceat(is_new, begins, dtype=np.uint32)
+            varieties = np.where(longer > 0, longer, occurrences)
+        yield order, begins, occurrences, varieties
 
 
-def _shares(learned: Sequence[Ids], layout: Layout) -> Iterator[_Share]:
-    """Yield the reversed windows of two and more symbols, a share at a time."""
+def _shares(learned: Sequence[Ids], layout: Layout) -> Iterator[tuple[Windows, Numbers]]:
+    """Yield the distinct reversed windows and their counts, those of some pairs at a time."""
     count = -(-sum(len(part) for part in learned) * len(layout.sizes) // SHARE)
     for number in range(count):
-        shares: list[_Share] = []
+        shares: list[tuple[Windows, Numbers]] = []
         waiting: list[Words] = []
         for size, text in _backwards(learned, layout):
             at = np.flatnonzero(_share_of(text[: size + 1], layout.symbols, count) == number)
@@ -250,29 +204,29 @@ def _shares(learned: Sequence[Ids], layout: Layout) -> Iterator[_Share]:
             is_pair = layout.are(words, 2)
             waiting.append([word[is_pair] for word in words])
             if sum(len(words[0]) for words in waiting) * len(layout.sizes) > MOST:
-                shares.append(_share(layout, waiting))
+                shares.append(_distinct(sorted_windows(layout, _joined(waiting))))
                 waiting = []
-        shares += [_share(layout, waiting)] if waiting else []
-        yield shares[0] if len(shares) == 1 else _merged(layout, shares)
+        if waiting:
+            shares.append(_distinct(sorted_windows(layout, _joined(waiting))))
+        if len(shares) > 1:
+            words = _joined([windows.words for windows, _ in shares])
+            order = np.lexsort(words[::-1])
+            times = np.concatenate([times for _, times in shares])[order]
+            shares = [_distinct(Windows(layout, [word[order] for word in words]), times)]
+        yield shares[0]
 
 
-def _share(layout: Layout, parts: list[Words]) -> _Share:
-    windows = sorted_windows(layout, [np.concatenate(each) for each in zip(*parts, strict=True)])
-    return _distinct(windows, np.ones(len(windows), np.uint32))
+def _joined(parts: list[Words]) -> Words:
+    return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def _merged(layout: Layout, parts: list[_Share]) -> _Share:
-    words = [np.concatenate(each) for each in zip(*(p.windows.words for p in parts), strict=True)]
-    order = np.lexsort(words[::-1])
-    times = np.concatenate([part.times for part in parts])
-    return _distinct(Windows(layout, [word[order] for word in words]), times[order])
-
-
-def _distinct(windows: Windows, times: Numbers) -> _Share:
+def _distinct(windows: Windows, times: Numbers | None = None) -> tuple[Windows, Numbers]:
+    """Merge equal neighbours, each of which occurs so many times, or once."""
     begins = np.flatnonzero(windows.are_new(windows.layout.highest))
+    times = np.ones(len(windows), np.uint32) if times is None else times
     if len(begins):
         times = np.add.reduceat(times, begins, dtype=np.uint32)
-    return _Share(Windows(windows.layout, [word[begins] for word in windows.words]), times)
+    return Windows(windows.layout, [word[begins] for word in windows.words]), times
 
 
 def _share_of(text: Ids, symbols: int, count: int) -> NDArray[np.uint32]:
@@ -302,8 +256,6 @@ def probability(tally: Tally, rule: Rule, contexts: Integers, grams: Integers, p
     return mixed
 
 
-Smoothing = Literal["none", "kneser-ney", "witten-bell"]
-
 HIGHEST = 7  # order
 
 
@@ -313,7 +265,7 @@ class Budget:
 
     train: int = 10_000_000  # if a window is one word; sorting takes longer if it is more
     held_out: int = 1 << 17
-    pieces: int = PIECES
+    pieces: int = ngrams.PIECES
 
     def to_count(self, symbols: int) -> int:
         return self.train // len(Layout(symbols, HIGHEST).sizes) ** 2
@@ -328,7 +280,6 @@ class Baseline:
 
     name: str  # "uniform", "unigram", "markov-1" .. "markov-6": characters of context
     nats_per_character: float
-    smoothing: Smoothing
     train_symbols: int  # counted: all, or those of evenly spaced pieces
     held_out_symbols: int  # scored, likewise
     nats: Floats | None = field(default=None, compare=False, repr=False)  # of each scored symbol
@@ -342,26 +293,20 @@ class Surprisals(NamedTuple):
     witten_bell: Floats  # (S,) nats
 
 
-def baselines(
-    train: Ids, held_out: Ids, symbols: int, budget: Budget = BUDGET
-) -> Iterator[Baseline]:
+def baselines(train: Ids, text: Ids, symbols: int, budget: Budget = BUDGET) -> Iterator[Baseline]:
     """Yield uniform, unigram and each order in turn, with the smoothing that does better here."""
-    learned, text = _budgeted(train, held_out, symbols, budget)
+    learned, text = _budgeted(train, text, symbols, budget)
     counted, size = (
         sum(int(np.count_nonzero(is_counted(part, symbols))) for part in parts)
         for parts in (learned, [text])
     )
     if not size:
         return
-    yield Baseline("uniform", log(symbols), "none", counted, size, np.full(size, log(symbols)))
+    yield Baseline("uniform", log(symbols), counted, size, np.full(size, log(symbols)))
     for each in _orders(learned, text, symbols, HIGHEST):
         name = "unigram" if each.order == 1 else f"markov-{each.order - 1}"
-        choices: dict[Smoothing, Floats] = {
-            "kneser-ney": each.kneser_ney,
-            "witten-bell": each.witten_bell,
-        }
-        nats, smoothing = min((float(nats.mean()), rule) for rule, nats in choices.items())
-        yield Baseline(name, nats, smoothing, counted, size, choices[smoothing])
+        nats = min(each.kneser_ney, each.witten_bell, key=np.mean)
+        yield Baseline(name, float(nats.mean()), counted, size, nats)
     give_back()
 
 
@@ -374,8 +319,8 @@ def surprisals(
 
 def _budgeted(train: Ids, text: Ids, symbols: int, budget: Budget) -> tuple[list[Ids], Ids]:
     """Return the symbols to count, in parts, and the symbols to score."""
-    learned = parts_of(train, symbols, budget.to_count(symbols), budget.pieces)
-    return learned, sequence_of(text, symbols, budget.held_out, budget.pieces)
+    learned = ngrams.parts_of(train, symbols, budget.to_count(symbols), budget.pieces)
+    return learned, ngrams.sequence_of(text, symbols, budget.held_out, budget.pieces)
 
 
 def _orders(learned: Sequence[Ids], text: Ids, symbols: int, highest: int) -> Iterator[Surprisals]:

@@ -17,16 +17,9 @@ import numpy as np
 from charrnn.errors import SettingError
 from charrnn.export import ExportOptions, check_known
 from charrnn.model_file.checkpoint import Trained
+from charrnn.network import rounding
 from charrnn.network.parameters import Parameters
-from charrnn.network.rounding import (
-    OFTEN,
-    SETTLED_BITS,
-    Array,
-    Array64,
-    Integers,
-    as_integers,
-    on_grid,
-)
+from charrnn.network.rounding import Array, Array64, Integers
 
 WIDTH: Final = 100  # columns of a line of numbers
 TEMPLATE: Final = Path(__file__).with_name("assets") / "model.h"
@@ -101,8 +94,8 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
         "WEIGHTS": weights.arrays(model.vocabulary.characters),
         "LAYERS": weights.layers(),
         "GRID": f"{2.0**weights.grid.state_bits!r}",
-        "SETTLED": f"{2.0**SETTLED_BITS!r}",
-        "OFTEN": f"{OFTEN}",
+        "SETTLED": f"{2.0**rounding.SETTLED_BITS!r}",
+        "OFTEN": f"{rounding.OFTEN}",
         "NETWORK": f"{size}, {architecture.symbols} symbols, weights of {bits} bits.",
         "PROMISE": EXACT % same if bits == 32 else COARSE % (bits, same),
         "SUMS": "they are exact" if bits == 32 else "they are faster than one",
@@ -171,11 +164,11 @@ class Weights:
     def scaled(self, matrix: Array) -> tuple[Integers, Array64]:
         """Return integers and a scale for each row."""
         if self.bits < 32:
-            exponents, integers = as_integers(matrix, self.bits)
+            exponents, integers = rounding.as_integers(matrix, self.bits)
             return integers, np.ldexp(1.0, exponents)
         bits = self.grid.weight_bits
         exponents = np.frexp(np.abs(matrix).max(1))[1] - bits
-        integers = np.ldexp(on_grid(matrix, bits), -exponents[:, None]).astype(np.int64)
+        integers = np.ldexp(rounding.on_grid(matrix, bits), -exponents[:, None]).astype(np.int64)
         return integers, np.ldexp(1.0, exponents)
 
     def _array(self, kind: str, name: str, values: Iterable[str]) -> str:

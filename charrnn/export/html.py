@@ -36,7 +36,7 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
     config = trained.config
     is_short = not config.carry and trained.corpus.examples_are != "files"
     scripts = [f"\n{engine()}", f"\n{asset('colours.js')}{asset('page.js')}"]
-    style = style_sheet()
+    style = fill(asset("page.css"), heat_map.colours_in_css())  # as `eval --html`
     # A class of characters for a regular expression of JavaScript with the flag u.
     steering = "".join(c if c == "-" else f"\\u{{{ord(c):x}}}" for c in STEERING)
     facts = facts_of(trained, options) | {
@@ -68,11 +68,6 @@ def export(trained: Trained, options: ExportOptions) -> bytes:
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Return the template with a value for each name in braces."""
     return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template)
-
-
-def style_sheet() -> str:
-    """Return the style sheet, with the colours of surprisal that ``eval --html`` has."""
-    return fill(asset("page.css"), heat_map.colours_in_css())
 
 
 def policy(scripts: Sequence[str], style: str) -> str:

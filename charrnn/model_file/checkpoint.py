@@ -3,6 +3,7 @@
 The JSON text gives the shapes of the arrays. ``U1`` to ``c`` are the best parameters, ``last`` the
 current ones in one row, ``adam.m`` and so on the moments, ``lane.1`` and so on the states.
 Arrays of network 2 begin with ``2.``, such as ``2.U1``. ``counted`` is the text that was counted.
+With 16 or 8 bits, row r of a matrix ``U1`` is its integers times 2 to ``U1.exponents[r]``.
 Without [minutes] the file holds no time: a resumed run ends in the same bytes.
 """
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
@@ -18,16 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn import errors
 from charrnn.corpus.files import absolute_place
 from charrnn.counts.ngrams import pack, packed_size, unpack
-from charrnn.errors import (
-    DamagedModelError,
-    ModelExistsError,
-    NotAModelError,
-    ResumeError,
-    SaveError,
-    SettingError,
-)
 from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Document, Spec, damaged
 from charrnn.model_file.fields import (
@@ -42,10 +37,10 @@ from charrnn.model_file.fields import (
 )
 from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel, Parameters
-from charrnn.network.rounding import Array
+from charrnn.network.rounding import Array, as_integers
 from charrnn.settings.training import Ending, Fitted, ending, of_member
 from charrnn.training.loop import Checkup, Event
-from charrnn.training.members import last_ending, mean_of_bests
+from charrnn.training.members import mean_of_bests
 from charrnn.training.optimizers import MOMENTS, usual_squares
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, TrainState, architecture_of
@@ -57,6 +52,7 @@ Path = str | PathLike[str]
 
 COUNTED = "counted"
 SQUARES = "adam.v"
+EXPONENTS = ".exponents"
 # Training stops long before a weight of the best parameters gets so large. The last parameters may
 # be the result of diverging.
 LARGEST = 1e9
@@ -69,7 +65,7 @@ def array_name(number: int, name: str) -> str:
 
 
 def specs(
-    config: Fitted, architecture: Architecture, counted: int | None, *, slim: bool
+    config: Fitted, architecture: Architecture, counted: int | None, *, slim: bool, bits: int = 32
 ) -> dict[str, Spec]:
     """Return the arrays of the file of such a run."""
     shapes = dict(architecture.shapes)
@@ -79,11 +75,14 @@ def specs(
         shapes |= {f"{config.optimizer}.{name}": every for name in MOMENTS[config.optimizer]}
         lane = (config.batch, config.hidden)
         shapes |= {f"lane.{name}": lane for name in architecture.state_names}
-    arrays: dict[str, Spec] = {
-        array_name(number, name): (shape, np.dtype(np.float32))
-        for number in range(1, config.members + 1)
-        for name, shape in shapes.items()
-    }
+    arrays: dict[str, Spec] = {}
+    for number in range(1, config.members + 1):
+        for name, shape in shapes.items():
+            kind = np.dtype(np.float32)
+            if bits < 32 and len(shape) == 2:
+                kind = np.dtype(f"i{bits // 8}")
+                arrays[array_name(number, name + EXPONENTS)] = shape[:1], np.dtype(np.int16)
+            arrays[array_name(number, name)] = shape, kind
     if counted is not None:
         arrays[COUNTED] = ((packed_size(counted, architecture.symbols),), np.dtype(np.uint8))
     return arrays
@@ -98,6 +97,16 @@ def all_arrays(networks: Iterable[Arrays], counted: Ids | None, symbols: int) ->
     }
     if counted is not None:
         arrays[COUNTED] = pack(counted, symbols)
+    return arrays
+
+
+def with_integers(p: Arrays, bits: int) -> Arrays:
+    """Return the parameters with integers of so many bits and exponents in place of matrices."""
+    arrays = dict(p)
+    if bits < 32:
+        for name in [name for name in p if p[name].ndim == 2]:
+            exponents, arrays[name] = as_integers(p[name], bits)
+            arrays[name + EXPONENTS] = exponents.astype(np.int16)
     return arrays
 
 
@@ -116,18 +125,18 @@ class Unpacker:
             claims = contents_of(document)
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise damaged(self.path, f"its facts make no sense ({error})") from error
-        except SettingError as error:
+        except errors.SettingError as error:
             raise damaged(self.path, f"its facts make no sense ({error.what})") from error
         places = tuple(absolute_place(self.path, place) for place in claims.corpus.places)
         self.claims = replace(claims, corpus=replace(claims.corpus, places=places))
         config, vocabulary = claims.config, claims.vocabulary
         self.architecture = architecture_of(config, vocabulary.symbols)
-        return specs(config, self.architecture, claims.counted, slim=claims.slim)
+        return specs(config, self.architecture, claims.counted, slim=claims.slim, bits=claims.bits)
 
     def is_for_use(self, name: str) -> bool:
         """Return True if sampling or scoring needs this array."""
         number, _, rest = name.partition(".")
-        own = rest if number.isdigit() else name
+        own = (rest if number.isdigit() else name).removesuffix(EXPONENTS)
         return own in (COUNTED, SQUARES) or own in self.architecture.shapes
 
     def squares(self, number: int, arrays: Mapping[str, Array]) -> Array | None:
@@ -169,9 +178,12 @@ class Unpacker:
 
     def bounded(self, name: str, number: int, arrays: Mapping[str, Array], largest: float) -> Array:
         """Return an array of a network. Raise DamagedModelError for a number out of bounds."""
-        array = arrays[array_name(number, name)]
+        name = array_name(number, name)
+        array = arrays[name]
+        if array.dtype.kind == "i":
+            with np.errstate(over="ignore"):  # the check below reports it
+                array = np.ldexp(array.astype(np.float32), arrays[name + EXPONENTS][:, None])
         if np.abs(array).max(initial=0) > largest:
-            name = array_name(number, name)
             raise damaged(self.path, f"{name} holds a number that no training leads to")
         return array
 
@@ -196,6 +208,11 @@ class Checkpoint:
         return max(self.states, key=lambda state: state.step)
 
     @property
+    def ended(self) -> Ending | None:
+        """The reason why the run is over; None if it can go on."""
+        return ending_of(self.config, tuple(map(learned_by, self.states)))
+
+    @property
     def latest(self) -> LanguageModel:
         """The first network as it is now, best or not."""
         return LanguageModel(self.states[0].parameters, self.vocabulary, self.config.carry)
@@ -211,6 +228,7 @@ class Trained:
     learned: tuple[Learned, ...]  # how far each network has come
     slim: bool = False  # whether it comes from a file without a run
     counted: Ids | None = None  # the text whose n-grams are counted, if it is kept
+    bits: int = 32  # of each number of a matrix
 
     @property
     def model(self) -> LanguageModel:
@@ -234,11 +252,19 @@ class Trained:
     @property
     def ended(self) -> Ending | None:
         """The reason why the run is over; None if it can go on."""
-        why = []
-        for number, one in enumerate(self.learned):
-            config, best = of_member(self.config, number), one.best and one.best[0]
-            why.append(ending(config, one.run["epoch"], one.run["minutes"], best, one.history))
-        return last_ending(why, [one.run["step"] for one in self.learned])
+        return ending_of(self.config, self.learned)
+
+
+def ending_of(config: Fitted, learned: Sequence[Learned]) -> Ending | None:
+    """Return the ending of the network that has trained longest; None while one of them goes on."""
+    endings = []
+    for number, one in enumerate(learned):
+        own, best = of_member(config, number), one.best and one.best[0]
+        why = ending(own, one.run["epoch"], one.run["minutes"], best, one.history)
+        if why is None:
+            return None
+        endings.append((one.run["step"], why))
+    return max(endings, key=lambda pair: int(pair[0]))[1]
 
 
 def save(path: Path, run: Checkpoint, home: Path = "") -> None:
@@ -258,8 +284,10 @@ def save_slim(path: Path, trained: Trained) -> None:
     first = replace(first, run=first.run | {"window": 0, "nats": 0, "since": 0}, history=[])
     vocabulary, counted = trained.model.vocabulary, trained.counted
     size = length_of(counted)
-    contents = Contents(True, vocabulary, trained.config, corpus, (first, *others), size)
-    arrays = all_arrays((m.parameters for m in trained.networks), counted, vocabulary.symbols)
+    bits, learned = trained.bits, (first, *others)
+    contents = Contents(True, vocabulary, trained.config, corpus, learned, size, bits)
+    networks = (with_integers(m.parameters, bits) for m in trained.networks)
+    arrays = all_arrays(networks, counted, vocabulary.symbols)
     container.save(path, arrays, facts_of(contents), Unpacker(path).expected)
 
 
@@ -267,11 +295,11 @@ def check_holds_no_run(path: Path) -> None:
     """Raise ModelExistsError if the file holds a run, which a slim model would replace."""
     try:
         is_run = os.path.exists(path) and not load_trained(path).slim
-    except (NotAModelError, DamagedModelError):
+    except (errors.NotAModelError, errors.DamagedModelError):
         return  # no run can be resumed from these; other errors are passed on
     if is_run:
         what = f"{os.fspath(path)} holds a run that can be resumed, and a slim model holds none"
-        raise ModelExistsError(what, "Name another file, or remove that one.")
+        raise errors.ModelExistsError(what, "Name another file, or remove that one.")
 
 
 def room_needed(path: Path, run: Checkpoint) -> int:
@@ -287,7 +315,8 @@ def load(path: Path) -> Checkpoint:
     arrays = container.load(path, file.expected).arrays
     if file.claims.slim:
         what = f"{os.fspath(path)} is slim: it can sample and score, but holds no run to resume"
-        raise ResumeError(what, "Resume the file that it was made from, or train a new model.")
+        hint = "Resume the file that it was made from, or train a new model."
+        raise errors.ResumeError(what, hint)
     claims = file.claims
     states = tuple(file.state(number, arrays) for number in range(1, claims.config.members + 1))
     return Checkpoint(claims.vocabulary, claims.config, claims.corpus, states, file.counted(arrays))
@@ -322,7 +351,8 @@ def load_trained(path: Path) -> Trained:
         best = file.best(number, arrays)
         networks.append(LanguageModel(best, claims.vocabulary, config.carry, squares))
     counted = file.counted(arrays)
-    return Trained(tuple(networks), config, claims.corpus, claims.learned, claims.slim, counted)
+    facts = claims.corpus, claims.learned, claims.slim, counted, claims.bits
+    return Trained(tuple(networks), config, *facts)
 
 
 def _arrays(run: Checkpoint) -> Arrays:
@@ -385,7 +415,7 @@ class Saver:
             return  # save after the next step
         try:
             self.save()
-        except SaveError as error:
+        except errors.SaveError as error:
             self._alarm(f"{error.what}; training continues")
             self._at = time.monotonic()
             self._often = SELDOM
@@ -401,6 +431,13 @@ class Saver:
         self._at = time.monotonic()
         self._often = max(OFTEN, COSTLY * (self._at - began))
         self._seldom = max(SELDOM, self._often)
+
+    def save_diverged(self) -> None:
+        """Save a run that has diverged, unless its numbers are too large for a file."""
+        last = (np.abs(state.parameters.flat).max() for state in self.run.states)
+        if self.ranks is ALONE and all(most < LARGEST for most in last):
+            with suppress(errors.SaveError):
+                self.save()
 
     def file_in_words(self) -> str:
         if self.step is not None and not os.path.exists(self.path):

@@ -17,6 +17,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from hashlib import sha256
 from io import BytesIO, FileIO
 from typing import Any, NamedTuple, TypeAlias
@@ -24,16 +25,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from charrnn.errors import (
-    DamagedModelError,
-    ModelFileError,
-    NewerModelError,
-    NotAModelError,
-    SaveError,
-)
+from charrnn import errors
+from charrnn.corpus.files import MODELS, OURS, model_at
 from charrnn.model_file import npz
 from charrnn.model_file.npz import JSON_MEMBER, Layout, Member, Spec, bytes_at, read_headers
 from charrnn.model_file.saving import check_writable, replace
+from charrnn.text import question
 
 __all__ = ["Spec", "check_writable", "load", "room_needed", "save"]
 
@@ -87,15 +84,15 @@ def is_model(head: bytes) -> bool:
     return head[_NAME] == _START[_NAME]
 
 
-def _not_a_model(path: str, why: str = "") -> NotAModelError:
+def _not_a_model(path: str, why: str = "") -> errors.NotAModelError:
     hint = "Name a model with [model]."
-    return NotAModelError(f"{path} is not a charrnn model{why}", hint)
+    return errors.NotAModelError(f"{path} is not a charrnn model{why}", hint)
 
 
-def damaged(path: Path, why: str) -> DamagedModelError:
+def damaged(path: Path, why: str) -> errors.DamagedModelError:
     """Return the error for a file that was a model once."""
     hint = "Restore it from a copy, or train it again."
-    return DamagedModelError(f"{os.fspath(path)} is damaged: {why}", hint)
+    return errors.DamagedModelError(f"{os.fspath(path)} is damaged: {why}", hint)
 
 
 class NewerFormatError(Exception):
@@ -154,8 +151,7 @@ class Reader:
     """An open model file. A file renamed over it in the meantime changes nothing here."""
 
     def __init__(self, path: str, file: FileIO) -> None:
-        self.path = path
-        self.file = file
+        self.path, self.file = path, file
         self.size = os.fstat(file.fileno()).st_size
 
     def read(self, expected: Expected, names: Callable[[str], bool]) -> Archive:
@@ -191,36 +187,32 @@ class Reader:
         return Archive(facts, arrays)
 
     def text(self) -> bytes:
-        """Return the JSON text, checked by its checksum. Its place is checked later."""
-        self.check_ours()
+        """Return the JSON text, checked by its checksum. Its place is checked later.
+
+        Raise NotAModelError unless the start or the end shows that this was once a model.
+        """
+        head = bytes_at(self.file, 0, HEAD_SIZE)
+        label_at = self.size - npz.SEAL_SIZE - len(npz.SEAL_LABEL)
+        label = bytes_at(self.file, label_at, len(npz.SEAL_LABEL))
+        if label != npz.SEAL_LABEL and not is_model(head):
+            if not head:
+                raise _not_a_model(self.path, ": it is empty")
+            if len(head) == HEAD_SIZE or head[:14] != _START[:14][: len(head)]:
+                raise _not_a_model(self.path)
         headers, _ = read_headers(self.file, 1)
         if not headers or headers[0].name != JSON_MEMBER:
             raise damaged(self.path, f"it does not start with {JSON_MEMBER}")
         first = headers[0]
         if not first.stored:
-            raise damaged(
-                self.path, f"{first.name} is compressed or encrypted, and should be neither"
-            )
+            why = f"{first.name} is compressed or encrypted, and should be neither"
+            raise damaged(self.path, why)
         if first.size > min(self.size, LARGEST):
-            raise damaged(
-                self.path, f"{first.name} has {first.size:,} bytes, the file {self.size:,}"
-            )
+            why = f"{first.name} has {first.size:,} bytes, the file {self.size:,}"
+            raise damaged(self.path, why)
         text = bytes_at(self.file, first.content_at, first.size)
         if zlib.crc32(text) != first.checksum:
             raise damaged(self.path, f"{first.name} has changed since the save")
         return text
-
-    def check_ours(self) -> None:
-        """Raise NotAModelError unless the start or the end shows that this was once a model."""
-        head = bytes_at(self.file, 0, HEAD_SIZE)
-        label_at = self.size - npz.SEAL_SIZE - len(npz.SEAL_LABEL)
-        label = bytes_at(self.file, label_at, len(npz.SEAL_LABEL))
-        if label == npz.SEAL_LABEL or is_model(head):
-            return
-        if not head:
-            raise _not_a_model(self.path, ": it is empty")
-        if len(head) == HEAD_SIZE or head[:14] != _START[:14][: len(head)]:
-            raise _not_a_model(self.path)
 
     def facts(self, text: bytes, expected: Expected) -> tuple[dict[str, JSON], Mapping[str, Spec]]:
         """Return the facts in the text and the arrays that they call for."""
@@ -230,10 +222,8 @@ class Reader:
         except ValueError as error:
             raise damaged(self.path, "its text makes no sense") from error
         except NewerFormatError as error:
-            raise NewerModelError(
-                f"{self.path} was written by a newer charrnn: {error} is unknown",
-                "Install the newest charrnn.",
-            ) from error
+            what = f"{self.path} was written by a newer charrnn: {error} is unknown"
+            raise errors.NewerModelError(what, "Install the newest charrnn.") from error
 
     def surroundings(self, layout: Layout) -> tuple[list[bytes], bytes]:
         """Return the bytes before the numbers of each member and after the last, all compared."""
@@ -253,11 +243,10 @@ class Reader:
         try:
             return np.empty(member.shape, member.dtype)
         except MemoryError as error:
-            raise ModelFileError(
-                f"{self.path} needs more memory than there is:"
-                f" {member.content_size:,} bytes for {member.array}",
-                "Close other programs, or use a machine with more memory.",
-            ) from error
+            needed = f"{member.content_size:,} bytes for {member.array}"
+            what = f"{self.path} needs more memory than there is: {needed}"
+            hint = "Close other programs, or use a machine with more memory."
+            raise errors.ModelFileError(what, hint) from error
         except ValueError as error:
             raise damaged(self.path, f"{member.array} cannot be an array: {error}") from error
 
@@ -328,10 +317,8 @@ def save(
     layout = npz.lay_out(len(text), specs)
     for name, array in arrays.items():
         if not npz.is_finite(array):
-            raise SaveError(
-                f"{os.fspath(path)} was not saved: {name} holds a number that is not finite",
-                "The last save is untouched. Try a smaller [lr].",
-            )
+            what = f"{os.fspath(path)} was not saved: {name} holds a number that is not finite"
+            raise errors.SaveError(what, "The last save is untouched. Try a smaller [lr].")
     replace(path, layout.size, _add_seal(_pieces(layout, text, arrays)))
 
 
@@ -343,27 +330,26 @@ def room_needed(arrays: Mapping[str, Spec], facts: Mapping[str, JSON]) -> int:
 def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = None) -> Archive:
     """Return the facts and the arrays of a file, or those arrays for which `names` returns True."""
     try:
-        with open_regular(path) as file:
+        with open_regular(model_at(path)) as file:
             return Reader(os.fspath(path), file).read(expected, names or (lambda _: True))
     except FileNotFoundError as error:
-        hint = "Train one first, or name another with [model]."
-        raise ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
+        near = question(get_close_matches(os.fspath(path), MODELS))
+        hint = f"{near}Train one first, or name another with [model]: a file, or {OURS}."
+        raise errors.ModelFileError(f"there is no model {os.fspath(path)}", hint) from error
     except OSError as error:
         hint = "Look at its permissions and at the disk, or name another model with [model]."
         if error.errno == errno.ELOOP:
             hint = "Fix the link, which leads to itself, or name another model with [model]."
         what = f"{os.fspath(path)} cannot be read: {error.strerror or error}"
-        raise ModelFileError(what, hint) from error
+        raise errors.ModelFileError(what, hint) from error
 
 
 def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:
     text = compose(facts)
     if len(text) > LARGEST:
-        raise SaveError(
-            f"{os.fspath(path)} was not saved: {len(text):,} bytes of settings, vocabulary and"
-            f" history exceed the limit of {LARGEST:,}",
-            "Check less often: fewer check-ups make a shorter history.",
-        )
+        size = f"{len(text):,} bytes of settings, vocabulary and history"
+        what = f"{os.fspath(path)} was not saved: {size} exceed the limit of {LARGEST:,}"
+        raise errors.SaveError(what, "Check less often: fewer check-ups make a shorter history.")
     return text
 
 
@@ -371,13 +357,11 @@ def _check_readable(path: Path, text: bytes, specs: Mapping[str, Spec], expected
     """Raise SaveError if a file of this text and these arrays could not be loaded."""
     try:
         wanted, why = expected(parse(text)), "its arrays do not match its settings"
-    except (ValueError, ModelFileError, NewerFormatError) as error:
+    except (ValueError, errors.ModelFileError, NewerFormatError) as error:
         wanted, why = {}, str(error).partition(" is damaged: ")[2] or str(error)
     if dict(wanted) != dict(specs):
-        raise SaveError(
-            f"{os.fspath(path)} was not saved, since it could not be loaded: {why}",
-            "The last save is untouched.",
-        )
+        what = f"{os.fspath(path)} was not saved, since it could not be loaded: {why}"
+        raise errors.SaveError(what, "The last save is untouched.")
 
 
 def _pieces(layout: Layout, text: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:

@@ -31,7 +31,7 @@ COUNTERS |= {"nats": float, "minutes": float}
 MOST = 1 << 62
 MOST_COUNTED = 1 << 26  # symbols
 LEARNED = {"run", "best", "history"}  # the fields of each network
-TOP = {"vocabulary", "settings", "corpus", "others", "counted", "slim"}
+TOP = {"vocabulary", "settings", "corpus", "others", "counted", "slim", "bits"}
 ROUNDING = 1e-3  # nats: the loss of a certain symbol may be rounded to a little below 0
 ROW: dict[str, type] = {"step": int, "characters": int, "held_out": float}
 ROW |= dict.fromkeys(LOSSES, float)
@@ -127,6 +127,7 @@ class Contents:
     corpus: CorpusRecord
     learned: tuple[Learned, ...]  # of each network
     counted: int | None  # symbols of the counted text, breaks included
+    bits: int = 32  # of each number of a matrix
 
 
 def facts_of(contents: Contents) -> dict[str, JSON]:
@@ -136,6 +137,8 @@ def facts_of(contents: Contents) -> dict[str, JSON]:
     for name in ("column", "strip"):  # a file without them is as it always was
         if facts["corpus"][name] is None:
             del facts["corpus"][name]
+    if contents.bits == 32:
+        del facts["bits"]
     return {"settings": facts.pop("config"), "others": others, **facts, **first}
 
 
@@ -146,11 +149,13 @@ def contents_of(document: Document) -> Contents:
     """
     facts: Mapping[str, Any] = document.facts
     _check_known(facts, TOP | LEARNED)
-    config = _record(Fitted, facts["settings"])
+    config = from_fields(Fitted, facts["settings"])
     _number("bptt", config.bptt - 1, int)  # a user may set 0; a run never has it
-    slim, counted = facts.get("slim", False), facts.get("counted")
+    slim, counted, bits = facts.get("slim", False), facts.get("counted"), facts.get("bits", 32)
     if type(slim) is not bool:
         raise ValueError(f"slim is {slim!r:.40}")
+    if type(bits) is not int or bits not in ((8, 16, 32) if slim else (32,)):
+        raise ValueError(f"bits are {bits!r:.40}")
     others = facts.get("others", [])
     for other in others:
         _check_known(other, LEARNED)
@@ -161,7 +166,7 @@ def contents_of(document: Document) -> Contents:
         _number("counted", counted, int, MOST_COUNTED)
     if (counted is not None) != config.counts:
         raise ValueError("the counted text contradicts the settings")
-    vocabulary = _record(Vocabulary, facts["vocabulary"])
+    vocabulary = from_fields(Vocabulary, facts["vocabulary"])
     corpus = _corpus(facts["corpus"])
     if document.version == 1:  # markov-6 had five characters of context, and the predicted one
         order = re.compile("^markov-([0-9]+)$")
@@ -170,7 +175,7 @@ def contents_of(document: Document) -> Contents:
             for name, nats in corpus.baselines.items()
         }
         corpus = replace(corpus, baselines=baselines)
-    return Contents(slim, vocabulary, config, corpus, learned, counted)
+    return Contents(slim, vocabulary, config, corpus, learned, counted, bits)
 
 
 def _check_known(facts: Mapping[str, Any], known: Collection[str]) -> None:
@@ -197,7 +202,7 @@ def _learned(facts: Mapping[str, Any], slim: bool) -> Learned:
 
 
 def _corpus(facts: dict[str, Any]) -> CorpusRecord:
-    corpus = _record(CorpusRecord, facts)
+    corpus = from_fields(CorpusRecord, facts)
     for name in ("examples", "characters", "held_out_examples", "held_out_characters"):
         _number(name, getattr(corpus, name), int)
     for name, nats in corpus.baselines.items():
@@ -209,7 +214,9 @@ def _corpus(facts: dict[str, Any]) -> CorpusRecord:
     if corpus.examples_are not in KINDS:
         raise ValueError(f"examples are {corpus.examples_are!r:.40}")
     for name in ("sources", "valid", "cuts", "places"):
-        texts: Any = _texts(getattr(corpus, name))
+        texts: Any = tuple(getattr(corpus, name))
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError("the name of a file is no text")
         corpus = replace(corpus, **{name: texts})
     if len(corpus.places) not in (0, len(corpus.names)):
         raise ValueError("the places of a corpus do not match its files")
@@ -235,8 +242,8 @@ def _history(rows: list[dict[str, Any]], last: int) -> list[Row]:
     return rows
 
 
-def _record(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
-    """Return a record of these fields. Raise ValueError for a value of an undeclared type."""
+def from_fields(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
+    """Return an object of a dataclass. Raise ValueError for a value of an undeclared type."""
     declared = {f.name: str(f.type) for f in fields(kind)}  # type: ignore[arg-type]
     _check_known(facts, declared)
     record = kind(**facts)
@@ -249,12 +256,6 @@ def _record(kind: Callable[..., Record], facts: dict[str, Any]) -> Record:
 
 
 SAVED_AS = {"None": "NoneType", "tuple": "list", "float": "int", "Rule": "str", "Schedule": "str"}
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not all(isinstance(value, str) for value in values):
-        raise ValueError("the name of a file is no text")
-    return tuple(values)
 
 
 def _number(name: str, value: Any, kind: type, most: int = MOST) -> Any:

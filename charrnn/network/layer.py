@@ -31,14 +31,16 @@ class Product:
 
     The rows are (B, I) for all gates, or (G, B, I). BLAS copies both factors before it multiplies
     them, unless they are small; for few lanes that costs up to a third of the product. So M is
-    split, once a window, into panels (J / w, I, w) that BLAS does not copy.
+    split, once a window, into panels (J / w, I, w) that BLAS does not copy. For one lane, BLAS
+    copies nothing, and M serves as its own panel.
     """
 
     def __init__(
         self, gates: tuple[int, ...], lanes: int, rows: int, columns: int, dtype: DTypeLike
     ) -> None:
+        self._copies = lanes > 1
         fits = (w for w in WIDTHS if columns % w == 0 and w * rows * lanes <= SMALL)
-        width = next(fits, columns)
+        width = next(fits, columns) if self._copies else columns
         self.panels = np.empty((*gates, columns // width, rows, width), dtype)
         self._by_column = self.panels.swapaxes(-2, -3)  # the panels, seen as the matrices
         self.out: Array = np.zeros((*gates, lanes, columns), dtype)
@@ -46,7 +48,10 @@ class Product:
         self._lanes = [self.out[..., lane, :] for lane in range(lanes)]
 
     def hold(self, matrices: Array) -> None:
-        self._by_column[...] = matrices.reshape(self._by_column.shape)
+        if self._copies:
+            self._by_column[...] = matrices.reshape(self._by_column.shape)
+        else:
+            self.panels = matrices[..., None, :, :]
 
     def __call__(self, rows: Array, without: Sequence[int] = ()) -> Array:
         """Return rows @ M, with zeros in some lanes. ``rows`` of gates have an axis for panels."""

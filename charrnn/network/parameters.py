@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
-from charrnn.network.rounding import Array, on_grid
+from charrnn.network.rounding import Array, as_integers, on_grid
 from charrnn.vocabulary import Vocabulary
 
 
@@ -35,8 +35,7 @@ class Parameters(Mapping[str, Array]):
     def __init__(self, architecture: Architecture, flat: Array) -> None:
         if flat.shape != (architecture.parameter_count,):
             raise ValueError(f"{architecture.parameter_count} numbers, not {flat.shape}")
-        self.architecture = architecture
-        self.flat = flat
+        self.architecture, self.flat = architecture, flat
         self.views: dict[str, Array] = {}
         start = 0
         for name, shape in architecture.shapes.items():
@@ -106,6 +105,15 @@ class Parameters(Mapping[str, Array]):
                 array[...] = on_grid(array, self.architecture.grid.weight_bits)
         return exact
 
+    def rounded(self, bits: int) -> Parameters:
+        """Return the parameters with integers of so many bits, times a power of 2 a row."""
+        rounded = self.copy()
+        for array in rounded.values():
+            if array.ndim == 2:
+                exponents, integers = as_integers(array, bits)
+                array[...] = np.ldexp(integers, exponents[:, None])
+        return rounded
+
     def matrices(self) -> Array:
         """Return 1 for each number of a matrix and 0 for each of a bias: where weights decay."""
         marks = self.like()
@@ -122,11 +130,13 @@ def initial(
     log_frequencies: Array,  # (K,)
     rng: np.random.Generator,
     dtype: DTypeLike = np.float32,
+    radius: float = 1.0,
 ) -> Parameters:
     """Return initial parameters, whose first loss is that of the unigram model.
 
-    The W of each gate is orthogonal, so a gradient neither shrinks nor grows on its way back. A
-    symbol that never occurs (UNKNOWN) has zeros in U, which stay unless noise makes it occur.
+    The W of each gate is orthogonal, times its spectral radius: with a radius of 1 a gradient
+    neither shrinks nor grows on its way back. A symbol that never occurs (UNKNOWN) has zeros in U,
+    which stay unless noise makes it occur.
     """
     p = Parameters.zeros(architecture, dtype)
     hidden, bias = architecture.hidden, architecture.cell.bias
@@ -138,7 +148,9 @@ def initial(
             continue
         for gate in W.reshape(-1, hidden, hidden):
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
-            gate[...] = q * np.sign(np.diag(r))  # without the signs, rotations are not uniform
+            gate[...] = (
+                radius * q * np.sign(np.diag(r))
+            )  # without the signs, rotations are not uniform
         b[...] = np.repeat(bias, hidden)
     p["U1"][np.isneginf(log_frequencies)] = 0
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)

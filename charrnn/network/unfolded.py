@@ -92,12 +92,6 @@ class Unfolded:
         self._plain = Parameters.zeros(architecture.plain, dtype) if feedback else None
         self._of_plain = self._plain.like() if self._plain else None
 
-    @property
-    def top(self) -> Array:
-        """The h of the top layer before the next window, (B, H)."""
-        top: Array = self.layers[-1].h[0]
-        return top
-
     def read(self, p: Parameters, window: Window) -> None:
         """Read the window, without a loss."""
         self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)
@@ -106,12 +100,15 @@ class Unfolded:
     def nats(self, p: Parameters, window: Window) -> Array:
         """Return -log y_hat at y for each place of the window, (T, B). Move the state on."""
         top = self._forward(p.plain(self._plain), window, lanes_at(window.begins, window), None)
+        self._move_on(window)
+        return self._nats(p, top, window)
+
+    def _nats(self, p: Parameters, top: Array, window: Window) -> Array:
         nats = self.readout.nats(p, rows_of(top), window.y.reshape(-1))
         lengths = self.architecture.head.lengths
         if lengths is not None:  # END costs what the length costs
             ends, tau = lengths_in(window)
             nats[ends] = lengths.nats(p, tau)
-        self._move_on(window)
         return nats.reshape(window.y.shape)
 
     def nats_and_gradient(
@@ -121,8 +118,11 @@ class Unfolded:
         gradient: Parameters,
         scale: float = 1.0,
         masks: Masks | None = None,
+        nats_of_each: Array | None = None,
     ) -> float:
         """Return the loss in nats, and leave its gradient times scale in ``gradient``.
+
+        Where ``nats_of_each`` is given, (T, B), leave the loss of each place there.
 
         The state moves on to the next window, the gradient does not: truncated BPTT.
         """
@@ -131,6 +131,8 @@ class Unfolded:
         plain = p.plain(self._plain)
         of_plain = self._of_plain or gradient
         top = self._forward(plain, window, starts, masks)
+        if nats_of_each is not None:
+            nats_of_each[...] = self._nats(p, top, window)
         loudest = 1.0 if masks is None else float(masks[-1].max())
         d = self.layers[-1].d
         d[:first] = 0

@@ -81,11 +81,8 @@ class Sampler:
         self.config = config = config or SampleConfig()
         symbols = vocabulary.symbols
         if config.top_k is not None and config.top_k > symbols:
-            raise SettingError(
-                f"top_k {config.top_k} is more than the {symbols} symbols of the model",
-                f"It may be 1 to {symbols}.",
-                "top_k",
-            )
+            what = f"top_k {config.top_k} is more than the {symbols} symbols of the model"
+            raise SettingError(what, f"It may be 1 to {symbols}.", "top_k")
         self._symbols = symbols
         self._characters = ["", "", *vocabulary.characters]
         self._seed = random_seed() if config.seed is None else config.seed
@@ -95,8 +92,7 @@ class Sampler:
         predictor = as_predictor(model)
         self._stepper = predictor.stepper(lanes, threads)
         excluded = None if config.script is None else not_in_script(vocabulary, config.script)
-        drawing = config.temperature, config.top_k, config.top_p
-        self._choice = Choice(symbols, lanes, *drawing, excluded)
+        self._choice = Choice(symbols, lanes, config, excluded)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the first step reads the last
@@ -122,7 +118,7 @@ class Sampler:
         stepper, choice, characters = self._stepper, self._choice, self._characters
         keys = draws.keys(self._seed, [number], [attempt])
         state, _, to_come, cost = self._begin(keys)
-        x = self._x
+        x: Integers = self._x
         left, index = self.config.max_characters, self._read
         while True:
             for chances in draws.uniform(keys, self.config.max_characters - left, AHEAD):
@@ -231,8 +227,7 @@ class Sheet:
     """The symbols that a group has drawn so far, a row for each sample."""
 
     def __init__(self, numbers: Sequence[int], characters: Sequence[str]) -> None:
-        self.numbers = numbers
-        self.characters = characters
+        self.numbers, self.characters = numbers, characters
         self.ids: Ids = np.empty((len(numbers), 64), np.min_scalar_type(len(characters)))
         self.nats: Array64 = np.empty((len(numbers), 64))
         self.lengths = np.zeros(len(numbers), np.intp)
@@ -294,53 +289,47 @@ class Conditions:
 
 
 def redraw(
-    sampler: Sampler,
-    numbers: range,
-    whole: Callable[[Sample], str],
-    rejects: Callable[[Sample], bool],
-    seen: TextSet | None = None,
+    sampler: Sampler, numbers: range, conditions: Conditions | None, seen: TextSet | None = None
 ) -> Iterator[Sample | None]:
     """Yield the samples of these numbers, each drawn until it is accepted; None after ATTEMPTS.
 
-    A sample whose ``whole`` text is in ``seen`` is rejected; that of an accepted one is added.
-    Drawing stops after IN_VAIN failures in a row. A deterministic sampler gets one attempt.
+    A sample whose whole text is in ``seen`` is rejected; that of an accepted one is added.
+    Drawing stops after IN_VAIN failures in a row. A deterministic sampler gets one attempt. Without
+    conditions, every sample is accepted.
     """
+    if conditions is None:
+        yield from sampler.samples(numbers)
+        return
     in_vain = 0
     most = 1 if sampler.is_deterministic else ATTEMPTS
 
     def is_rejected(sample: Sample) -> bool:
-        return rejects(sample) or (seen is not None and whole(sample) in seen)
+        return conditions.rejects(sample) or (seen is not None and conditions.whole(sample) in seen)
 
-    for group in growing_groups(numbers, sampler.group):
+    first = IN_VAIN + 1  # one success and IN_VAIN failures: a hopeless case ends soon
+    for group in doubling(numbers, first, sampler.group):
         for number, attempts in _attempts_of(sampler, group, most, is_rejected).items():
             later = (
                 sample
-                for tried in doubling(len(attempts), most)
+                for tried in doubling(range(len(attempts), most), 1, most)
                 for sample in sampler.attempts(number, tried)
             )
             accepted = (sample for sample in chain(attempts, later) if not is_rejected(sample))
             sample = next(accepted, None)
             yield sample
             if sample is not None and seen is not None:
-                seen.add(whole(sample))
+                seen.add(conditions.whole(sample))
             in_vain = 0 if sample is not None else in_vain + 1
             if in_vain == IN_VAIN:
                 return
 
 
-def growing_groups(numbers: range, most: int) -> Iterator[range]:
-    """Yield the numbers in groups, few at first, so that a hopeless case ends soon."""
-    at, size = 0, IN_VAIN + 1  # one success and IN_VAIN failures
+def doubling(numbers: range, size: int, most: int) -> Iterator[range]:
+    """Yield the numbers in groups, each twice as large as the one before, up to ``most``."""
+    at = 0
     while at < len(numbers):
         yield numbers[at : at + size]
         at, size = at + size, min(2 * size, most)
-
-
-def doubling(at: int, stop: int) -> Iterator[range]:
-    size = 1
-    while at < stop:
-        yield range(at, min(at + size, stop))
-        at, size = at + size, 2 * size
 
 
 def _attempts_of(

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from charrnn.corpus.corpus import Corpus
-from charrnn.corpus.segmentation import END_CODE, text_of
+from charrnn.corpus.segmentation import END_CODE, codes_of_ids, text_of
 from charrnn.counts.markov import BUDGET, Baseline, baselines
 from charrnn.counts.ngrams import pieces_of
 from charrnn.network.threads import Threads
 from charrnn.scoring.pieces import Floats, ScoredBlock
 from charrnn.scoring.score import Difference, difference_of
-from charrnn.scoring.texts import codes_of_ids
 from charrnn.vocabulary import UNKNOWN, Codes, Ids, codes_of
 
 NATS_IN_A_BYTE: Final = 8 * math.log(2)
@@ -111,7 +110,7 @@ def comparisons(
     known = np.concatenate([*codes_of_ids(corpus.train.ids[-CORPUS:], characters)])
     contents = file_content(known, newlines), file_content(codes, newlines)
     for name, total in compressed_nats(*contents):
-        yield Baseline(name, total / len(codes), "none", len(known), len(codes)), None
+        yield Baseline(name, total / len(codes), len(known), len(codes)), None
 
 
 def counting_baselines(corpus: Corpus, ids: Ids) -> Iterator[Baseline]:

@@ -115,7 +115,18 @@ def page(
     title: str, blocks: Iterable[ScoredBlock], sums: Callable[[], Mapping[str, str]], gap: str = ""
 ) -> Iterator[bytes]:
     """Yield the file in parts. ``sums`` is called after the last block."""
-    yield _head(title).encode()
+    style = STYLE % colours_in_css()
+    legend = "".join(
+        f"<i class={css_class}>{escape(name)}</i>"
+        for css_class, name in zip(NAMES, band_names(), strict=True)
+    )
+    shown = escape(visible_in_html(title))
+    yield (
+        f"{BEGINNING}{GENERATOR}{VIEWPORT}<title>{shown}</title>\n"
+        f"<style>{style}</style>\n</head>\n<body>\n<h1>{shown}</h1>\n"
+        f"<nav>Surprisal in bits {legend} <span><s>↵</s> newline, <s>■</s> end of an example;"
+        " point at a colour for more digits</span></nav>\n<pre>"
+    ).encode()
     for block in blocks:
         yield body(block.codes, block.nats, gap).encode()
     facts = "".join(
@@ -138,21 +149,6 @@ def colours_in_css() -> dict[str, str]:
         f".{name} {{ color: var(--{name}-ink); background: var(--{name}); }}" for name in NAMES[1:]
     )
     return {"light": light, "dark": dark, "bands": bands}
-
-
-def _head(title: str) -> str:
-    style = STYLE % colours_in_css()
-    legend = "".join(
-        f"<i class={css_class}>{escape(name)}</i>"
-        for css_class, name in zip(NAMES, band_names(), strict=True)
-    )
-    shown = escape(visible_in_html(title))
-    return (
-        f"{BEGINNING}{GENERATOR}{VIEWPORT}<title>{shown}</title>\n"
-        f"<style>{style}</style>\n</head>\n<body>\n<h1>{shown}</h1>\n"
-        f"<nav>Surprisal in bits {legend} <span><s>↵</s> newline, <s>■</s> end of an example;"
-        " point at a colour for more digits</span></nav>\n<pre>"
-    )
 
 
 def is_page(head: bytes) -> bool:

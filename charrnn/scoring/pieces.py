@@ -132,15 +132,50 @@ def score_examples(
         yield from scores
 
 
+class Row(NamedTuple):
+    """An example, its surprisal, where it begins and how often it occurs."""
+
+    text: str
+    nats: float
+    characters: int
+    unknown: int
+    file: int
+    line: int
+    times: int = 1
+    parts: Mapping[str, float] = {}  # nats by part
+
+    @property
+    def nats_per_character(self) -> float:
+        return self.nats / (self.characters + 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Whole examples with their surprisals."""
+    """Whole examples with their surprisals, where each begins, and how often it has occurred."""
 
     text_of_all: str  # with one more character after each example
     stops: Numbers  # (n,)  where each ends in that text
     nats: Floats  # (n,)  with END
     unknown: Numbers  # (n,)  characters that the model has never seen
-    parts: Mapping[str, Floats] = field(default_factory=dict)  # (n,) each: nats with END
+    files: Numbers  # (n,)  0 until they are known
+    lines: Numbers  # (n,)  likewise
+    times: Numbers  # (n,)
+    parts: Mapping[str, Floats]  # (n,) each: nats with END
+
+    @staticmethod
+    def of(rows: Iterable[Row]) -> Rows:
+        """Return these rows as one object."""
+        listed = list(rows)
+        texts = "".join([row.text + "\n" for row in listed])
+        nats = np.array([row.nats for row in listed], np.float64)
+        numbers = np.array([row[2:7] for row in listed], np.int64).reshape(-1, 5)
+        characters, unknown, files, lines, times = numbers.T
+        parts = {
+            name: np.array([row.parts[name] for row in listed], np.float64)
+            for name in (listed[0].parts if listed else ())
+        }
+        stops = np.cumsum(characters + 1) - 1
+        return Rows(texts, stops, nats, unknown, files, lines, times, parts)
 
     def __len__(self) -> int:
         return len(self.stops)
@@ -157,6 +192,17 @@ class Rows:
     def text(self, i: int) -> str:
         stop = int(self.stops[i])
         return self.text_of_all[stop - int(self.characters[i]) : stop]
+
+    def row(self, i: int) -> Row:
+        numbers = self.characters, self.unknown, self.files, self.lines, self.times
+        characters, unknown, file, line, times = (int(each[i]) for each in numbers)
+        parts = {name: float(nats[i]) for name, nats in self.parts.items()}
+        return Row(self.text(i), float(self.nats[i]), characters, unknown, file, line, times, parts)
+
+    def above(self, bits: float) -> Rows:
+        """Return the examples but blank lines with more bits per character than that."""
+        chosen = np.flatnonzero(self.nats_per_character * BITS > bits).tolist()
+        return Rows.of(self.row(i) for i in chosen if self.text(i).strip())
 
 
 class Gatherer:
@@ -191,7 +237,8 @@ class Gatherer:
         texts = [*self._texts, text_of(block.codes)]
         stops = ends + sum(map(len, self._texts))
         self._texts, self._units, self._unknown = [], {}, 0
-        return Rows("".join(texts), stops, nats.pop(""), unknown, nats)
+        none = np.zeros(len(ends), np.int64)
+        return Rows("".join(texts), stops, nats.pop(""), unknown, none, none, none + 1, nats)
 
 
 def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterator[Codes]:
@@ -209,10 +256,8 @@ def whole_pieces(blocks: Iterable[Codes], symbols: int | None = None) -> Iterato
         begun.append(block[start:])
         size += len(block) - start
         if size > LONGEST + least:
-            raise CorpusError(
-                f"an example has more than {LONGEST:,} characters and cannot be shared out",
-                "Score the text as a whole in one process.",
-            )
+            what = f"an example has more than {LONGEST:,} characters and cannot be shared out"
+            raise CorpusError(what, "Score the text as a whole in one process.")
     if size:
         yield np.concatenate(begun)
 
@@ -289,80 +334,21 @@ class Origins:
 SPARE = 1 << 12  # examples kept beside the top few, so that they are rarely sorted
 
 
-class Row(NamedTuple):
-    """An example, its surprisal, where it begins and how often it occurs."""
-
-    text: str
-    nats: float
-    characters: int
-    unknown: int
-    file: int
-    line: int
-    times: int = 1
-    parts: Mapping[str, float] = {}  # nats by part
-
-    @property
-    def nats_per_character(self) -> float:
-        return self.nats / (self.characters + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some examples, where each begins, and how often each has occurred."""
-
-    rows: Rows
-    files: Numbers
-    lines: Numbers
-    times: Numbers
-
-    @staticmethod
-    def of(rows: Iterable[Row]) -> Batch:
-        """Return a batch of these rows."""
-        listed = list(rows)
-        texts = "".join([row.text + "\n" for row in listed])
-        nats = np.array([row.nats for row in listed], np.float64)
-        numbers = np.array([row[2:7] for row in listed], np.int64).reshape(-1, 5)
-        characters, unknown, files, lines, times = numbers.T
-        stops = np.cumsum(characters + 1) - 1
-        parts = {
-            name: np.array([row.parts[name] for row in listed], np.float64)
-            for name in (listed[0].parts if listed else ())
-        }
-        return Batch(Rows(texts, stops, nats, unknown, parts), files, lines, times)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def row(self, i: int) -> Row:
-        rows = self.rows
-        numbers = rows.characters, rows.unknown, self.files, self.lines, self.times
-        characters, unknown, file, line, times = (int(each[i]) for each in numbers)
-        parts = {name: float(nats[i]) for name, nats in rows.parts.items()}
-        cost = float(rows.nats[i])
-        return Row(rows.text(i), cost, characters, unknown, file, line, times, parts)
-
-    def above(self, bits: float) -> Batch:
-        """Return the examples with more bits per character than that."""
-        chosen = np.flatnonzero(self.rows.nats_per_character * BITS > bits)
-        return Batch.of(map(self.row, chosen.tolist()))
-
-
 class Ranking:
     """Examples sorted by nats, or by nats per character."""
 
     def __init__(self, *, by_nats: bool, top: int | None = None) -> None:
-        self._by_nats = by_nats
-        self._top = top
-        self._batches: list[Batch] = []
+        self._by_nats, self._top = by_nats, top
+        self._batches: list[Rows] = []
         self._size = 0
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Rows) -> None:
         if not len(batch):
             return
         self._batches.append(batch)
         self._size += len(batch)
         if self._top is not None and self._size > 2 * self._top + SPARE:
-            self._batches = [Batch.of(self.rows())]
+            self._batches = [Rows.of(self.rows())]
             self._size = len(self._batches[0])
 
     def rows(self) -> Iterator[Row]:
@@ -385,10 +371,9 @@ class Ranking:
     def _ordered(self) -> Iterator[tuple[float, Row]]:
         if not self._batches:
             return
-        rows = [batch.rows for batch in self._batches]
-        costs = [some.nats if self._by_nats else some.nats_per_character for some in rows]
-        cost = np.concatenate(costs)
-        firsts = np.cumsum([0, *map(len, rows)])
+        by = "nats" if self._by_nats else "nats_per_character"
+        cost = np.concatenate([getattr(batch, by) for batch in self._batches])
+        firsts = np.cumsum([0, *map(len, self._batches)])
         for number in np.argsort(-cost, kind="stable").tolist():
             batch = int(np.searchsorted(firsts, number, side="right")) - 1
             yield float(cost[number]), self._batches[batch].row(number - int(firsts[batch]))

@@ -36,7 +36,7 @@ from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import NetworkScorer, rank_ends
 from charrnn.settings.fields import DYNAMIC_RATE, check
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.vocabulary import END, Ids, Vocabulary
 
 Use = Literal["network", "counts", "both"]
 State = list[NDArray[Any]]  # arrays whose first axis is the lane
@@ -45,15 +45,17 @@ MOST_ROOTS: Final = 500  # symbols
 SMALLEST: Final = 1e-300  # added to a mean of probabilities, so that its logarithm is finite
 MIXABLE_HEADS: Final = ("symbol", "halt")  # their logits are a distribution that includes END
 OTHER_VOCABULARY = "Use models with the same vocabulary, such as models trained on the same texts."
-STEPS: Final = 32  # symbols read before learning from them
+TANH_RATE, GATED_RATE = 5e-4, 1e-3  # that suit cells without gates, and cells with gates
+STEPS: Final = 64  # symbols read before learning from them
 TINY: Final = 1e-6
-PULL: Final = 1e-3  # of the way back, at each window
+PULL: Final = 2e-3  # of the way back, at each window
 REMEMBERED: Final = 100  # windows that Adam's second moments in a model file stand for
 LARGEST: Final = 1000.0  # nats; no symbol is that improbable
 NUMBERS: Final = 1 << 22  # of logits in a block, for each scorer
 MOST: Final = 1 << 16  # symbols in a block
 FEWEST: Final = 1 << 11
 CACHED: Final = 1 << 16  # numbers of logits mixed at a time
+AT_HAND: Final = 1 << 14  # parameters updated at a time
 
 
 def check_mixable(head_name: str) -> None:
@@ -228,8 +230,9 @@ class DynamicScorer:
         self.ranking = ranking
         self.needs_whole_examples = model.architecture.head.lengths is not None
         self.parts: dict[str, Floats] = {}  # one network has no parts
-        self._exact_readout = ExactReadout(
-            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keep_logits
+        self._unfolded = Unfolded(model.architecture, STEPS, 1, model.parameters.flat.dtype)
+        self._unfolded.readout = self._readout = ExactReadout(
+            model.architecture, STEPS, on_grid=False, ranking=ranking, keeping=keep_logits
         )
         self._keep_logits = keep_logits
         self.logits: Floats | None = None
@@ -237,18 +240,17 @@ class DynamicScorer:
 
     def begin(self) -> None:
         p = self.model.parameters.copy()
-        self._first = self.model.parameters.flat
+        self._pulled: Array = PULL * self.model.parameters.flat
         self._p, self._gradient, self._squares = p, p.like(), p.like()
-        self._seen = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
-        self._seen.readout = self._exact_readout
-        self._learned = Unfolded(p.architecture, STEPS, 1, p.flat.dtype)
+        for state in self._unfolded.states:
+            state[0] = 0
         self._windows = 0
         if self.model.squares is not None:
             self._windows = REMEMBERED
             self._squares.flat[...] = self.model.squares * (REMEMBERED / STEPS)
         # the symbols of the window so far, with one before it; clock and left of each
         self._line: Ids = np.zeros(1, self.vocabulary.dtype)
-        self._counts: NDArray[np.int64] = np.zeros((2, 1), np.int64)
+        self._counts: NDArray[np.int64] = np.zeros((2, 0), np.int64)
         self._since = 0
 
     def read(self, ids: Ids) -> tuple[Floats, Ranks | None]:
@@ -264,13 +266,13 @@ class DynamicScorer:
             here = slice(at, at + len(taken))
             self._counts = np.concatenate([self._counts, counts[:, here]], 1)
             with np.errstate(all="ignore"):  # reported below as divergence
-                nats[here] = self._seen.nats(self._p, self._window(len(taken)))[:, 0]
+                nats[here] = self._nats()[-len(taken) :]
                 if ranks is not None:
-                    ranks[here] = self._exact_readout.ranks
+                    ranks[here] = self._readout.ranks[-len(taken) :]
                     if self.needs_whole_examples:
                         rank_ends(self._p, taken, counts[0, here], ranks[here])
                 if self.logits is not None:
-                    self.logits[here] = self._exact_readout.logits
+                    self.logits[here] = self._readout.logits[-len(taken) :]
                 if len(self._line) == STEPS + 1:
                     self._learn()
             at += len(taken)
@@ -283,25 +285,36 @@ class DynamicScorer:
         add_novelty(self.model, ids, nats, ranks)
         return nats, ranks
 
-    def _window(self, steps: int) -> Window:
-        line = self._line[-steps - 1 :, None].astype(np.intp)
-        x = line[:-1]
-        clock, left = self._counts[:, -steps:, None]
+    def _nats(self) -> Array:
+        """Return -log y_hat of the window so far. Leave its gradient if it is full."""
+        line = self._line[:, None].astype(np.intp)
+        x, (clock, left) = line[:-1], self._counts[..., None]
         begins = None if self.model.carry else x == END
-        return Window(x, line[1:], begins, clock=clock, left=left)
+        window = Window(x, line[1:], begins, clock=clock, left=left)
+        if len(x) < STEPS:
+            return self._unfolded.nats(self._p, replace(window, advance=0))[:, 0]
+        nats = np.empty(x.shape)
+        self._unfolded.nats_and_gradient(
+            self._p, window, self._gradient, 1 / STEPS, nats_of_each=nats
+        )
+        return nats[:, 0]
 
     def _learn(self) -> None:
         """Update the parameters by the gradient of the full window."""
         self._windows += 1
-        g, v = self._gradient.flat, self._squares.flat
-        self._learned.nats_and_gradient(self._p, self._window(STEPS), self._gradient, 1 / STEPS)
-        v += g * g
-        size: Array = np.sqrt(v * (1 / self._windows))
-        size += TINY
-        step: Array = self.rate * (g / size)
-        step += PULL * (self._p.flat - self._first)
-        self._p.flat[...] -= step
-        self._line, self._counts = self._line[-1:], self._counts[:, -1:]
+        root = math.sqrt(self._windows)
+        arrays = self._p.flat, self._gradient.flat, self._squares.flat, self._pulled
+        for at in range(0, len(self._pulled), AT_HAND):
+            p, g, v, pulled = (array[at : at + AT_HAND] for array in arrays)
+            v += g * g
+            size: Array = np.sqrt(v)
+            size += TINY * root
+            step: Array = np.divide(g, size, size)
+            step *= self.rate * root
+            p *= 1 - PULL
+            p += pulled
+            p -= step
+        self._line, self._counts = self._line[-1:], self._counts[:, :0]
 
 
 class MixedScorer:
@@ -375,7 +388,7 @@ class MixedScorer:
             y = ids[rows].astype(np.intp)
             for name, o in self._logits([each[rows] for each in logits], ids[rows]):
                 is_ranked = self.ranking and name == self.predictor.use
-                parts[name][rows], some_ranks = nats_of(o, y, UNKNOWN, is_ranked)
+                parts[name][rows], some_ranks = nats_of(o, y, is_ranked)
                 if some_ranks is not None:
                     ranks[rows] = some_ranks
         for name, nats in parts.items():
@@ -395,6 +408,14 @@ class MixedScorer:
             log_p = np.log(self._counts.read(ids))
             yield "counts", log_p.copy()
             yield "both", mix_with_counts(o, log_p)
+
+
+def rate_for(predictor: Predictor, rate: float | str | None) -> float | None:
+    """Return the learning rate, where "auto" is the one that suits the cells."""
+    if isinstance(rate, str):
+        is_gated = all(one.architecture.cell.gates > 1 for one in predictor.networks)
+        return GATED_RATE if is_gated else TANH_RATE
+    return rate
 
 
 def part_names(predictor: Predictor) -> tuple[Use, ...]:

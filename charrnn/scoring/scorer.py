@@ -29,7 +29,7 @@ from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.score import Score, tally
-from charrnn.vocabulary import END, UNKNOWN, Ids
+from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.int64]
 Marks = NDArray[np.uint64]  # (windows, B): hashes of states
@@ -123,9 +123,7 @@ def _snap_to(begins: Places, bounds: Places) -> Places:
 
 
 def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
-    """Yield the steps read before each window, the window, and the places (T, B) of its targets:
-    -1 if a target does not count.
-    """
+    """Yield the steps before each window, the window, and its targets (T, B): -1 if not counted."""
     ids = passage.ids
     index = np.arange(len(ids)) + passage.index if carry else read_before(ids, passage.index)
     settles = index % OFTEN == OFTEN - 1  # after the symbol before each place is read
@@ -302,7 +300,7 @@ class ChunkReader:
             readouts = []
             for part in parallel.parts:
                 rows = STEPS * part.lanes
-                part.readout = ExactReadout(architecture, rows, UNKNOWN, on_grid=on_grid, **how)
+                part.readout = ExactReadout(architecture, rows, on_grid=on_grid, **how)
                 readouts.append(part.readout)
             self._parallels[lanes] = parallel, readouts
         return self._parallels[lanes]
@@ -396,22 +394,18 @@ class NetworkScorer:
         self.logits = np.empty(shape) if self._keep_logits else None
         return Passage(ids, before, index, np.zeros(len(ids)), ranks, since, self.logits)
 
-    def nats_in_chunks(self, examples: Examples) -> Floats:
-        """Return nearly the same nats as ``read``, sooner: chunks that do not meet stay so."""
-        return self._read_in_chunks(examples)[0]
-
     def score_in_chunks(
         self, examples: Examples, counted: NDArray[np.bool_], number: int = 0, processes: int = 1
     ) -> Score:
         """Return the share of one of several processes in the sums over the counted symbols."""
-        nats, here = self._read_in_chunks(examples, number, processes)
+        nats, here = self.read_in_chunks(examples, number, processes)
         chosen = counted[here]
         return tally(examples.ids[here][chosen], nats[here][chosen])
 
-    def _read_in_chunks(
+    def read_in_chunks(
         self, examples: Examples, number: int = 0, processes: int = 1
     ) -> tuple[Floats, slice]:
-        """Return the surprisals and the symbols that this process has read."""
+        """Return nearly the nats of ``read``, sooner, and the symbols that were read here."""
         ids, here = examples.ids, slice(0)
         passage = self._passage(ids, END, 0, None, 0 if self._counts else None)
         if len(ids):

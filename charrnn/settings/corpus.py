@@ -8,17 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from charrnn.errors import SettingError
 from charrnn.settings import fields
-from charrnn.settings.fields import (
-    SEED,
-    Checked,
-    OneOf,
-    Real,
-    Text,
-    Values,
-    check,
-    of_corpus,
-    setting,
-)
+from charrnn.settings.fields import SEED, Checked, OneOf, Real, Text, check, of_corpus, setting
 
 MOST_PARTS: Final = 1 << 20
 Kind = Literal["auto", "lines", "paragraphs", "files"]
@@ -36,7 +26,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Parts(Values):
+class Parts(fields.Values):
     """A part as it is typed: 2/8."""
 
     metavar: str = "I/N"
@@ -97,9 +87,8 @@ class Reading(Checked):
             codecs.getincrementaldecoder(self.encoding)
             b"    ".decode(self.encoding, "replace")  # refuses hex, rot13 and idna
         except (LookupError, ValueError):
-            raise SettingError(
-                f"{self.encoding!r} is not an encoding", "Try utf-8, utf-16, latin-1 or cp1252."
-            ) from None
+            what = f"{self.encoding!r} is not an encoding"
+            raise SettingError(what, "Try utf-8, utf-16, latin-1 or cp1252.") from None
         if self.column is not None and self.column.isdecimal() and not int(self.column):
             raise SettingError("column cannot be 0", "The first column is 1.", "column")
 

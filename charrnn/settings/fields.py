@@ -141,11 +141,12 @@ class OneOf(Values):
         ensure(isinstance(value, str))
         return self.choices[self.choices.index(value)]
 
+    def complete(self, incomplete: str) -> list[str]:
+        return [name for name in self.choices if name.startswith(incomplete)]
+
 
 @dataclass(frozen=True)
 class Text(Values):
-    """Any text."""
-
     metavar: str = "TEXT"
     allowed: str = "a text"
 
@@ -156,8 +157,6 @@ class Text(Values):
 
 @dataclass(frozen=True)
 class Character(Text):
-    """One character."""
-
     metavar: str = "CHAR"
     allowed: str = "one character"
 
@@ -169,8 +168,6 @@ class Character(Text):
 
 @dataclass(frozen=True)
 class File(Values):
-    """A path to anything."""
-
     metavar: str = "PATH"
     allowed: str = "a path"
 
@@ -185,8 +182,6 @@ class File(Values):
 
 @dataclass(frozen=True)
 class Flag(Values):
-    """Yes or no."""
-
     kind = bool
     metavar: str = ""
     allowed: str = "True or False"
@@ -226,12 +221,12 @@ class Setting:
 
 def setting(values: Values, about: str = "", *, default: Any = None, **details: Any) -> Any:
     """Return a field of a dataclass that is a Setting; a default of MISSING makes it required."""
+    default = () if default is None and details.get("repeated") else default
     if default is not False and isinstance(default, (int, float, str, Path)):
         shown = f"{default:g}" if isinstance(default, float) else str(default)
         details.setdefault("default_in_words", shown)
-    return field(
-        default=default, metadata={"setting": Setting(values, about, default=default, **details)}
-    )
+    one = Setting(values, about, default=default, **details)
+    return field(default=default, metadata={"setting": one})
 
 
 def documented(config: type | None = None) -> Callable[[Named], Named]:

@@ -16,8 +16,6 @@ NEW_EACH_TIME: Final = "new each time"
 
 @dataclass(frozen=True)
 class Script(OneOf):
-    """The name of a script, such as latin."""
-
     metavar: str = "SCRIPT"
 
 

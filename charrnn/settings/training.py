@@ -11,18 +11,7 @@ from charrnn.errors import SettingError
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
 from charrnn.settings import fields
-from charrnn.settings.fields import (
-    COUNT,
-    SEED,
-    SIZE,
-    STEPS,
-    Checked,
-    Flag,
-    OneOf,
-    Real,
-    Values,
-    Whole,
-)
+from charrnn.settings.fields import COUNT, SEED, SIZE, STEPS, Checked, Flag, OneOf, Real, Whole
 
 Rule = Literal["adam", "rmsprop", "adagrad", "sgd"]
 Schedule = Literal["cosine", "linear", "constant"]
@@ -62,16 +51,21 @@ class TrainConfig(Checked):
         default=False,
         default_in_words="no clock",
     )
+    init_radius: float = fields.of_network(
+        Real(0, 1000),
+        "Begin with recurrent weights of this spectral radius. Above 1, gradients can explode.",
+        default=1.0,
+    )
     hidden: int | None = fields.fitted_network(SIZE, "Set the number of units in a layer.")
     layers: int | None = fields.fitted_network(Whole(1, 64), "Set the number of layers.")
     dropout: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of units on the way to the next layer. The default is larger for small"
-        " corpora.",
+        "Drop this fraction of units on the way to the next layer. The default is 0 unless the"
+        " network reads a text many times.",
     )
     dropconnect: float | None = fields.fitted_network(
         fields.SHARE,
-        "Drop this fraction of recurrent weights. The default is larger for small corpora.",
+        "Drop this fraction of recurrent weights. The default is 0 for all but small corpora.",
     )
     blank: float | None = fields.fitted_network(
         fields.SHARE,
@@ -124,7 +118,8 @@ class TrainConfig(Checked):
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
         Real(1e-3, 1e7),
-        "Stop after this many minutes, and choose a network size that suits them.",
+        "Stop after this many minutes, or earlier for a short text, and choose a network size that"
+        " suits them.",
         default_in_words="no limit",
     )
     patience: int | None = fields.of_learning(
@@ -180,6 +175,11 @@ class TrainConfig(Checked):
         if self.cell == "output" and self.layers not in (None, 1):
             what = f"{self.layers} is too many for the cell output: only the top layer has outputs"
             refuse("layers", what, "Use 1 layer, or another cell.")
+        if self.cell == "output" and self.init_radius != 1:
+            what = (
+                f"{self.init_radius:g} does not apply to the cell output, which feeds back outputs"
+            )
+            refuse("init_radius", what, "Leave it out, or use another cell.")
         if self.teacher_forcing and self.cell != "output":
             what = f"replaces outputs that are fed back; {self.cell} units feed back their state"
             refuse("teacher_forcing", what, "Leave it out, or add [cell] output.")
@@ -254,7 +254,7 @@ def words_to_try() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Seeds(Values):
+class Seeds(fields.Values):
     """Seeds and ranges of them, with commas between."""
 
     metavar: str = "N-N"

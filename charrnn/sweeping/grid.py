@@ -16,7 +16,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from charrnn.errors import SettingError
-from charrnn.scoring.score import Difference, paired
+from charrnn.model_file.fields import from_fields
+from charrnn.scoring.score import Difference, moments, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import FIXED, TrainConfig
 
@@ -76,9 +77,7 @@ def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
 
 
 def check_values(name: str, given: Any, allowed: Values) -> tuple[Any, ...]:
-    """Return a list of values. Raise SettingError if it is empty, or if a value is not allowed or
-    repeated.
-    """
+    """Return the values. Raise SettingError for an empty list, a wrong value or a repeated one."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise SettingError(f"{name} {given!r} is not a list", f"Give a list: [{given!r}].")
     values = tuple(check(name, value, allowed) for value in given)
@@ -166,28 +165,14 @@ def from_json(row: Mapping[str, Any]) -> Result:
     if row["schema"] != SCHEMA:
         raise ValueError("another schema")
     json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
-    step, nats = row["best"]["step"], row["best"]["nats_per_character"]
-    parts = {name: dict(part) for name, part in row.get("parts", {}).items()}
-    names = [row["model"], row["error"]]
-    words = [row["name"], row["stopped"], *(name for name in names if name is not None)]
-    if not isinstance(row["settings"], dict) or not all(type(word) is str for word in words):
-        raise TypeError("settings or words of the wrong type")
-    if not isinstance(step, int | None) or any(p["nats_per_character"] < 0 for p in parts.values()):
-        raise TypeError("a step or a loss of the wrong type")
-    result = Result(
-        row["name"],
-        row["settings"],
-        int(row["seed"]),
-        step,
-        None if nats is None else float(nats),
-        row["model"],
-        float(row["seconds"]),
-        row["stopped"],
-        row["error"],
-        parts,
-        [float(nats) for nats in row.get("held_out_blocks", [])],
-    )
-    math.isnan(result.loss)  # raises an error for anything but a number
+    names = ("name", "settings", "seed", "model", "seconds", "stopped", "error")
+    facts = {name: row[name] for name in names}
+    facts |= {"best_step" if key == "step" else key: value for key, value in row["best"].items()}
+    facts |= {"parts": row.get("parts", {}), "blocks": row.get("held_out_blocks", [])}
+    result = from_fields(Result, facts)
+    if any(part["nats_per_character"] < 0 for part in result.parts.values()):
+        raise ValueError("a loss below 0")
+    sum(result.blocks, result.loss + result.seconds)  # an error for anything but numbers
     return result
 
 
@@ -223,9 +208,9 @@ class Standing:
         if self is other or not seeds:
             return None
         pairs = [(own[seed], theirs[seed]) for seed in seeds]
-        by_seed = paired([a.loss - b.loss for a, b in pairs], [1] * len(pairs))
+        by_seed = paired(moments([a.loss - b.loss for a, b in pairs], [1] * len(pairs)))
         blocks = [x - y for a, b in pairs for x, y in zip(a.blocks, b.blocks, strict=False)]
-        by_block = paired(blocks, [1] * len(blocks))
+        by_block = paired(moments(blocks, [1] * len(blocks)))
         errors = [one.standard_error for one in (by_seed, by_block)]
         known = [error for error in errors if not math.isnan(error)]
         return by_seed._replace(standard_error=max(known, default=math.nan))

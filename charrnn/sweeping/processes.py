@@ -20,7 +20,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -31,7 +31,7 @@ from charrnn.errors import CharrnnError
 from charrnn.json_lines import parse, write
 from charrnn.model_file import saving
 from charrnn.sweeping.grid import Result, Trial, failure, from_json
-from charrnn.sweeping.run import Advanced, Ended, Material, Split, Splits, Task, make_run
+from charrnn.sweeping.run import Advanced, Ended, Material, Splits, Task, make_run
 from charrnn.system import ONE_THREAD
 
 if TYPE_CHECKING:
@@ -256,63 +256,22 @@ def signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-REPORT_EVERY = 0.2  # seconds between two reports of progress
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """The material of a sweep with the content of its files."""
-
-    material: Material
-    contents: dict[str, bytes]  # by the names of the files
-    key: str = field(default_factory=lambda: uuid4().hex)
-
-    @contextmanager
-    def unpacked(self) -> Iterator[Material]:
-        """Write the files to a temporary folder of this machine, and yield the material."""
-        with own_folder() as folder:
-            names = {}
-            for number, (name, content) in enumerate(self.contents.items()):
-                names[name] = os.path.join(folder, str(number))
-                Path(names[name]).write_bytes(content)
-            m = self.material
-            yield replace(
-                m,
-                files=tuple(names[name] for name in m.files),
-                valid_files=tuple(names[name] for name in m.valid_files),
-                start_from=None if m.start_from is None else names[m.start_from],
-            )
-
-
-class PackedSplits(Splits):
-    def __init__(self, packed: Packed) -> None:
-        self._packed = packed
-        with packed.unpacked() as material:
-            super().__init__(material)
-
-    def _read(self, seed: int) -> Split:
-        with self._packed.unpacked() as self.material:
-            return super()._read(seed)
-
-
-def make(piece: tuple[Task, bytes | None], packed: Packed) -> tuple[Result, bytes | None]:
-    """Make a run on a worker, from its saved model file if it has one. Return its result and its
-    model file.
-    """
+def make(piece: tuple[Task, bytes | None], material: Material) -> tuple[Result, bytes | None]:
+    """Make a run on a worker, from its model file if there is one. Return the result and file."""
     task, saved = piece
     with own_folder() as folder:
         file = Path(folder, "model.npz")
         if saved is not None:
             file.write_bytes(saved)
         reported, result = 0.0, None
-        splits = cached(packed.key, lambda: PackedSplits(packed))
+        splits = cached(material.key, lambda: Splits(material))
         with closing(make_run(replace(task, file=str(file)), splits)) as run:
             for event in run:
                 if isinstance(event, Ended):
                     result = event.result
                     break
                 check_wanted()
-                if time.monotonic() > reported + REPORT_EVERY:
+                if time.monotonic() > reported + OFTEN:
                     reported = time.monotonic()
                     report({"name": event.name, "share": event.share})
         assert result is not None
@@ -326,11 +285,15 @@ def share_runs(
 ) -> Iterator[Ended]:
     """Let the workers make the runs. Yield each as it ends, once its model file is written."""
 
+    unreadable: list[Ended] = []
+
     def pieces() -> Iterator[tuple[Task, bytes | None]]:
         for task in tasks:
-            saved = None
-            with suppress(FileNotFoundError):
-                saved = Path(task.model).read_bytes()
+            try:
+                saved = Path(task.model).read_bytes() if os.path.exists(task.model) else None
+            except OSError as error:
+                unreadable.append(Ended(failure(task.trial, f"{task.model}: {error.strerror}")))
+                continue
             yield replace(task, home=os.path.realpath(task.model)), saved
 
     cluster.listen(lambda message: show(Advanced(message["name"], message["share"])))
@@ -338,7 +301,7 @@ def share_runs(
     names = (*material.files, *material.valid_files, *start)
     contents = {name: Path(path_of(name)).read_bytes() for name in names}
     contents |= {name: b"".join(byte_blocks(name)) for name in filter(is_of_script, names)}
-    shared = cluster.share(Packed(material, contents))
+    shared = cluster.share(replace(material, contents=contents, key=uuid4().hex))
     outcomes = cluster.as_completed(make, pieces(), shared, lambda piece: piece[0].trial.name)
     for (task, _), outcome, error in outcomes:
         if error is not None:
@@ -352,3 +315,4 @@ def share_runs(
         except CharrnnError as busy_or_full:
             result = failure(task.trial, busy_or_full.what)
         yield Ended(result)
+    yield from unreadable

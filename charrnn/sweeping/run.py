@@ -9,19 +9,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from charrnn import errors
+from charrnn.cluster.worker import own_folder
 from charrnn.corpus.corpus import Corpus, from_texts, read_files
-from charrnn.errors import (
-    CharrnnError,
-    CorpusError,
-    DivergedError,
-    ModelBusyError,
-    SaveError,
-    SettingError,
-)
 from charrnn.model_file import checkpoint, container
 from charrnn.model_file.checkpoint import Checkpoint, Saver
 from charrnn.model_file.fields import CorpusRecord, record_of
@@ -37,7 +32,7 @@ from charrnn.system import single_threaded
 from charrnn.training.loop import Done, nats_of_best
 from charrnn.training.members import share_done, train_all
 
-PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
+PATIENCE = 30.0  # seconds to wait for a killed sweep whose processes are still ending
 TRIED = 8  # the number of networks whose speed is measured, at most
 OF_SIZE = (  # settings that decide how long a step takes
     *("cell", "ends", "clock", "teacher_forcing", "hidden", "layers", "batch", "bptt", "stride"),
@@ -59,6 +54,23 @@ class Material:
     files: tuple[str, ...] = ()  # of the sources, to read here and now
     valid_files: tuple[str, ...] = ()
     texts: tuple[str, ...] | None = None  # from Python, in place of files
+    contents: dict[str, bytes] = field(default_factory=dict)  # of all files, for other machines
+    key: str = ""  # of the sweep, with contents
+
+    @contextmanager
+    def opened(self) -> Iterator[Material]:
+        """Yield the material with its contents in files of a temporary folder, if it has any."""
+        if not self.contents:
+            yield self
+            return
+        with own_folder() as folder:
+            names = {}
+            for number, (name, content) in enumerate(self.contents.items()):
+                names[name] = os.path.join(folder, str(number))
+                Path(names[name]).write_bytes(content)
+            files, valid = (tuple(names[n] for n in of) for of in (self.files, self.valid_files))
+            start = None if self.start_from is None else names[self.start_from]
+            yield replace(self, files=files, valid_files=valid, start_from=start)
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> Material:
@@ -80,15 +92,17 @@ class Splits:
 
     def __init__(self, material: Material) -> None:
         self.material = material
-        path = material.start_from
-        self.model = None if path is None else checkpoint.load_trained(path).model
+        with material.opened() as m:
+            path = m.start_from
+            self.model = None if path is None else checkpoint.load_trained(path).model
         self._last: tuple[int, Split] | None = None
 
     def of(self, seed: int) -> Split:
         """Return the corpus of a seed. Raise CorpusError if the text has changed."""
         if self._last is None or self._last[0] != seed:
             self._last = None  # frees the memory before the next corpus is read
-            self._last = seed, self._read(seed)
+            with self.material.opened() as material:
+                self._last = seed, self._read(material, seed)
         return self._last[1]
 
     def with_baselines(self, seed: int) -> Split:
@@ -98,8 +112,7 @@ class Splits:
             list(compute_baselines(split.corpus, split.record))
         return split
 
-    def _read(self, seed: int) -> Split:
-        m = self.material
+    def _read(self, m: Material, seed: int) -> Split:
         known = "" if self.model is None else self.model.vocabulary.characters
         cutting = CorpusConfig(reading=Reading(**m.reading), seed=seed, known=known, **m.cutting)
         if m.texts is not None:
@@ -110,10 +123,10 @@ class Splits:
         if m.fingerprint and corpus.fingerprint != m.fingerprint:
             what = f"{', '.join(m.sources) or 'the corpus'} has changed since the sweep began"
             hint = "Give it the same text again, or begin a sweep in another folder."
-            raise CorpusError(what, hint)
+            raise errors.CorpusError(what, hint)
         if not len(corpus.held_out):
             what = "nothing is held out, and a sweep compares held-out losses"
-            raise SettingError(what, "Hold out some text with [holdout] or [valid].")
+            raise errors.SettingError(what, "Hold out some text with [holdout] or [valid].")
         record = record_of(corpus, cutting, {})
         return Split(corpus, replace(record, places=m.places) if m.places else record)
 
@@ -146,7 +159,7 @@ def open_run(path: str, task: Task, split: Split, model: LanguageModel | None) -
     given = {**task.learning, **trial.settings, "seed": trial.seed, "workers": 1}
     config = configure(given, model)
     if os.path.exists(path):
-        wanted = asdict(fit_settings(config, split.corpus))
+        wanted = asdict(fit_settings(config, split.corpus, model))
         if config.minutes is not None:  # these two depend on the speed of the machine
             del wanted["check_every"], wanted["warmup"]
         hint = "Move it away, or use another folder."
@@ -162,32 +175,16 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
     """Make the run and yield an event at each step. To close the generator stops and saves it."""
     began = time.monotonic()
     try:
-        with single_threaded(), lock_file(task.file or task.model):
+        with single_threaded(), locked(task.file or task.model, PATIENCE):
             split = splits.with_baselines(task.trial.seed)
             began = time.monotonic()  # without the time to read the corpus, which runs share
             yield from _train(task, split, splits.model, began)
-    except DivergedError as error:
+    except errors.DivergedError as error:
         yield Ended(failure(task.trial, error.what, "diverged", time.monotonic() - began))
-    except (CharrnnError, OSError) as error:
+    except (errors.CharrnnError, OSError) as error:
         yield Ended(failure(task.trial, str(error), seconds=time.monotonic() - began))
     except MemoryError:
         yield Ended(failure(task.trial, "not enough memory", seconds=time.monotonic() - began))
-
-
-@contextmanager
-def lock_file(path: str) -> Iterator[None]:
-    """Lock the model file. Wait a while for a killed sweep whose processes are still ending."""
-    with ExitStack() as stack:
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                stack.enter_context(locked(path))
-                break
-            except ModelBusyError:
-                if time.monotonic() > until:
-                    raise
-            time.sleep(TICK)
-        yield
 
 
 def _train(
@@ -205,7 +202,7 @@ def _train(
             share = share_done(run.states, run.config, len(split.corpus.train.ids))
             yield Advanced(trial.name, share)
     except GeneratorExit:
-        with suppress(SaveError):  # --resume then starts from the save before
+        with suppress(errors.SaveError):  # --resume then starts from the save before
             saver.save()
         raise
     saver.save()
@@ -238,7 +235,7 @@ def plan_settings(
     seed = grid.seeds[0]
     config = configure({**learning, **settings, "seed": seed, "workers": 1}, splits.model)
     corpus = splits.of(seed).corpus
-    return Planned(settings, plan(fit_settings(config, corpus), corpus))
+    return Planned(settings, plan(fit_settings(config, corpus, splits.model), corpus))
 
 
 def estimate_seconds(plans: Sequence[Plan], corpus: Corpus) -> list[float]:

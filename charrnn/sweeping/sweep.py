@@ -19,17 +19,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from charrnn import errors
 from charrnn.corpus.corpus import Texts, check_texts, files_in
 from charrnn.corpus.files import absolute_place, is_stream, name_of, place_of, relative_place
-from charrnn.errors import (
-    CharrnnError,
-    ModelBusyError,
-    ModelExistsError,
-    ModelFileError,
-    ResumeError,
-    SaveError,
-    SettingError,
-)
 from charrnn.json_lines import LineFile, parse, read
 from charrnn.model_file import checkpoint, saving
 from charrnn.model_file.saving import locked, remedy
@@ -41,6 +33,7 @@ from charrnn.settings.training import FIXED, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, Task, plan_settings
+from charrnn.system import cores
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
@@ -65,7 +58,7 @@ class Record:
         if set(grid.tried) != set(had.tried):
             names = ", ".join(had.tried) or "nothing but seeds"
             hint = "Try the same options, perhaps with more values, or use another folder."
-            raise ResumeError(f"the sweep in the folder tries {names}", hint)
+            raise errors.ResumeError(f"the sweep in the folder tries {names}", hint)
         tried = {name: grid.tried[name] for name in had.tried}
         then = {**had.tried, "seeds": had.seeds}
         for name, values in {**tried, "seeds": grid.seeds}.items():
@@ -73,7 +66,7 @@ class Record:
             for value in then[name]:
                 if value not in kept:
                     what = f"the sweep in the folder also tries {name} {value_in_words(value)}"
-                    raise ResumeError(what, "Values and seeds can be added but not removed.")
+                    raise errors.ResumeError(what, "Values and seeds can be added but not removed.")
         return replace(self, grid=Grid(tried, grid.seeds))
 
 
@@ -98,29 +91,30 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             what = f"{self.path} cannot be made: {error.strerror}"
-            raise SaveError(what, remedy(error, ANOTHER)) from error
+            raise errors.SaveError(what, remedy(error, ANOTHER)) from error
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.path / ROWS))
                 saving.check_writable(self.path / RECORD, 0)
-            except ModelBusyError as error:
+            except errors.ModelBusyError as error:
+                what = f"another sweep is running in {self.path}"
                 hint = "Wait until that sweep has ended, or name another folder."
-                raise ModelBusyError(f"another sweep is running in {self.path}", hint) from error
-            except SaveError as error:
-                raise SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
+                raise errors.ModelBusyError(what, hint) from error
+            except errors.SaveError as error:
+                raise errors.SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
             yield
 
     def check_free(self, grid: Grid) -> None:
         """Raise SaveError or ModelExistsError if a new sweep would replace a file."""
         if os.path.lexists(self.path) and not self.path.is_dir():
-            raise SaveError(f"{self.path} is not a folder", "Name another one.")
+            raise errors.SaveError(f"{self.path} is not a folder", "Name another one.")
         if self.has_sweep:
             what = f"{self.path} already holds a sweep"
-            raise ModelExistsError(what, "Resume it, or name another folder.")
+            raise errors.ModelExistsError(what, "Resume it, or name another folder.")
         for path in (self.path / ROWS, *(self.model_of(trial.name) for trial in grid.trials)):
             if os.path.lexists(path):
                 what = f"{path} already exists and belongs to no sweep"
-                raise SaveError(what, "Name another folder.")
+                raise errors.SaveError(what, "Name another folder.")
 
     def write_record(self, record: Record) -> None:
         path, m = self.path / RECORD, record.material
@@ -141,8 +135,8 @@ class Folder:
         text = (json.dumps(whole, indent=2) + "\n").encode()
         try:
             saving.replace(path, len(text), [text])
-        except SaveError as error:
-            raise SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
+        except errors.SaveError as error:
+            raise errors.SaveError(error.what, remedy(error.__cause__, ANOTHER)) from error
 
     def read_record(self) -> Record:
         path = self.path / RECORD
@@ -171,10 +165,10 @@ class Folder:
             return Record(grid, learning, material)
         except FileNotFoundError:
             what = f"{self.path} holds no sweep to resume"
-            raise ResumeError(what, "Start one there first.") from None
-        except (*UNREADABLE, CharrnnError) as error:
+            raise errors.ResumeError(what, "Start one there first.") from None
+        except (*UNREADABLE, errors.CharrnnError) as error:
             what = f"{path} is damaged: its settings or texts cannot be read"
-            raise ResumeError(what, "Begin the sweep anew in another folder.") from error
+            raise errors.ResumeError(what, "Begin the sweep anew in another folder.") from error
 
     def read_rows(self) -> None:
         """Read the results. A torn last row is skipped; ``add`` cuts it off."""
@@ -186,7 +180,8 @@ class Folder:
                 result = from_json(parse(line))
             except UNREADABLE as error:
                 what = f"{path} is damaged: line {number:,} is not a row of a sweep"
-                raise ResumeError(what, "Delete that line; its run is then repeated.") from error
+                hint = "Delete that line; its run is then repeated."
+                raise errors.ResumeError(what, hint) from error
             self.results[result.name] = result
 
     def forget_lost(self) -> None:
@@ -203,15 +198,15 @@ class Folder:
             return False
         try:
             run = checkpoint.load(path)
-        except ModelFileError as error:
-            raise ResumeError(error.what, hint) from error
+        except errors.ModelFileError as error:
+            raise errors.ResumeError(error.what, hint) from error
         learned = asdict(run.config)
         wanted = learned | result.settings | {"seed": result.seed}
         symbols = run.corpus.characters + run.corpus.examples  # each example has an END
         bptt = wanted["bptt"] or learned["bptt"]  # 0 stands for the longest example
         wanted["bptt"], wanted["batch"] = fit_window(bptt, wanted["batch"], symbols)
         if wanted != learned:
-            raise ResumeError(f"{path} has other settings than its row in {ROWS}", hint)
+            raise errors.ResumeError(f"{path} has other settings than its row in {ROWS}", hint)
         return True
 
     def add(self, result: Result) -> None:
@@ -225,7 +220,7 @@ class Folder:
         except OSError as error:
             what = f"{path} cannot be written: {error.strerror or error}"
             hint = f"{remedy(error, 'make the file writable')} Then resume the sweep."
-            raise SaveError(what, hint) from error
+            raise errors.SaveError(what, hint) from error
         self.results[result.name] = result
 
     def result_of(self, name: str) -> Result | None:
@@ -290,9 +285,8 @@ def sweep(
     if resume:
         record = resume_record(there, wanted, learning, cutting)
     else:
-        record = Record(
-            wanted, learning, Material(files, (), tuple(map(place_of, files)), {}, cutting)
-        )
+        places = tuple(map(place_of, files))
+        record = Record(wanted, learning, Material(files, (), places, {}, cutting))
     given = None if files else tuple(check_texts(texts))
     material = replace(record.material, files=files, texts=given)
     splits = Splits(material)
@@ -327,9 +321,8 @@ def resume_record(
     """
     had = folder.read_record()
     for source in filter(is_stream, had.material.valid):
-        raise ResumeError(
-            f"{folder.path} holds out {name_of(source)}", "Resume it on the command line."
-        )
+        what = f"{folder.path} holds out {name_of(source)}"
+        raise errors.ResumeError(what, "Resume it on the command line.")
     hint = "Give the same settings, or use another folder."
     for kind, before, now in (
         (TrainConfig, had.learning, learning),
@@ -354,11 +347,6 @@ def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
     }
     for name in wanted.tried:
         if name in changed:
-            raise SettingError(f"{name} is tried, and also has one value", "Leave one of them out.")
+            what = f"{name} is tried, and also has one value"
+            raise errors.SettingError(what, "Leave one of them out.")
     return changed
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -25,26 +25,18 @@ from charrnn.counts.kneser_ney import Counts
 from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of
-from charrnn.network.regularization import Regularization
 from charrnn.network.unfolded import Window
+from charrnn.scoring import predictor
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import (
-    MixedScorer,
-    Predictor,
-    mean_logits,
-    mix_with_counts,
-    scorer_of,
-)
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, of_member
 from charrnn.training.batches import Epoch
+from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip
-from charrnn.training.own_inputs import OwnInputs
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.schedule import Stopwatch, find_ending, is_due, progress, rate
-from charrnn.training.state import Best, TrainState
-from charrnn.vocabulary import UNKNOWN, Ids
+from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, is_due, progress, rate
+from charrnn.vocabulary import Ids
 
 SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last
 MINIMUM = 1 << 14
@@ -100,9 +92,8 @@ class Validator:
     @np.errstate(all="ignore")  # overflow shows in the loss
     def _score(self, examples: Examples, counted: NDArray[np.bool_]) -> Score:
         ranks = self._ranks
-        return ranks.total(
-            self._scorer.score_in_chunks(examples, counted, ranks.number, ranks.count)
-        )
+        own = self._scorer.score_in_chunks(examples, counted, ranks.number, ranks.count)
+        return ranks.total(own)
 
 
 def checkup_size(config: Fitted) -> int:
@@ -118,9 +109,8 @@ def part_of(examples: Examples, most: int) -> Part:
     every = -(-total // most)
     if len(examples) < STRETCHES * every:
         return stretches_of(examples, most)
-    ids = [examples.nth(i) for i in range(0, len(examples), every)]
-    starts = np.cumsum([0, *map(len, ids)]).astype(np.uint32)
-    return Examples(np.concatenate(ids), starts), np.ones(starts[-1], np.bool_)
+    some = Examples.of([examples.nth(i) for i in range(0, len(examples), every)])
+    return some, np.ones(len(some.ids), np.bool_)
 
 
 def stretches_of(examples: Examples, most: int) -> Part:
@@ -142,9 +132,7 @@ class JointCheckups:
     ) -> None:
         self.latest: dict[int, Checkup] = {}  # of each network
         self.lowest = lowest_so_far(states)
-        self._states = states
-        self._corpus = corpus
-        self._config = config
+        self._states, self._corpus, self._config = states, corpus, config
         # at once, since check-ups count as training time and a resumed run builds the counts again
         self.log_counts = None if counted is None else self._log_counts(counted)
 
@@ -171,10 +159,11 @@ class JointCheckups:
         """Return how many nats per character the mixture is better than the mean network."""
         examples, counted = self.mixed
         ids = examples.ids
-        alone = [scorer.nats_in_chunks(examples)[counted].mean() for scorer in self.scorers]
-        o = mean_logits([scorer.logits for scorer in self.scorers if scorer.logits is not None])
-        o = o.copy() if self.log_counts is None else mix_with_counts(o, self.log_counts)
-        nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
+        alone = [scorer.read_in_chunks(examples)[0][counted].mean() for scorer in self.scorers]
+        logits = [scorer.logits for scorer in self.scorers if scorer.logits is not None]
+        o = predictor.mean_logits(logits)
+        o = o.copy() if self.log_counts is None else predictor.mix_with_counts(o, self.log_counts)
+        nats: Floats = nats_of(o, ids.astype(np.intp), ranking=False)[0].astype(np.float64)
         add_novelty(self.scorers[0].model, ids, nats, None)
         return float(np.mean(alone) - nats[counted].mean())
 
@@ -245,9 +234,9 @@ def nats_of_best(
     best = [Parameters(s.parameters.architecture, s.best.flat) for s in states if s.best]
     networks = tuple(LanguageModel(p, vocabulary, config.carry) for p in best)
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
-    scorer = scorer_of(Predictor(networks, counts), config.threads)
+    scorer = predictor.scorer_of(predictor.Predictor(networks, counts), config.threads)
     nats, _ = scorer.read(held_out.ids)
-    if not isinstance(scorer, MixedScorer):
+    if not isinstance(scorer, predictor.MixedScorer):
         return {"network": nats}
     return {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
 
@@ -291,15 +280,10 @@ class Learner:
         self, state: TrainState, corpus: Corpus, config: Fitted, ranks: Ranks = ALONE
     ) -> None:
         p = state.parameters
-        self.state = state
-        self.corpus = corpus
-        self.config = config
-        self.ranks = ranks
+        self.state, self.corpus, self.config, self.ranks = state, corpus, config, ranks
         self.parallel = ranks.parallel(p, config)
         self.optimizer = Optimizer(config.optimizer, p, config.weight_decay)
-        hidden = config.dropout, config.dropconnect, config.blank
-        here = self.parallel.here
-        self.regularization = Regularization(p, config.batch, config.seed, *hidden, here)
+        self.regularization = Regularization(p, config, self.parallel.here)
         self.own_inputs = OwnInputs(p.architecture, config)
         self.gradient = p.like()
         self.clock = Stopwatch()
@@ -329,10 +313,8 @@ class Learner:
         epoch = Epoch(self.corpus.train, *sizes, counting=counting, here=here)
         self.windows = epoch.windows
         if state.window >= self.windows:
-            raise ResumeError(
-                f"the run is at window {state.window:,} of an epoch of {self.windows:,}",
-                "It was not saved by this program; train a new model.",
-            )
+            what = f"the run is at window {state.window:,} of an epoch of {self.windows:,}"
+            raise ResumeError(what, "It was not saved by this program; train a new model.")
         self.parallel.start_from(state.lanes)
         return epoch.starting_from(state.window)
 
@@ -349,6 +331,7 @@ class Learner:
         p, hidden = noise.weights(state.parameters), noise.characters(window)
         scale = 1 / (config.batch * config.moves_on)  # the mean loss over a full window
         nats = self.parallel.nats_and_gradient(p, hidden, gradient, scale, noise.units())
+        nats = self.ranks.add_up(gradient.flat, nats)
         noise.through_weights(gradient)
         norm = clip(gradient.flat, config.clip)
         self.check_divergence(nats / window.count if math.isfinite(norm) else norm)
@@ -359,6 +342,7 @@ class Learner:
         state.since += window.count
         state.window += 1
         self.parallel.copy_state(state.lanes)
+        self.ranks.share(state.lanes)
         if state.window == self.windows:
             state.epoch, state.window = state.epoch + 1, 0
             for h in state.lanes:
@@ -390,10 +374,8 @@ class Learner:
         """Raise DivergedError if the loss is far worse than that of knowing nothing, or NaN."""
         if not nats_per_character < self.limit:
             lr = f"{min(self.config.lr / 5, USUAL_LR):.1g}"
-            raise DivergedError(
-                f"the loss diverged at step {self.state.step:,}",
-                f"Try a smaller learning rate, such as [lr] {lr}.",
-            )
+            what = f"the loss diverged at step {self.state.step:,}"
+            raise DivergedError(what, f"Try a smaller learning rate, such as [lr] {lr}.")
 
     def _add_time(self) -> None:
         if self.config.minutes is not None:

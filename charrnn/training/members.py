@@ -16,8 +16,7 @@ from charrnn.scoring.predictor import check_mixable
 from charrnn.settings.training import Ending, Fitted, TrainConfig, of_member
 from charrnn.training.loop import Checkup, Done, Event, JointCheckups, Step, train
 from charrnn.training.ranks import ALONE, Ranks
-from charrnn.training.schedule import Stopwatch, find_ending, progress
-from charrnn.training.state import Best, TrainState, start
+from charrnn.training.state import Best, Stopwatch, TrainState, progress, start
 from charrnn.vocabulary import Ids
 
 
@@ -83,28 +82,13 @@ def train_all(
     yield Done(why)
 
 
-def find_common_ending(states: Sequence[TrainState], config: Fitted) -> Ending | None:
-    """Return the reason why the run is over; None if it goes on."""
-    why = [find_ending(state, of_member(config, i)) for i, state in enumerate(states)]
-    return last_ending(why, [state.step for state in states])
-
-
-def last_ending(why: Sequence[Ending | None], steps: Sequence[int]) -> Ending | None:
-    """Return the ending of the network that has trained longest; None while one of them goes on."""
-    if None in why:
-        return None
-    return max(zip(steps, why, strict=True), key=lambda pair: pair[0])[1]
-
-
 def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> float:
     """Return the share of a run on a corpus of that size that is done, from 0 to 1."""
     shares = [progress(state, of_member(config, i), symbols) for i, state in enumerate(states)]
     return sum(shares) / len(shares)
 
 
-def mean_of_bests(
-    bests: Sequence[tuple[int, float] | Best | None],
-) -> tuple[int, float] | None:
+def mean_of_bests(bests: Sequence[tuple[int, float] | Best | None]) -> tuple[int, float] | None:
     """Return the step by which each network had its best check-up, and their mean loss, if any."""
     known = [best[:2] for best in bests if best is not None]
     if len(known) < len(bests):

@@ -22,7 +22,7 @@ from charrnn.errors import CharrnnError, CorpusError, SettingError
 from charrnn.network.parameters import Parameters
 from charrnn.network.rounding import Array
 from charrnn.network.threads import Parallel, useful_threads
-from charrnn.network.unfolded import Masks, State, Window
+from charrnn.network.unfolded import State
 from charrnn.scoring.score import Score
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted, TrainConfig
@@ -71,6 +71,13 @@ class Ranks:
     def align(self, p: Array, moments: Mapping[str, Array], lanes: State) -> None:
         """Copy the first rank's numbers to all ranks, and all lanes to the first."""
 
+    def add_up(self, gradient: Array, nats: float) -> float:
+        """Add up the gradients of all ranks in place, and return the sum of their nats."""
+        return nats
+
+    def share(self, lanes: State) -> None:
+        """Copy all lanes to the first rank, if it needs them after this step."""
+
     def are_to_stop(self, requested: bool = False) -> bool:
         """Return True if all ranks stop now; a request of the first takes effect a step later."""
         return requested
@@ -86,19 +93,14 @@ ALONE = Ranks()
 def check_can_be_shared(config: TrainConfig) -> None:
     """Raise SettingError for settings that several ranks cannot train with."""
     if config.members > 1:
-        raise SettingError(
-            f"members {config.members} cannot train on several ranks",
-            "Train each network in a run of its own, and name all model files in later commands.",
-            setting="members",
-        )
+        what = f"members {config.members} cannot train on several ranks"
+        hint = "Train each network in a run of its own, and name all model files in later commands."
+        raise SettingError(what, hint, setting="members")
     for name in ("own_inputs", "free_running"):
         if getattr(config, name):
-            raise SettingError(
-                f"{name} {getattr(config, name):g} cannot be used on several ranks: it samples for"
-                " all lanes at once",
-                "Leave it out, or train with threads.",
-                name,
-            )
+            what = f"{name} {getattr(config, name):g} cannot be used on several ranks"
+            why = "it samples for all lanes at once"
+            raise SettingError(f"{what}: {why}", "Leave it out, or train with threads.", name)
 
 
 class MpiRanks(Ranks):
@@ -110,7 +112,7 @@ class MpiRanks(Ranks):
         self.have_begun = False  # to train; before that the others wait for the first rank
         self.are_apart = self.count == 1  # whether no rank waits for another any more
         self.bounds = [0] * (self.count + 1)  # of the lanes of each rank
-        self.gathers = False  # whether the first rank gets all lanes after this step
+        self._gathers = False  # whether the first rank gets all lanes after this step
         self._requests = {"stop": False, "all lanes": False}
         self._are_to_stop = False
         self._first_has_all = True
@@ -119,14 +121,14 @@ class MpiRanks(Ranks):
     def parallel(self, p: Parameters, config: Fitted) -> Parallel:
         lanes, busy = config.batch, useful_threads(p.architecture, config.batch, self.count)
         self.bounds = [lanes * min(rank, busy) // busy for rank in range(self.count + 1)]
-        return OneOfMany(self, p, config.bptt)
+        start, stop = self.bounds[self.number : self.number + 2]
+        steps, dtype = config.bptt, p.flat.dtype
+        return Parallel(p.architecture, steps, stop - start, dtype=dtype, first=start)
 
     def load(self, sources: Sequence[str], config: CorpusConfig, valid: Sequence[str]) -> Corpus:
         if "-" in (*sources, *valid):
-            raise CorpusError(
-                "standard input reaches the first rank alone, and each rank reads the corpus",
-                "Write the corpus into a file.",
-            )
+            what = "standard input reaches the first rank alone, and each rank reads the corpus"
+            raise CorpusError(what, "Write the corpus into a file.")
         of_first = self.of_first((sources, config, valid))
         if of_first is None:
             raise DismissedError("the first rank has ended")
@@ -178,9 +180,13 @@ class MpiRanks(Ranks):
         """Copy the numbers, because last bits can differ between kinds of machines."""
         for numbers in (p, *moments.values()):
             self.comm.Bcast(numbers)
-        self.gather(lanes)
+        self._gather(lanes)
 
-    def gather(self, lanes: State) -> None:
+    def share(self, lanes: State) -> None:
+        if self._gathers:
+            self._gather(lanes)
+
+    def _gather(self, lanes: State) -> None:
         for state in lanes:
             at = [bound * state.shape[1] for bound in self.bounds]
             counts = [stop - start for start, stop in pairwise(at)]
@@ -197,11 +203,10 @@ class MpiRanks(Ranks):
         return self._first_has_all
 
     def add_up(self, gradient: Array, nats: float) -> float:
-        """Add up the gradients of all ranks in place, and return the sum of their nats."""
         own = np.array([nats, *self._requests.values()])
         every = np.empty((self.count, len(own)))
         self.comm.Allgather(own, every)
-        self._are_to_stop, self.gathers = bool(every[0, 1]), bool(every[0, 1:].any())
+        self._are_to_stop, self._gathers = bool(every[0, 1]), bool(every[0, 1:].any())
         self._first_has_all = False
         self._add_up_gradients(gradient)
         total = 0.0
@@ -225,39 +230,6 @@ class MpiRanks(Ranks):
         for part in parts[1:]:
             parts[0] += part
         self.comm.Allgatherv(parts[0], [gradient, (counts, at[:-1])])
-
-
-class OneOfMany(Parallel):
-    """The gradient of one rank's lanes; a rank without lanes only adds up."""
-
-    def __init__(self, ranks: MpiRanks, p: Parameters, steps: int) -> None:
-        start, stop = ranks.bounds[ranks.number], ranks.bounds[ranks.number + 1]
-        self._ranks, self._is_busy = ranks, stop > start
-        super().__init__(p.architecture, steps, max(1, stop - start), 1, p.flat.dtype)
-        self.here = slice(start, stop)
-
-    def start_from(self, state: State) -> None:
-        if self._is_busy:
-            super().start_from([of_all[self.here] for of_all in state])
-
-    def copy_state(self, state: State) -> None:
-        """Copy the next window's start into this state, with all lanes if the first needs them."""
-        if self._is_busy:
-            super().copy_state([of_all[self.here] for of_all in state])
-        if self._ranks.gathers:
-            self._ranks.gather(state)
-
-    def nats_and_gradient(
-        self,
-        p: Parameters,
-        window: Window,
-        gradient: Parameters,
-        scale: float = 1.0,
-        masks: Masks | None = None,
-    ) -> float:
-        own = (p, window, gradient, scale, masks)
-        nats = super().nats_and_gradient(*own) if self._is_busy else 0.0
-        return self._ranks.add_up(gradient.flat, nats)
 
 
 def join() -> MpiRanks:

@@ -1,4 +1,4 @@
-"""The state of a run: its beginning, its contents and the parameters of a model to start from.
+"""The state of a run: its beginning, also from a model, its progress, its ending and its clock.
 
 A new network predicts each symbol by its frequency in the corpus, whatever came before. A network
 that starts from a model has the model's sizes and predicts as the model does.
@@ -6,6 +6,8 @@ that starts from a model has the model's sizes and predicts as the model does.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
@@ -20,13 +22,16 @@ from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array, Integers
 from charrnn.network.unfolded import State, Unfolded
 from charrnn.settings.fields import check_agreement
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings.training import Ending, Fitted, Schedule, TrainConfig, ending
 from charrnn.system import WEIGHTS
 from charrnn.training.batches import Epoch
 from charrnn.training.optimizers import Moments, initial_moments
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 MEASURED = 1 << 14  # symbols read to measure how likely new characters are
+FLOOR = 0.01  # the lowest rate of a schedule, as a share of the learning rate
+LONG = 1.0  # seconds
+ASLEEP = 20  # times as long as the processor worked: the process was stopped
 
 
 class Best(NamedTuple):
@@ -66,14 +71,13 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
         fit_new(p, model, corpus, config, softened)
     else:
         rng = np.random.default_rng([config.seed, WEIGHTS])
-        p = initial(architecture, corpus.log_frequencies, rng)
+        p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
         lengths = architecture.head.lengths
         if lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
             lengths.begin(p, np.diff(starts) - 1)
-    lanes: State = [
-        np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
-    ]
+    shape = config.batch, config.hidden
+    lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
 
 
@@ -87,11 +91,9 @@ def architecture_of(config: Fitted, symbols: int) -> Architecture:
 def check_patience(patience: int | None, corpus: Corpus) -> None:
     """Raise SettingError if patience would wait for a held-out loss, and nothing is held out."""
     if patience is not None and not len(corpus.held_out):
-        raise SettingError(
-            f"patience {patience} needs held-out text, and nothing is held out",
-            "Leave it out, or hold out some text with [holdout] or [valid].",
-            "patience",
-        )
+        what = f"patience {patience} needs held-out text, and nothing is held out"
+        hint = "Leave it out, or hold out some text with [holdout] or [valid]."
+        raise SettingError(what, hint, "patience")
 
 
 def inherit(model: LanguageModel, vocabulary: Vocabulary, frequencies: Array) -> Parameters:
@@ -161,6 +163,9 @@ def take_sizes(
     Without ``given``, each setting that differs from its default counts as given.
     """
     sizes = sizes_of(model)
+    if config.init_radius != TrainConfig.init_radius:
+        what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
+        raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
     if given is None:
         given = {one.name for one in fields(config) if getattr(config, one.name) != one.default}
     check_agreement(
@@ -171,3 +176,45 @@ def take_sizes(
         error=SettingError,
     )
     return replace(config, **sizes)  # type: ignore[arg-type]
+
+
+def is_due(state: TrainState, config: Fitted) -> bool:
+    """Return True if a check-up comes next, also in a run that was stopped right before one."""
+    if state.step == 0 or (state.history and state.history[-1]["step"] == state.step):
+        return False
+    return state.step % config.check_every == 0 or find_ending(state, config) is not None
+
+
+def find_ending(state: TrainState, config: Fitted) -> Ending | None:
+    best_step = None if state.best is None else state.best.step
+    return ending(config, state.epoch, state.minutes, best_step, state.history)
+
+
+def progress(state: TrainState, config: Fitted, symbols: int) -> float:
+    """Return the share of the run that is done, by symbols seen or by time, from 0 to 1."""
+    seen = state.characters / (config.epochs * symbols)
+    used = 0.0 if config.minutes is None else state.minutes / config.minutes
+    return min(1.0, max(seen, used))
+
+
+def rate(schedule: Schedule, step: int, warmup: int, progress: float) -> float:
+    """Return the factor of the learning rate at a step, counted from 0: a rise, then a fall."""
+    rising = min(1.0, (step + 1) / (warmup + 1))
+    left = 1.0 - progress
+    if schedule == "constant":
+        return rising
+    falling = left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
+    return rising * (FLOOR + (1 - FLOOR) * falling)
+
+
+class Stopwatch:
+    """A clock that leaves out the time in which the process was stopped, as by Ctrl-Z."""
+
+    def __init__(self) -> None:
+        self._wall, self._used = time.monotonic(), time.process_time()
+
+    def lap(self) -> float:
+        wall, used = time.monotonic(), time.process_time()
+        seconds, work = max(0.0, wall - self._wall), used - self._used  # a clock may jump back
+        self._wall, self._used = wall, used
+        return work if seconds > LONG and seconds > ASLEEP * work else seconds

@@ -6,7 +6,9 @@ python -m tests.benchmarks step --against PYTHON   compare with PyTorch or JAX i
 python -m tests.benchmarks ranks --gigabits 10 --latency 30   ranks on a network of that speed
 python -m tests.benchmarks chapter --corpus FILE   the systems of the chapter; takes an hour
 python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes several hours
+python -m tests.benchmarks defaults --corpus FILE  each default changed; takes several hours
 python -m tests.benchmarks scale                   many machines, with Dask
+python -m tests.benchmarks starts                  short lists, from models; takes an hour
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from importlib import import_module
 from charrnn.cli.launcher import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-WITH_CORPORA = ("chapter", "minutes")
-LONG = (*WITH_CORPORA, "scale", "ranks")  # only when named
+WITH_CORPORA = ("chapter", "minutes", "defaults")
+LONG = (*WITH_CORPORA, "scale", "ranks", "starts")  # only when named
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,10 +35,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("sections", nargs="*", metavar="SECTION", help=sections)
     against = "also measure the Python with this path (repeatable, for step)"
     made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
-    corpus = "train on this file (repeatable, for chapter and minutes)"
+    corpus = "train on this file (repeatable, for chapter, minutes and defaults)"
     made.add_argument("--corpus", action="append", default=[], metavar="FILE", help=corpus)
     gigabits = "bandwidth of the network in Gbit/s (repeatable, for ranks; default: 10 and 1)"
     made.add_argument("--gigabits", action="append", type=float, metavar="N", help=gigabits)
+    made.add_argument("--dry-run", action="store_true", help="only name the sections")
     latency = "latency of the network in microseconds (for ranks; default: 30)"
     made.add_argument("--latency", type=float, default=30.0, metavar="US", help=latency)
     return made
@@ -55,7 +58,8 @@ def main() -> None:
     for name in options.sections or SECTIONS:
         print(f"\n## {name}\n", flush=True)
         section = import_module(f"tests.benchmarks.{name}")
-        section.report(*given.get(name, []))
+        if not options.dry_run:
+            section.report(*given.get(name, []))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def measured(layers: int, hidden: int) -> tuple[float, float, int]:
     times: list[tuple[float, float]] = []
     for number in range(ROUNDS + 1):
         began = time.process_time()
-        parallel.nats_and_gradient(p, Window(x, y), gradient, parallel.weight)
+        parallel.nats_and_gradient(p, Window(x, y), gradient, 1 / x.size)
         found = time.process_time()
         clip(gradient.flat, 1.0)
         optimizer.update(p.flat, gradient.flat, moments, number + 1, 0.001)

@@ -19,11 +19,11 @@ from charrnn.cluster.pool import Cluster, drawn, scored
 from charrnn.cluster.worker import SamplingJob, ScoringJob, TextPiece, score_piece
 from charrnn.corpus.files import path_of
 from charrnn.model import Model
+from charrnn.model_file.texts import codes_in
 from charrnn.runs import train
 from charrnn.sampling.sampler import SampleConfig
 from charrnn.scoring.pieces import PIECE, whole_pieces
 from charrnn.scoring.score import Score
-from charrnn.scoring.texts import codes_in
 from charrnn.settings.corpus import Reading
 from charrnn.settings.training import TrainConfig
 from tests.cluster_work import cpu, twice

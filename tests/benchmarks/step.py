@@ -48,7 +48,7 @@ def step(shape: Shape, threads: int, cell: str = "tanh", *, forced: bool = False
     def work() -> None:
         nonlocal count
         count += 1
-        parallel.nats_and_gradient(p, window, gradient, parallel.weight)
+        parallel.nats_and_gradient(p, window, gradient, 1 / x.size)
         clip(gradient.flat, 5.0)
         optimizer.update(p.flat, gradient.flat, moments, count, 0.001)
 

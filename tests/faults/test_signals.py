@@ -173,7 +173,7 @@ def test_21_what_the_parent_ignored_stays_ignored(program: Program, number: int)
 
 # Believes that it slept after half a second, so that nobody has to wait.
 HASTY = (
-    "from charrnn.training import schedule as stopwatch; stopwatch.LONG = 0.5;"
+    "from charrnn.training import state as stopwatch; stopwatch.LONG = 0.5;"
     "from charrnn.__main__ import run; run()"
 )
 

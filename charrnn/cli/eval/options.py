@@ -1,24 +1,4 @@
-"""``charrnn eval``: how well a model predicts a text."""
-
-from __future__ import annotations
-
-import math
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
-
-from charrnn.cli import options
-from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
-from charrnn.errors import SettingError
-from charrnn.settings import fields
-from charrnn.settings.corpus import Part, Parts
-from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
-
-SCORING, ROWS, SHARING = "Scoring", "Rows and colours", options.WORKERS  # panels of help
-SORTS = ("surprise", "nats", "input")
-
-HELP = """
-Measure how well a model predicts a text.
+"""Measure how well a model predicts a text.
 
 The loss is the mean negative log-likelihood per character, ends of examples included, in nats (or
 bits). All characters of Unicode that are not in the vocabulary share one probability, so the loss
@@ -31,8 +11,7 @@ one line. The number of an example is the line of its file on which it begins (n
 that --errors skip leaves out), or its position in the held-out text. The character of an end is
 null, and so are undefined values. Rank 1 is the likeliest symbol. A difference is the loss of the
 model less the other: a baseline, a part of the model, or the first of several models.
-"""
-EXAMPLES = """
+
 # the loss on held-out text, beside simple baselines
 charrnn eval --baselines
 
@@ -65,8 +44,27 @@ charrnn eval --add 1.json 2.json 3.json 4.json
 
 # compare two models; let a model adapt to the text
 charrnn eval play.txt -m small.npz -m large.npz
-charrnn eval play.txt --dynamic 0.0002
+charrnn eval play.txt --dynamic auto
 """
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from charrnn.cli import options
+from charrnn.cli.options import OUTPUT, Source, TextOptions, allows_only, excludes, flag, needs
+from charrnn.errors import SettingError
+from charrnn.settings import fields
+from charrnn.settings.corpus import Part, Parts
+from charrnn.settings.fields import COUNT, DYNAMIC_RATE, File, OneOf, Real, Values, Whole, setting
+
+SCORING, ROWS, SHARING = PANELS = "Scoring", "Rows and colours", options.WORKERS  # of help
+of_scoring, of_rows, of_sharing = (partial(setting, panel=panel) for panel in PANELS)
+SORTS = ("surprise", "nats", "input")
 
 
 class Threshold(NamedTuple):
@@ -103,10 +101,22 @@ class Thresholds(Values):
         return Threshold(float(str(typed).removesuffix(unit)), unit)
 
 
+@dataclass(frozen=True)
+class Rates(Values):
+    """A learning rate, or auto."""
+
+    metavar: str = f"{DYNAMIC_RATE.metavar}|auto"
+    allowed: str = f"{DYNAMIC_RATE.allowed}, or auto"
+
+    def plain(self, value: Any) -> Any:
+        return value if value == "auto" else DYNAMIC_RATE.plain(value)
+
+    def read(self, typed: Any) -> Any:
+        return typed if typed == "auto" else DYNAMIC_RATE.read(typed)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options(TextOptions):
-    """The options of ``charrnn eval``."""
-
     RULES = (
         allows_only(
             *("add", "sources", "as_json", "quiet", "threads"),
@@ -135,26 +145,23 @@ class Options(TextOptions):
     )
 
     baselines: bool = flag("Compare with n-gram models, xz and bzip2.", panel=SCORING)
-    dynamic: float | None = setting(
-        DYNAMIC_RATE,
-        "Keep learning while reading, at this learning rate, such as 0.0002. Counts are updated"
-        " too. The model file does not change.",
-        panel=SCORING,
+    dynamic: float | str | None = of_scoring(
+        Rates(),
+        "Keep learning while reading, at this learning rate, such as 0.0005; auto takes a rate that"
+        " suits the cell. Counts are updated too. The model file does not change.",
     )
     folds: int | None = options.folds(SCORING)
-    drawn: int | None = setting(
+    drawn: int | None = of_scoring(
         Whole(1, 100_000),
         "Also draw N texts, and show the loss of a 5-character Markov model (markov-5) on them and"
         " on held-out text: close values mean similar texts. At most 131,072 characters are"
         " scored.",
-        panel=SCORING,
     )
-    part: Part | None = setting(
+    part: Part | None = of_sharing(
         Parts(),
         "Score part I of N, as one of N jobs; --add adds up their --json output. Parts consist of"
         " pieces of about 250,000 characters: a shorter text is scored by part N/N, and the others"
         " are empty.",
-        panel=SHARING,
         default_in_words="the whole text",
     )
     add: bool = flag(
@@ -169,40 +176,34 @@ class Options(TextOptions):
         " how the text is read in.",
         panel=SCORING,
     )
-    above: Threshold | None = setting(
+    above: Threshold | None = of_scoring(
         Thresholds(),
         "Exit with status 3 if an example has more bits per character than this, or more nats:"
         " 4nats. Show only rows of such examples, in that unit. With --per-char, test single"
         " characters, and show only rows of such characters.",
-        panel=SCORING,
     )
-    quantile: float | None = setting(
+    quantile: float | None = of_scoring(
         Real(0, 1, below=True),
         "Set --above to this quantile of the reference. At 0.999, a thousandth of its examples are"
         " above.",
-        panel=SCORING,
     )
-    reference: tuple[str, ...] = setting(
+    reference: tuple[str, ...] = of_scoring(
         Source("TEXT"),
         "Texts to take the --quantile of. Repeatable.",
-        panel=SCORING,
-        default=(),
         default_in_words="the held-out part of the training corpus",
         repeated=True,
     )
     per_example: bool = flag("Show a row for each example, most surprising first.", panel=ROWS)
-    sort: str | None = setting(
+    sort: str | None = of_rows(
         OneOf(SORTS),
         "Sort rows by nats per character (surprise), by total nats, or not at all (input). In input"
         " order, rows appear as soon as they are scored, and blank lines count. Otherwise rows are"
         " kept until the end, and repeated examples share one row.",
-        panel=ROWS,
         default_in_words=SORTS[0],
     )
-    top: int | None = setting(
+    top: int | None = of_rows(
         COUNT,
         "Show only the first N rows, in little memory.",
-        panel=ROWS,
         default_in_words="all, with --per-example",
     )
     as_csv: bool = flag(
@@ -219,16 +220,12 @@ class Options(TextOptions):
     html: Path | None = setting(File(), "Also write the coloured text as a web page.", panel=OUTPUT)
     force: bool = flag("Let --html replace any file, not only pages that charrnn wrote.")
     models: tuple[Path, ...] = options.models(
-        "The model file. Several are compared with each other and with the mean of their"
-        " probabilities. Repeatable."
+        "Several are compared with each other and with the mean of their probabilities. Repeatable."
     )
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
     threads: int | None = options.threads()
 
     @property
     def shows_examples(self) -> bool:
-        """Return True if each example gets a row."""
         return self.per_example or self.top is not None
 
     @property
@@ -238,36 +235,26 @@ class Options(TextOptions):
 
     @property
     def shows_rows(self) -> bool:
-        """Return True if stdout shows rows or the text."""
         return self.shows_examples or self.per_char
 
     @property
     def has_workers(self) -> bool:
-        """Return True if workers score the text."""
         return self.workers is not None or self.scheduler is not None
 
     @property
     def needs_one_distribution(self) -> str:
         """Return an option given that shows the figures of a single distribution, if any."""
-        given = {
-            "--per-example": self.per_example,
-            "--top": self.top is not None,
-            "--per-char": self.per_char,
-            "--above": self.above is not None,
-            "--quantile": self.quantile is not None,
-            "--html": self.html is not None,
-        }
-        return next((option for option, is_given in given.items() if is_given), "")
+        for name in ("per_example", "top", "per_char", "above", "quantile", "html"):
+            given = getattr(self, name)
+            if given is not None and given is not False:  # 0.0 is given
+                return fields.option_of(name)
+        return ""
 
     def check(self) -> None:
-        """Raise SettingError if a stream cannot be shared out, or the page would replace a text."""
         if "-" in self.sources and self.has_workers and self.keeps_order:
             option = "--csv" if self.as_csv else "--sort input"
-            raise SettingError(
-                f"{option} shows each line of a stream as it comes, and workers take many",
-                "Read a file, or leave the workers out.",
-            )
+            what = f"{option} shows each line of a stream as it comes, and workers take many"
+            raise SettingError(what, "Read a file, or leave the workers out.")
         if "-" in self.sources and self.part is not None:
-            raise SettingError(
-                "standard input can be read only once, and not by each part", "Name a file."
-            )
+            what = "standard input can be read only once, and not by each part"
+            raise SettingError(what, "Name a file.")

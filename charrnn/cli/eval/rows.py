@@ -13,9 +13,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from itertools import islice, repeat
 from typing import Any
@@ -32,17 +31,8 @@ from charrnn.corpus.files import blocks, name_of
 from charrnn.corpus.segmentation import END_CODE, NEWLINE, text_of
 from charrnn.errors import CorpusError
 from charrnn.json_lines import parse
-from charrnn.scoring import heat_map as surprisal_bands
-from charrnn.scoring.pieces import (
-    Batch,
-    Extent,
-    Floats,
-    Gatherer,
-    Origins,
-    Ranking,
-    Row,
-    ScoredBlock,
-)
+from charrnn.scoring import heat_map, pieces
+from charrnn.scoring.pieces import Gatherer, Row, ScoredBlock
 from charrnn.scoring.score import BITS, Score
 from charrnn.settings.corpus import Part, Parts, Reading
 from charrnn.text import Raw, Visible, encodable, joined, visible, visible_json, visible_line
@@ -58,28 +48,22 @@ BATCH = 10_000  # rows in a write
 
 
 class ExampleRows:
-    """Writes a row for each example to stdout."""
-
     def __init__(
-        self, options: Options, origins: Origins, parts: Sequence[str], console: Console
+        self, options: Options, origins: pieces.Origins, parts: Sequence[str], console: Console
     ) -> None:
         """Each of ``parts``, the names of what the model mixes, gets a column."""
         self._files = files = [name_of(source) for source in options.sources]
-        self._origins = origins
-        self._above = options.above
-        self._as_json = options.as_json
-        self._console, self._output = console, console.out
+        self._origins, self._above, self._as_json = origins, options.above, options.as_json
         output = console.out
-        self._is_terminal = output.is_terminal
+        self._console, self._output, self._is_terminal = console, output, output.is_terminal
         self._gatherer = Gatherer()
-        self._ranking: Ranking | None = None
         self._unit = unit = "nats" if options.above is None else options.above.unit
         self._merged = 0  # examples that share a row with an equal one
+        self._ranking: pieces.Ranking | None = None
         if not options.keeps_order:
-            self._ranking = Ranking(by_nats=options.sort == "nats", top=options.top)
+            self._ranking = pieces.Ranking(by_nats=options.sort == "nats", top=options.top)
         columns = [Column(unit, 10, 2), Column(f"{unit}/char", 11), Column("chars", 8, 1)]
-        columns.append(Column("times", 7, 3))
-        columns += [Column(name, PART, 5) for name in parts]
+        columns += [Column("times", 7, 3), *(Column(name, PART, 5) for name in parts)]
         if len(files) > 1:
             width = min(LONGEST_PLACE, 1 + DIGITS + max(map(len, files)))
             columns.append(Column(PLACE, len(GAP) + width, 4))
@@ -98,20 +82,19 @@ class ExampleRows:
         if rows is None:
             return
         files, lines = self._origins.take("rows", len(rows))
-        batch = Batch(rows, files, lines, np.ones(len(rows), np.int64))
+        rows = replace(rows, files=files, lines=lines)
         if self._csv is not None:
             limit = None if self._above is None else self._above.bits
-            self._csv.add(map(batch.row, range(len(batch))), limit)
+            self._csv.add(map(rows.row, range(len(rows))), limit)
             return
         if self._above is not None:
-            batch = batch.above(self._above.bits)
+            rows = rows.above(self._above.bits)
         if self._ranking is None:
-            self._write(map(batch.row, range(len(batch))))
+            self._write(map(rows.row, range(len(rows))))
         else:
-            self._ranking.add(batch)
+            self._ranking.add(rows)
 
     def finish(self) -> None:
-        """Write the sorted rows."""
         if self._ranking is not None:
             self._write(self._ranking.rows())
         if self._merged:
@@ -127,28 +110,24 @@ class ExampleRows:
         self._merged += row.times - 1
         if self._as_json:
             return self._json_line(row)
-        cells = self._table.row(self._cells(row))
+        scale = BITS if self._unit == "bits" else 1.0
+        each = scale / (row.characters + 1)
+        figures = {
+            self._unit: f"{scale * row.nats:.2f}",
+            f"{self._unit}/char": f"{each * row.nats:.3f}",
+            "chars": str(row.characters),
+            "times": str(row.times),
+            **{name: f"{each * nats:.3f}" for name, nats in row.parts.items()},
+        }
+        if len(self._files) > 1:
+            figures[PLACE] = fitted(f"{self._files[row.file]}:{row.line}", LONGEST_PLACE + 1)
+        cells = self._table.row(figures)
         if not self._is_terminal:
             return Raw(f"{cells}{GAP}" + row.text.replace("\n", "\\n") + "\n")
         shown = visible_line(row.text[: self._room + 1])
         if len(shown) > self._room:
             shown = Visible(shown[: self._room - len(ELLIPSIS)] + ELLIPSIS)
         return joined([cells, Visible(GAP), shown, Visible("\n")])
-
-    def _cells(self, row: Row) -> dict[str, str]:
-        unit = self._unit
-        scale = BITS if unit == "bits" else 1.0
-        each = scale / (row.characters + 1)
-        cells = {
-            unit: f"{scale * row.nats:.2f}",
-            f"{unit}/char": f"{each * row.nats:.3f}",
-            "chars": str(row.characters),
-            "times": str(row.times),
-            **{name: f"{each * nats:.3f}" for name, nats in row.parts.items()},
-        }
-        if len(self._files) > 1:
-            cells[PLACE] = fitted(f"{self._files[row.file]}:{row.line}", LONGEST_PLACE + 1)
-        return cells
 
     def _json_line(self, row: Row) -> Visible:
         mean = row.nats_per_character
@@ -182,7 +161,7 @@ class CsvRows:
                 header = (self._records.header if is_of_table else []) or ["text"]
                 self._columns = len(header)
                 self._writer.writerow([*header, "nats", "nats_per_character", "unknown"])
-            if above is None or row.nats_per_character * BITS > above:
+            if above is None or (row.nats_per_character * BITS > above and row.text.strip()):
                 missing = [""] * (self._columns - len(fields))
                 figures = (row.nats, row.nats_per_character, row.unknown)
                 self._writer.writerow([*fields, *missing, *figures])
@@ -212,27 +191,21 @@ class HeatMap:
         self._breaks = {int(END_CODE): (end, gap), int(NEWLINE): (newline, "\n")}
 
     def add(self, block: ScoredBlock) -> None:
-        """Write a block."""
-        self._console.out.write(joined(self._painted(block)))
+        bands, painted = heat_map.bands_of_text(block.codes, block.nats), list[Visible]()
+        breaks = (block.codes == NEWLINE) | (block.codes == END_CODE)
+        for start, stop in heat_map.band_runs(bands, breaks):
+            band = int(bands[start])
+            if not breaks[start]:
+                painted.append(self._painter.paint_band(text_of(block.codes[start:stop]), band))
+                continue
+            mark, gap = self._breaks[int(block.codes[start])]
+            dim = self._console.out.paint(Visible(mark), DIM)
+            painted += [self._painter.paint_band(mark, band) if band else dim, Visible(gap)]
+        self._console.out.write(joined(painted))
 
     def finish(self) -> None:
         """Write the legend to stderr."""
         self._console.say(Painter(self._console.err).legend())
-
-    def _painted(self, block: ScoredBlock) -> Iterator[Visible]:
-        bands = surprisal_bands.bands_of_text(block.codes, block.nats)
-        breaks = (block.codes == NEWLINE) | (block.codes == END_CODE)
-        for start, stop in surprisal_bands.band_runs(bands, breaks):
-            band = int(bands[start])
-            if not breaks[start]:
-                yield self._painter.paint_band(text_of(block.codes[start:stop]), band)
-                continue
-            mark, gap = self._breaks[int(block.codes[start])]
-            if band:
-                yield self._painter.paint_band(mark, band)
-            else:
-                yield self._console.out.paint(Visible(mark), DIM)
-            yield Visible(gap)
 
 
 class CharacterRows:
@@ -242,15 +215,13 @@ class CharacterRows:
     """
 
     def __init__(self, console: Console, above: Threshold | None, *, as_json: bool) -> None:
-        self._output, self._above = console.out, above
-        scale = BITS if above is not None and above.unit == "bits" else 1.0
-        self._line = character_json if as_json else partial(character_line, scale)
+        self._output, self._above, self._as_json = console.out, above, as_json
+        self._scale = BITS if above is not None and above.unit == "bits" else 1.0
         if not as_json and console.out.is_terminal:
             unit = "nats" if above is None else above.unit
             console.out.write_lines([Visible(f"character\t{unit}\trank")])
 
     def add(self, block: ScoredBlock) -> None:
-        """Write a block."""
         if self._above is not None:
             block = block[block.nats * BITS > self._above.bits]
         assert block.ranks is not None
@@ -262,23 +233,17 @@ class CharacterRows:
     def finish(self) -> None:
         """Do nothing: every row is written."""
 
-
-def character_json(code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
-    character = "null"  # the end of an example
-    if code != END_CODE:
-        character = visible_json(json.dumps(chr(code), ensure_ascii=False))
-    return Visible(
-        f'{{"schema": "charrnn.eval.character/1", "character": {character}, "nats": {nats!r},'
-        f' "rank": {rank}{parts_json(parts)}}}\n'
-    )
-
-
-def character_line(
-    scale: float, code: int, nats: float, rank: int, parts: Mapping[str, float]
-) -> Visible:
-    character = "END" if code == END_CODE else visible_line(chr(code))
-    more = "".join(f"\t{name} {scale * cost:.3f}" for name, cost in parts.items())
-    return Visible(f"{character}\t{scale * nats:.3f}\t{rank}{more}\n")
+    def _line(self, code: int, nats: float, rank: int, parts: Mapping[str, float]) -> Visible:
+        if self._as_json:
+            is_end = code == END_CODE
+            character = "null" if is_end else json.dumps(chr(code), ensure_ascii=False)
+            return Visible(
+                f'{{"schema": "charrnn.eval.character/1", "character": {visible_json(character)},'
+                f' "nats": {nats!r}, "rank": {rank}{parts_json(parts)}}}\n'
+            )
+        character = "END" if code == END_CODE else visible_line(chr(code))
+        more = "".join(f"\t{name} {self._scale * cost:.3f}" for name, cost in parts.items())
+        return Visible(f"{character}\t{self._scale * nats:.3f}\t{rank}{more}\n")
 
 
 class Alarm:
@@ -290,10 +255,12 @@ class Alarm:
         self._gatherer = None if of_characters else Gatherer()
 
     def add(self, block: ScoredBlock) -> None:
-        """Add a block."""
-        self.count += int(np.count_nonzero(self.costs(block) > self.above.bits))
+        if self._gatherer is None:
+            self.count += int(np.count_nonzero(self.costs(block) > self.above.bits))
+        elif (rows := self._gatherer.add(block)) is not None:
+            self.count += len(rows.above(self.above.bits))
 
-    def costs(self, block: ScoredBlock) -> Floats:
+    def costs(self, block: ScoredBlock) -> pieces.Floats:
         """Return the bits of each character, or for each character of an example."""
         if self._gatherer is None:
             return block.nats * BITS
@@ -321,7 +288,7 @@ Scored = Mapping[str, Any]  # the JSON object of a part
 
 
 def part_json(
-    part: Part, extent: Extent, options: Options, summaries: Sequence[Summary]
+    part: Part, extent: pieces.Extent, options: Options, summaries: Sequence[Summary]
 ) -> dict[str, object]:
     """Return the sums of a part, and what identifies the text and the models."""
     return {
@@ -332,6 +299,7 @@ def part_json(
         ],
         "use": options.use,
         "above": None if options.above is None else options.above.bits,
+        "unit": None if options.above is None else options.above.unit,
         "scores": [
             {
                 "model": summary.model,
@@ -341,6 +309,7 @@ def part_json(
                     name: asdict(score)
                     for name, score in {"": summary.score, **summary.parts}.items()
                 },
+                "moments": {name: one.moments.tolist() for name, one in summary.pairings.items()},
             }
             for summary in summaries
         ],
@@ -348,7 +317,6 @@ def part_json(
 
 
 def add_up(options: Options, console: Console) -> None:
-    """Show the result for the whole text from its parts."""
     parts = read_parts(options.sources)
     first = parts[0]
     check_complete(parts)
@@ -356,19 +324,26 @@ def add_up(options: Options, console: Console) -> None:
     for index, score in enumerate(first["part"]["scores"]):
         summary = Summary(first["text"], score["examples_are"], score["model"])
         summary.ends_apart = score["ends_apart"]
-        for scored in parts:
-            sums = dict(scored["part"]["scores"][index]["sums"])
-            summary.score += Score(**sums.pop(""))
-            for name, more in sums.items():
-                summary.parts[name] = summary.parts.get(name, Score()) + Score(**more)
+        each = [scored["part"]["scores"][index] for scored in parts]
+        for of_part in each:
+            for name, sums in of_part["sums"].items():
+                summary.parts[name] = summary.parts.get(name, Score()) + Score(**sums)
+            for name, moments in of_part.get("moments", {}).items():
+                summary.pairings[name].of_others += moments
+        summary.score = summary.parts.pop("")
+        if not all("moments" in of_part for of_part in each):
+            summary.pairings.clear()  # an older charrnn has scored a part
         summary.seconds = sum(scored["seconds"] for scored in parts)
         summaries.append(summary)
     alarm = None
     if first["part"]["above"] is not None:
-        alarm = Alarm(Threshold(first["part"]["above"]), of_characters=False)
+        above = Threshold(first["part"]["above"])
+        if first["part"].get("unit") == "nats":
+            above = Threshold(above.bits / BITS, "nats")
+        alarm = Alarm(above, of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
     more = {"fast": first["fast"], **above_json(alarm)}
-    show(summaries, console, more, as_json=options.as_json, is_aside=False)
+    show(summaries, options, console, more)
     if alarm is not None:
         alarm.report(console)
 
@@ -411,10 +386,11 @@ def parse_part(line: str, name: str) -> Scored:
             for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)
+            for moments in score.get("moments", {}).values():
+                assert [*map(type, moments)] == 6 * [float]
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
-        raise CorpusError(
-            f"{name} is not the result of a part", "Write it with charrnn eval --part I/N --json."
-        ) from None
+        hint = "Write it with charrnn eval --part I/N --json."
+        raise CorpusError(f"{name} is not the result of a part", hint) from None
     return scored
 
 

@@ -15,16 +15,8 @@ import numpy as np
 
 from charrnn.analysis import drawn_texts
 from charrnn.cli.console import Console
+from charrnn.cli.eval import rows
 from charrnn.cli.eval.options import Options, Threshold
-from charrnn.cli.eval.rows import (
-    Alarm,
-    CharacterRows,
-    ExampleRows,
-    HeatMap,
-    above_json,
-    add_up,
-    part_json,
-)
 from charrnn.cli.eval.summary import TOGETHER, Summary, show
 from charrnn.cli.files import OutputFile
 from charrnn.cli.options import cluster_for, note_if_refused
@@ -34,14 +26,22 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
-from charrnn.folds import validate
+from charrnn.folds import check_folds, validate
 from charrnn.model import Model
+from charrnn.model_file import texts
 from charrnn.runs import load
-from charrnn.scoring import pieces, texts
+from charrnn.scoring import pieces
 from charrnn.scoring.baselines import TextCollector, comparisons
 from charrnn.scoring.heat_map import is_page, page
 from charrnn.scoring.pieces import Origins, ScoredBlock, Scorer, score_blocks
-from charrnn.scoring.predictor import MIXABLE_HEADS, Predictor, combine, part_names, scorer_of
+from charrnn.scoring.predictor import (
+    MIXABLE_HEADS,
+    Predictor,
+    combine,
+    part_names,
+    rate_for,
+    scorer_of,
+)
 from charrnn.scoring.score import bytes_of
 from charrnn.vocabulary import Codes
 
@@ -53,7 +53,7 @@ SOON = 1.0  # seconds until the bar is drawn
 SLOWLY = 1 << 13  # symbols in a block if the network learns from each window
 COSTLY = 1 << 16  # symbols in a block if each symbol becomes a line
 
-Listener = Callable[[ScoredBlock], object]  # receives each block of the text after it is scored
+Listener = Callable[[ScoredBlock], object]  # receives each block of the first scorer
 
 
 @contextmanager
@@ -70,59 +70,57 @@ def reading_bar(
 
 
 def run(options: Options, threads: int, console: Console) -> None:
-    """Score the text, or add up what other jobs scored (--add)."""
     if options.add:
-        add_up(options, console)
+        rows.add_up(options, console)
         return
+    models = [load(path) for path in options.models]
     page_file = None
     if options.html is not None:
         page_file = OutputFile(options.html, "--html", force=options.force, is_ours=is_page)
-    models = [load(path) for path in options.models]
-    if page_file is not None:
         texts_read = *options.sources, *options.reference
         page_file.check(*options.models, *texts_read, corpus=models[0].corpus.files)
     check_models(models, options)
     corpus = None
     if options.baselines or not options.sources:
         corpus = corpus_of(options, models[0])
+    if not options.sources:
         warn_of_other_corpora(options, models, console)
+    if corpus is not None and options.folds is not None:
+        check_folds(corpus, options.folds)  # before the scoring, which takes long
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
+    rates = [rate_for(each, options.dynamic) for _, each in predictors]
+    scorers = [
+        scorer_of(each, threads, ranking=options.per_char, fast=options.fast, rate=rate)
+        for rate, (_, each) in zip(rates, predictors, strict=True)
+    ]
     if options.quantile is not None:
-        limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
+        limit = limit_of(options, models[0], scorers[0], console)
         options = replace(options, above=Threshold(limit))
     summaries = [
-        Summary(text.name, text.examples_are, name, options.dynamic, predictor.ends != "symbol")
-        for name, predictor in predictors
+        Summary(text.name, text.examples_are, name, rate, predictor.ends != "symbol")
+        for rate, (name, predictor) in zip(rates, predictors, strict=True)
     ]
     began = time.monotonic()
     collector = TextCollector()
-    alarm = None
-    if options.above is not None:
-        alarm = Alarm(options.above, of_characters=options.per_char)
+    above, alarm = options.above, None
+    if above is not None:
+        alarm = rows.Alarm(above, of_characters=options.per_char)
     writer = writer_for(options, text, part_names(predictors[0][1]), console)
-    listeners: list[list[Listener]] = [[summary.add] for summary in summaries]
     named = len(predictors) - len(models)  # the place of the first model that was named
-    listeners[0] += [collector.add] if options.baselines else []
-    listeners[0] += [each.add for each in (writer, alarm) if each is not None]
+    listeners: list[Listener] = [collector.add] if options.baselines else []
+    listeners += [each.add for each in (writer, alarm) if each is not None]
     with (
-        cluster_for(options.workers, options.scheduler, console) as cluster,
+        cluster_for(options, console) as cluster,
         reading_bar(text.size, console, is_alone=not options.shows_rows) as bar,
     ):
-        listeners[0] += bar
+        listeners += bar
         if cluster is None:
-            scorers = [
-                scorer_of(
-                    each, threads, ranking=options.per_char, fast=options.fast, rate=options.dynamic
-                )
-                for _, each in predictors
-            ]
             scored = score(scorers, text, symbols_at_once(options))
         else:
-            is_mixed = len(predictors) > len(models)
-            scored = score_by_workers(cluster, models, options, text, is_mixed=is_mixed)
-        stream = pass_on(paired(scored, summaries, named), listeners, text)
+            scored = score_by_workers(cluster, models, options, text, is_mixed=named > 0)
+        stream = pass_on(scored, summaries, named, listeners, text)
         if page_file is None:
             deque(stream, maxlen=0)
         else:
@@ -141,16 +139,16 @@ def run(options: Options, threads: int, console: Console) -> None:
         config = replace(models[0].config, workers=threads)
         note, use = console.note, options.use or "both"
         summaries[0].validated = validate(corpus, config, options.folds, note, use=use)
-    more: dict[str, object] = {"fast": options.fast, **above_json(alarm)}
+    more: dict[str, object] = {"fast": options.fast, **rows.above_json(alarm)}
     if options.part is not None and text.extent is not None:
         if not summaries[0].score.overall.count:
             number, of = options.part
             few = f"only {count(text.extent.pieces, 'piece')} of about 250,000 characters"
             it = "it" if text.extent.pieces == 1 else "the last"
             console.note(f"part {number}/{of} is empty: the text has {few}; {of}/{of} scores {it}")
-        more["part"] = part_json(options.part, text.extent, options, summaries)
+        more["part"] = rows.part_json(options.part, text.extent, options, summaries)
     note_if_refused(console)
-    show(summaries, console, more, as_json=options.as_json, is_aside=options.shows_rows)
+    show(summaries, options, console, more)
     if options.html is not None:
         console.note(f"coloured text saved to {options.html}")
     if alarm is not None:
@@ -203,7 +201,6 @@ def text_to_score(options: Options, model: Model, corpus: Corpus | None) -> Text
 
 
 def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: Origins) -> Text:
-    """Return the named text, or the held-out text of the corpus."""
     record = model.corpus
     if corpus is not None and not options.sources:
         name = ", ".join(record.valid) or f"held out of {', '.join(record.sources)}"
@@ -212,7 +209,11 @@ def whole_text(options: Options, model: Model, corpus: Corpus | None, origins: O
     kind: Any = options.examples or record.config.examples
     reading = [record.reading_of(source, options.reading) for source in options.sources]
     codes = texts.codes_in(options.sources, kind, reading, options.keeps_order, origins)
-    return Text(", ".join(map(name_of, options.sources)), codes, kind, size_of(options.sources))
+    packed = tuple(suffix for suffix, _ in PACKED.values())
+    size = None  # of a stream or of compressed bytes
+    if all(os.path.isfile(name) and not name.endswith(packed) for name in options.sources):
+        size = sum(map(os.path.getsize, options.sources))
+    return Text(", ".join(map(name_of, options.sources)), codes, kind, size)
 
 
 def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -> float:
@@ -222,7 +223,7 @@ def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -
         corpus = texts.rebuild_corpus(model.corpus, model.vocabulary)
     options = replace(options, sources=options.reference, sort=None, as_csv=False)
     text = whole_text(options, model, corpus, Origins())
-    alarm = Alarm(Threshold(0), of_characters=options.per_char)
+    alarm = rows.Alarm(Threshold(0), of_characters=options.per_char)
     costs = [alarm.costs(block) for block in score_blocks(scorer, text.codes)]
     values = np.concatenate([np.zeros(0), *costs])
     if not len(values):
@@ -233,32 +234,19 @@ def limit_of(options: Options, model: Model, scorer: Scorer, console: Console) -
     return limit
 
 
-def size_of(sources: Sequence[str]) -> int | None:
-    """Return the bytes of these files; None if one is a stream or compressed."""
-    packed = tuple(suffix for suffix, _ in PACKED.values())
-    if any(not os.path.isfile(source) or source.endswith(packed) for source in sources):
-        return None
-    return sum(os.path.getsize(source) for source in sources)
-
-
 def check_models(models: Sequence[Model], options: Options) -> None:
-    """Raise SettingError if the text cannot be cut for a model, or a model not trained again."""
     if options.folds is not None and (len(models) > 1 or models[0].corpus.known):
         what = "--folds trains one model again from its beginning"
         raise SettingError(what, "Name a single model with -m, not one of train --from.")
     for path, model in zip(options.models, models, strict=True):
         if model.carry and (options.part is not None or options.has_workers):
-            raise SettingError(
-                f"{path} carries its state across examples, so the text cannot be shared out",
-                "Score the text in one piece, or train without --carry.",
-            )
+            what = f"{path} carries its state across examples, so the text cannot be shared out"
+            raise SettingError(what, "Score the text in one piece, or train without --carry.")
 
 
 def warn_of_other_corpora(options: Options, models: Sequence[Model], console: Console) -> None:
     """Warn if a model may have been trained on the held-out text of the first model."""
     for path, model in zip(options.models[1:], models[1:], strict=True):
-        if options.sources:
-            return
         first, other = models[0].corpus, model.corpus
         if (first.fingerprint, first.config) != (other.fingerprint, other.config):
             console.warn(f"{path} may have been trained on held-out text of {options.models[0]}")
@@ -284,29 +272,25 @@ def predictors_of(
     if not why:
         return [(TOGETHER, combine([one for _, one in each])), *each]
     if options.needs_one_distribution:
-        raise ModelFileError(
-            f"{options.needs_one_distribution} needs models that can be mixed, but {why}",
-            "Name a single model with -m.",
-        )
+        what = f"{options.needs_one_distribution} needs models that can be mixed, but {why}"
+        raise ModelFileError(what, "Name a single model with -m.")
     console.warn(f"{why}: the models are compared, but not mixed")
     return each
 
 
 def writer_for(
     options: Options, text: Text, parts: Sequence[str], console: Console
-) -> ExampleRows | CharacterRows | HeatMap | None:
-    """Return the writer of rows or of coloured text, if an option needs one."""
+) -> rows.ExampleRows | rows.CharacterRows | rows.HeatMap | None:
     if options.shows_examples:
-        return ExampleRows(options, text.origins, parts, console)
+        return rows.ExampleRows(options, text.origins, parts, console)
     if not options.per_char:
         return None
     if options.as_json or options.above is not None or not Painter(console.out).has_colours:
-        return CharacterRows(console, options.above, as_json=options.as_json)
-    return HeatMap(text.examples_are, console)
+        return rows.CharacterRows(console, options.above, as_json=options.as_json)
+    return rows.HeatMap(text.examples_are, console)
 
 
 def symbols_at_once(options: Options) -> int:
-    """Return how many symbols are scored before anything is shown."""
     if options.keeps_order:
         return pieces.AS_THEY_COME
     if options.dynamic is not None:
@@ -328,7 +312,6 @@ def score(scorers: Sequence[Scorer], text: Text, symbols: int) -> Iterator[Seque
 def score_by_workers(
     cluster: Cluster, models: Sequence[Model], options: Options, text: Text, *, is_mixed: bool
 ) -> Iterator[Sequence[ScoredBlock]]:
-    """Yield each block of the text as scored by workers, for every model."""
     from charrnn.cluster.pool import scored
     from charrnn.cluster.worker import ScoringJob
 
@@ -355,28 +338,27 @@ def name_pieces(text: Text, files: Sequence[str]) -> Iterator[TextPiece]:
         yield TextPiece(codes, name)
 
 
-def paired(
-    scored: Iterator[Sequence[ScoredBlock]], summaries: Sequence[Summary], first: int
-) -> Iterator[Sequence[ScoredBlock]]:
-    """Yield the blocks, after each model is compared with the ``first`` one that was named."""
-    for by_scorer in scored:
-        for number, (summary, block) in enumerate(zip(summaries, by_scorer, strict=True)):
-            if number != first:
-                summary.pair(block, by_scorer[first])
-        yield by_scorer
-
-
 def pass_on(
-    scored: Iterator[Sequence[ScoredBlock]], listeners: Sequence[Sequence[Listener]], text: Text
+    scored: Iterator[Sequence[ScoredBlock]],
+    summaries: Sequence[Summary],
+    named: int,
+    listeners: Sequence[Listener],
+    text: Text,
 ) -> Iterator[ScoredBlock]:
-    """Yield the blocks of the first scorer, after the listeners of each scorer have got theirs."""
+    """Yield the blocks of the first scorer, after each summary and each listener has got its own.
+
+    Each model is compared with the first one that was named, at the place ``named``.
+    """
     is_empty = not text.may_be_empty
-    for by_scorer in scored:
+    for blocks in scored:
         is_empty = False
-        for block, each in zip(by_scorer, listeners, strict=True):
-            for listener in each:
-                listener(block)
-        yield by_scorer[0]
+        for number, (summary, block) in enumerate(zip(summaries, blocks, strict=True)):
+            summary.add(block)
+            if number != named:
+                summary.pair(block, blocks[named])
+        for listener in listeners:
+            listener(blocks[0])
+        yield blocks[0]
     if is_empty:
         hint = "Name a text with at least one visible character."
         raise CorpusError(f"{text.name} has nothing to score", hint)
@@ -385,11 +367,9 @@ def pass_on(
 def draw_texts(
     summaries: list[Summary], models: list[Model], corpus: Corpus, options: Options, threads: int
 ) -> None:
-    """Draw texts from each model and compare them with its held-out text (--drawn)."""
     first = models[0]
     for summary, model in zip(summaries[-len(models) :], models, strict=True):
         own = corpus
         if (model.corpus, model.vocabulary) != (first.corpus, first.vocabulary):
             own = texts.rebuild_corpus(model.corpus, model.vocabulary)
-        predictor = model.predictor(options.use)
-        summary.drawn = drawn_texts(predictor, own, options.drawn or 0, threads)
+        summary.drawn = drawn_texts(model.predictor(options.use), own, options.drawn or 0, threads)

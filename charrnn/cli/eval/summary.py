@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from charrnn.analysis import NAME, DrawnTexts
 from charrnn.cli.console import BOLD, CYAN, Console, Output
+from charrnn.cli.eval.options import Options
 from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.tables import Entry, Fact, Report, Table, cells, count, entries, fitted
 from charrnn.cli.train.summary import fold_facts
@@ -43,7 +44,6 @@ class Summary:
     seconds: float = 0.0
 
     def add(self, block: ScoredBlock) -> None:
-        """Add a block of the text."""
         self.score += block.score()
         for name in block.parts:
             self.parts[name] = self.parts.get(name, Score()) + block.of_part(name).score()
@@ -79,30 +79,14 @@ class Summary:
         }
         return figures if self.rate is None else figures | {"learning at": f"{self.rate:g}"}
 
-    def in_a_line(self) -> str:
-        """Return the loss in one line, for stderr."""
-        overall = self.score.overall
-        learning = "" if self.rate is None else f", learning at {self.rate:g}"
-        return (
-            f"{overall.nats_per_character:.4f} nats or {overall.bits_per_character:.4f} bits per"
-            f" character, over {count(self.score.characters, 'character')} and"
-            f" {count(self.score.ends, 'end')}{learning}"
-        )
-
     def figures(self) -> dict[str, object]:
-        """Return the sums for JSON."""
         figures, ending = self.score.figures() | json_of(self.difference()), self.score.ending
         if self.ends_apart:
             figures["ending"] = {"nats": ending.nats, "nats_per_example": ending.nats_per_character}
         if self.parts:
-            means = {name: score.overall for name, score in self.parts.items()}
             figures["parts"] = {
-                name: {
-                    **mean.per_character(),
-                    "perplexity": mean.perplexity,
-                    **json_of(self.difference(name)),
-                }
-                for name, mean in means.items()
+                name: {**score.overall.loss(), **json_of(self.difference(name))}
+                for name, score in self.parts.items()
             }
         return figures
 
@@ -110,16 +94,14 @@ class Summary:
         """Return the losses of the baselines, and the fractions of both texts that they read."""
         losses: dict[str, object] = {}
         for baseline, difference in self.baselines:
-            learned, scored = self.shares(baseline)
             mean = Mean(baseline.nats_per_character, 1).per_character()
-            shares = {"part_learned": learned, "part_scored": scored}
-            losses[baseline.name] = {**mean, **shares, **json_of(difference)}
+            shares = zip(("part_learned", "part_scored"), self.shares(baseline), strict=True)
+            losses[baseline.name] = {**mean, **dict(shares), **json_of(difference)}
         return losses
 
     def drawn_json(self) -> dict[str, object] | None:
         """Return the losses of a Markov model on drawn and on held-out texts, with --drawn."""
-        drawn = self.drawn
-        if drawn is None:
+        if (drawn := self.drawn) is None:
             return None
         losses = {"drawn": drawn.nats_per_character, "held_out": drawn.held_out}
         means = {name: Mean(nats, 1).per_character() for name, nats in losses.items()}
@@ -128,25 +110,24 @@ class Summary:
 
 
 def show(
-    summaries: Sequence[Summary],
-    console: Console,
-    more: Mapping[str, object],
-    *,
-    as_json: bool,
-    is_aside: bool,
+    summaries: Sequence[Summary], options: Options, console: Console, more: Mapping[str, object]
 ) -> None:
-    """Write the result to stdout; as lines on stderr (``is_aside``) if stdout has rows.
-
-    ``more`` holds further values for JSON.
-    """
-    if is_aside:
+    """Write the result to stdout; as lines on stderr if stdout has rows. ``more`` is for JSON."""
+    if options.shows_rows:
         for summary in summaries:
             model = f"{summary.model}: " if len(summaries) > 1 else ""
-            console.note(f"{model}{summary.in_a_line()}")
+            score, rate = summary.score, summary.rate
+            loss = score.overall
+            learning = "" if rate is None else f", learning at {rate:g}"
+            console.note(
+                f"{model}{loss.nats_per_character:.4f} nats or {loss.bits_per_character:.4f} bits"
+                f" per character, over {count(score.characters, 'character')} and"
+                f" {count(score.ends, 'end')}{learning}"
+            )
         return
     report, first = report_on(summaries, more), summaries[0]
     below = loss_tables(summaries, console.out) if first.score.overall.count else ()
-    report.show("eval", console, as_json=as_json, below=below)
+    report.show("eval", console, as_json=options.as_json, below=below)
 
 
 def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Report:
@@ -160,20 +141,18 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
     learning = "" if rate is None else f": dynamic evaluation, learning rate {rate:g}"
     per_second = f", {tables.counted(speed)} characters a second" if is_alone else ""
     report = Report(
-        [
-            Fact("text", first.name, "text", first.name),
-            Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
-            *(Fact(name, value) for name, value in first.figures().items()),
-            Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
-            Fact("baselines", first.baselines_json()),
-            Fact("model", first.model, "model", first.model + learning if is_alone else ""),
-            *([] if first.validated is None else fold_facts(first.validated)),
-            Fact("drawn", first.drawn_json()),
-            Fact("dynamic", rate),
-            Fact("seconds", first.seconds),
-            Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
-            *(Fact(name, value) for name, value in more.items()),
-        ]
+        Fact("text", first.name, "text", first.name),
+        Fact("examples", score.ends, "", f"{size}, {score.bytes:,} bytes"),
+        *(Fact(name, value) for name, value in first.figures().items()),
+        Fact(label="unknown", text=unknown if is_alone and score.unknown else ""),
+        Fact("baselines", first.baselines_json()),
+        Fact("model", first.model, "model", first.model + learning if is_alone else ""),
+        *([] if first.validated is None else fold_facts(first.validated)),
+        Fact("drawn", first.drawn_json()),
+        Fact("dynamic", rate),
+        Fact("seconds", first.seconds),
+        Fact("characters_per_second", speed, "time", tables.clock(first.seconds) + per_second),
+        *(Fact(name, value) for name, value in more.items()),
     )
     if not is_alone:
         models = {
@@ -186,7 +165,6 @@ def report_on(summaries: Sequence[Summary], more: Mapping[str, object]) -> Repor
 
 
 def loss_tables(summaries: Sequence[Summary], output: Output) -> Iterator[Visible]:
-    """Yield the loss of each model in several forms, then all comparisons."""
     yield from forms_of_loss(summaries, output)
     for summary in summaries:
         if summary.parts:
@@ -217,9 +195,11 @@ def losses(
     """
     known = {name: one for name, one in differences.items() if one is not None}
     rows = dict(means)
-    first = tables.name_column(rows, output)
-    columns = [first, *tables.COLUMNS[1:], *(COLUMNS if known else ())]
-    table = Table(columns, output.width, output)
+    width = max((len(visible_line(name)) for name in rows), default=0) + 2
+    if output.is_terminal:  # where the other columns leave room
+        width = min(width, output.width - sum(column.width for column in tables.COLUMNS[1:]))
+    first = tables.COLUMNS[0]._replace(width=max(tables.FIRST, width))
+    table = Table([first, *tables.COLUMNS[1:], *(COLUMNS if known else ())], output.width, output)
     yield Visible("")
     yield output.paint(visible_line(title), CYAN)
     if known:
@@ -332,12 +312,8 @@ def with_drawn_texts(summaries: Sequence[Summary], output: Output) -> Iterator[V
         held_out.setdefault(one.held_out, model)
     rows: list[tuple[str, Mean]] = []
     for nats, first in held_out.items():
-        name = (
-            f"held out, {fitted(first, tables.FIRST - 10)}"
-            if len(held_out) > 1
-            else "held-out text"
-        )
-        rows.append((name, Mean(nats, 1)))
+        of = f"held out, {fitted(first, tables.FIRST - 10)}"
+        rows.append((of if len(held_out) > 1 else "held-out text", Mean(nats, 1)))
         for model, one in drawn.items():
             if one.held_out == nats:
                 name = model if len(drawn) > 1 else "drawn texts"

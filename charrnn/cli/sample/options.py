@@ -1,24 +1,4 @@
-"""``charrnn sample``: new text from a model file."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-from charrnn.cli import options
-from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
-from charrnn.errors import SettingError
-from charrnn.settings.corpus import Reading
-from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, setting, settings_of
-from charrnn.settings.sampling import TEMPERATURE, SampleConfig
-
-PRIME = "Prime"  # panels of help
-AGAIN = "Rejecting samples"
-BEST_OF = 10
-
-HELP = """
-Draw new text from a model.
+"""Draw new text from a model.
 
 Text appears as it is drawn, character by character, until its end is drawn. Each sample ends in a
 newline. If samples may contain newlines, a blank line separates them.
@@ -29,8 +9,7 @@ prime, except with --hide-prime. Nats are the negative log-likelihood at tempera
 of train --carry carries its state across examples in eval, but not here.) --show-copied adds
 copied_longest, the length of the longest run that stands in a training text, and copied_median,
 the median length of all such runs. The exit status is 1 if fewer samples are found than requested.
-"""
-EXAMPLES = """
+
 # ten new names, at a higher temperature
 charrnn sample -n 10 -t 1.2
 
@@ -72,11 +51,29 @@ charrnn sample -n 100 --json | jq -r 'select(.ended == "end") | .text'
 charrnn sample -n 100 -0 | xargs -0 -n 1 echo
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from charrnn.cli import options
+from charrnn.cli.options import CommandOptions, Source, excludes, flag, group, like, needs
+from charrnn.errors import SettingError
+from charrnn.settings import fields
+from charrnn.settings.corpus import Reading
+from charrnn.settings.fields import COUNT, DRAWING, Several, Text, Whole, of_drawing, setting
+from charrnn.settings.sampling import TEMPERATURE, SampleConfig
+
+PRIME, AGAIN = PANELS = "Prime", "Rejecting samples"  # of help
+of_prime, of_rejecting = (partial(setting, panel=panel) for panel in PANELS)
+BEST_OF = 10
+USUAL = Path("given-names")  # of the package; drawn from if a folder has no model.npz
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
-    """The options of ``charrnn sample``."""
-
     RULES = (
         *options.SHARED_WORK,
         excludes(
@@ -97,47 +94,38 @@ class Options(CommandOptions):
         excludes("show_copied", "surprise", "raw", "null"),
     )
 
-    count: int = setting(
-        COUNT,
-        "Draw this many samples, in parallel.",
-        panel=DRAWING,
-        default=1,
-        names=("-n", "--count"),
+    count: int = of_drawing(
+        COUNT, "Draw this many samples, in parallel.", default=1, names=("-n", "--count")
     )
     temperatures: tuple[float, ...] | None = like(
         SampleConfig,
         "temperature",
         values=Several(TEMPERATURE),
-        about=f"{settings_of(SampleConfig)['temperature'].about} Several values, separated by"
-        " commas, give -n samples each.",
+        about=f"{fields.settings_of(SampleConfig)['temperature'].about} Several values, separated"
+        " by commas, give -n samples each.",
     )
     sampling: dict[str, Any] = group(
         *(SampleConfig, "top_k", "top_p", "script", "max_characters", "seed")
     )
-    first: int = setting(
+    first: int = of_drawing(
         Whole(0, 1 << 40),
         "Skip the first N samples: -n 5 --first 100 draws the same as the last 5 of -n 105.",
-        panel=DRAWING,
         default=0,
     )
     best: bool = flag(
         "Draw more samples than -n and show the likeliest (fewest nats per character) first.",
         panel=DRAWING,
     )
-    of: int | None = setting(
-        COUNT,
-        "Draw this many samples for --best.",
-        panel=DRAWING,
-        default_in_words=f"{BEST_OF} x -n",
+    of: int | None = of_drawing(
+        COUNT, "Draw this many samples for --best.", default_in_words=f"{BEST_OF} x -n"
     )
-    prime: str | None = setting(
-        Text(), "Begin each sample with this text.", panel=PRIME, names=("-p", "--prime")
+    prime: str | None = of_prime(
+        Text(), "Begin each sample with this text.", names=("-p", "--prime")
     )
-    prime_file: str | None = setting(
+    prime_file: str | None = of_prime(
         Source("FILE"),
         "Begin each sample with the text of this file; - is standard input. If examples are lines,"
         " a final newline is ignored.",
-        panel=PRIME,
     )
     hide_prime: bool = flag("Leave the prime out of the output.", panel=PRIME)
     reading: dict[str, Any] = group(
@@ -147,33 +135,29 @@ class Options(CommandOptions):
         panel=PRIME,
         default_in_words="as in training",
     )
-    novel: tuple[str, ...] = setting(
+    novel: tuple[str, ...] = of_rejecting(
         Source("CORPUS"),
         "Reject exact copies of examples in this corpus and draw again. Repeatable.",
-        panel=AGAIN,
-        default=(),
         repeated=True,
     )
     ignore_case: bool = flag(
         "Ignore case and surrounding spaces when checking --novel.", panel=AGAIN
     )
     unique: bool = flag("Reject duplicates and draw again.", panel=AGAIN)
-    shortest: int | None = setting(
-        COUNT,
-        "Reject samples with fewer characters, including the prime.",
-        panel=AGAIN,
-        default_in_words="any",
+    shortest: int | None = of_rejecting(
+        COUNT, "Reject samples with fewer characters, including the prime.", default_in_words="any"
     )
-    longest: int | None = setting(
+    longest: int | None = of_rejecting(
         COUNT,
         "Reject samples with more characters, including the prime, or without an end.",
-        panel=AGAIN,
         default_in_words="any",
     )
     workers: int | None = options.workers()
     scheduler: str | None = options.scheduler()
     models: tuple[Path, ...] = options.models(
-        "The model file. Several are mixed: the mean of their probabilities is used. Repeatable."
+        "Several are mixed: the mean of their probabilities is used. Repeatable.",
+        default=(),
+        default_in_words=f"{options.MODEL} if that exists, else {USUAL}",
     )
     use: str | None = options.use(DRAWING)
     show_copied: bool = flag(
@@ -187,17 +171,12 @@ class Options(CommandOptions):
         "Plot the lengths of the samples into this file, beside those of the corpus."
     )
     force: bool = flag("Replace the file of --plot if it exists.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
     threads: int | None = options.threads()
 
     def check(self) -> None:
-        """Raise SettingError if no sample can meet the options."""
         if self.drawn < self.count:
-            raise SettingError(
-                f"--of {self.drawn} is less than -n {self.count}",
-                "Draw at least as many samples as -n.",
-            )
+            what = f"--of {self.drawn} is less than -n {self.count}"
+            raise SettingError(what, "Draw at least as many samples as -n.")
 
     @property
     def drawn(self) -> int:
@@ -213,5 +192,4 @@ class Options(CommandOptions):
 
     @property
     def files(self) -> list[str]:
-        """Return the files to read."""
         return [*([] if self.prime_file is None else [self.prime_file]), *self.novel]

@@ -9,55 +9,37 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import tee
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from charrnn.cli.console import CYAN, Console
 from charrnn.cli.files import FigureFile
-from charrnn.cli.options import cluster_for, note_if_refused
-from charrnn.cli.sample.options import Options
+from charrnn.cli.options import MODEL, cluster_for, note_if_refused
+from charrnn.cli.sample.options import USUAL, Options
 from charrnn.cli.terminal.tables import count
 from charrnn.corpus.checks import TextSet, hash_of
 from charrnn.corpus.files import blocks, is_stream, path_of
-from charrnn.corpus.segmentation import END_CODE
+from charrnn.corpus.segmentation import END_CODE, codes_of_ids
 from charrnn.errors import CharrnnError, CorpusError, ModelFileError
 from charrnn.model import Model
+from charrnn.model_file.texts import check_files_exist, codes_in, codes_like, example_lengths
 from charrnn.runs import load
+from charrnn.sampling import sampler as samplers
 from charrnn.sampling.copied import Runs, copied_runs
-from charrnn.sampling.sampler import (
-    REACH,
-    Conditions,
-    Fragment,
-    Sample,
-    SampleConfig,
-    Sampler,
-    likeliest,
-    limit_length,
-    nats_of,
-    random_seed,
-    redraw,
-)
+from charrnn.sampling.sampler import Conditions, Fragment, Sample, SampleConfig, Sampler
 from charrnn.scoring.predictor import OTHER_VOCABULARY, combine
-from charrnn.scoring.texts import (
-    check_files_exist,
-    codes_in,
-    codes_like,
-    codes_of_ids,
-    example_lengths,
-)
 from charrnn.settings.corpus import Reading
 from charrnn.text import Raw, Visible, encodable, goes_on, joined, visible
 from charrnn.vocabulary import Codes, Vocabulary, codes_of
 
 if TYPE_CHECKING:
     from charrnn.cli.terminal.colours import Painter
-    from charrnn.cluster.pool import Cluster
 
 
 SOON = 0.01  # seconds between two writes: each takes about as long as drawing a character
@@ -88,7 +70,6 @@ class SampleWriter:
         self._flushed = float("-inf")
 
     def write(self, pieces: Iterable[Fragment | Sample]) -> None:
-        """Write samples, or pieces of them, as they come."""
         has_begun = False
         try:
             for piece in pieces:
@@ -139,19 +120,25 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 
 def run(options: Options, threads: int, console: Console) -> None:
-    """Draw and write the samples of each temperature."""
-    file = None if options.plot is None else FigureFile(options.plot, force=options.force)
-    if file is not None:
-        file.check(*options.models, *options.files)
+    if not options.models:
+        usual = MODEL if os.path.lexists(MODEL) else USUAL
+        options = replace(options, models=(usual,))
+        if usual == USUAL:
+            yours = "train one of your own: charrnn train FILE"
+            console.note(f"there is no {MODEL}, so {USUAL}, a model of the package, draws; {yours}")
+    file = FigureFile.of(options.plot, options.force, *options.models, *options.files)
     models = [load(path) for path in options.models]
     model = models[0]
-    check_same_vocabulary(options, models)
+    for path, one in zip(options.models, models, strict=True):
+        if one.vocabulary.characters != model.vocabulary.characters:
+            what = f"the vocabularies of {path} and {options.models[0]} differ"
+            raise ModelFileError(what, OTHER_VOCABULARY)
     predictor = combine([one.predictor(options.use) for one in models])
     reading = model.corpus.reading_of(options.prime_file or "-", options.reading)
     console.note_if_waiting(options.files)
     prime = read_prime(options, model, reading)
     config = SampleConfig(**options.sampling)
-    config = limit_length(config, prime, options.shortest, options.longest)
+    config = samplers.limit_length(config, prime, options.shortest, options.longest)
     note_prime(prime, model.vocabulary, console)
 
     temperatures = options.temperatures or (SampleConfig.temperature,)
@@ -162,14 +149,13 @@ def run(options: Options, threads: int, console: Console) -> None:
         counted = model.trained.counted is not None and len(model.trained.counted) <= FEW_BYTES
         if counted or are_at_hand(model, FEW_BYTES, options.novel):
             tally.texts = []
-    shown = ShownPrime("", 0.0)
     if prime and not options.hide_prime and (options.as_json or options.best):
-        shown = ShownPrime(prime, nats_of(prime, predictor))
+        tally.shown, tally.nats = prime, samplers.nats_of(prime, predictor)
     conditions = conditions_of(options, prime, model)
     seen = TextSet() if options.unique else None  # samples of all temperatures
     newlines = "\n" in model.vocabulary.characters or "\n" in prime
     writer = SampleWriter(options, prime, console, newlines=newlines)
-    with cluster_for(options.workers, options.scheduler, console) as cluster:
+    with cluster_for(options, console) as cluster:
         for temperature in temperatures:
             if len(temperatures) > 1:
                 console.note(f"temperature {temperature:g}")
@@ -179,21 +165,28 @@ def run(options: Options, threads: int, console: Console) -> None:
             written = tally.written
             samples: Iterable[Sample | None] | None = None
             if cluster is not None:
-                samples = draw_by_workers(cluster, options, models, drawing, prime, conditions)
-            elif conditions is not None:
-                samples = redraw(
-                    sampler, options.numbers, conditions.whole, conditions.rejects, seen
-                )
-            elif options.as_json or options.show_copied:
-                samples = sampler.samples(options.numbers)
+                from charrnn.cluster.pool import drawn
+                from charrnn.cluster.worker import SamplingJob
+
+                seed = samplers.random_seed() if config.seed is None else config.seed
+                slim, drawing = tuple(one.slim() for one in models), replace(drawing, seed=seed)
+                job = SamplingJob(slim, drawing, prime, options.use, conditions)
+                samples = drawn(cluster, job, options.numbers)
+            elif conditions is not None or options.as_json or options.show_copied:
+                samples = samplers.redraw(sampler, options.numbers, conditions, seen)
             if samples is None:
                 writer.write(tally.of(sampler.fragments(options.numbers)))
                 continue
-            chosen = best_of(samples, options, shown)
+            chosen: Iterable[Sample] = filter(None, samples)
+            if options.best:
+                chosen = samplers.likeliest(chosen, options.count, tally.nats, len(tally.shown))
             if options.show_copied:
-                chosen = with_runs(chosen, partial(known_texts, model, options))
+                chosen, again = tee(chosen)
+                known = partial(known_texts, model, options)
+                runs = copied_runs((sample.text for sample in again), known)
+                chosen = (replace(one, copied=own) for one, own in zip(chosen, runs, strict=True))
             if options.as_json:
-                write_json(chosen, tally, shown, console)
+                write_json(chosen, tally, console)
             elif options.show_copied:
                 write_rows(tally.of(chosen), "" if options.hide_prime else prime, console)
             else:
@@ -212,14 +205,6 @@ def run(options: Options, threads: int, console: Console) -> None:
     if file is not None:
         plot_lengths(tally.lengths or {}, model, file, console)
     check_complete(tally, options, len(temperatures))
-
-
-def check_same_vocabulary(options: Options, models: Sequence[Model]) -> None:
-    """Raise ModelFileError if a model has another vocabulary than the first."""
-    first = options.models[0]
-    for path, model in zip(options.models, models, strict=True):
-        if model.vocabulary.characters != models[0].vocabulary.characters:
-            raise ModelFileError(f"the vocabularies of {path} and {first} differ", OTHER_VOCABULARY)
 
 
 def read_prime(options: Options, model: Model, reading: Reading) -> str:
@@ -244,20 +229,14 @@ def as_read(text: str, reading: Reading) -> str:
 
 def note_prime(prime: str, vocabulary: Vocabulary, console: Console) -> None:
     """Note unknown characters of a prime, and a beginning that is too far back to be read."""
-    if len(prime) > REACH:
-        console.note(f"the prime is long: only its last {REACH:,} characters are read and matter")
+    if len(prime) > samplers.REACH:
+        read = f"only its last {samplers.REACH:,} characters are read and matter"
+        console.note(f"the prime is long: {read}")
     unknown = vocabulary.unknown_in(prime)
     if unknown:
         names = " ".join(f"{character} (U+{ord(character):04X})" for character in unknown[:NAMED])
         more = f" and {len(unknown) - NAMED:,} more" if len(unknown) > NAMED else ""
         console.note(f"not in the vocabulary, read as unknown: {names}{more}")
-
-
-class ShownPrime(NamedTuple):
-    """The prime as part of each sample: empty with --hide-prime."""
-
-    text: str
-    nats: float  # at the model's own probabilities
 
 
 def conditions_of(options: Options, prime: str, model: Model) -> Conditions | None:
@@ -272,39 +251,13 @@ def conditions_of(options: Options, prime: str, model: Model) -> Conditions | No
     return Conditions(prime, known, *lengths)
 
 
-def draw_by_workers(
-    cluster: Cluster,
-    options: Options,
-    models: Sequence[Model],
-    config: SampleConfig,
-    prime: str,
-    conditions: Conditions | None,
-) -> Iterator[Sample | None]:
-    """Yield the samples as workers draw them."""
-    from charrnn.cluster.pool import drawn
-    from charrnn.cluster.worker import SamplingJob
-
-    slim = tuple(model.slim() for model in models)
-    seed = random_seed() if config.seed is None else config.seed
-    job = SamplingJob(slim, replace(config, seed=seed), prime, options.use, conditions)
-    return drawn(cluster, job, options.numbers)
-
-
-def best_of(
-    samples: Iterable[Sample | None], options: Options, prime: ShownPrime
-) -> Iterator[Sample]:
-    """Yield the samples that were found; with --best, only the likeliest of them."""
-    found = (sample for sample in samples if sample is not None)
-    if not options.best:
-        return found
-    return iter(likeliest(found, options.count, prime.nats, len(prime.text)))
-
-
 @dataclass
 class Tally:
     """Counts the samples that are written."""
 
     prime: str
+    shown: str = ""  # the prime as part of each sample: empty with --hide-prime
+    nats: float = 0.0  # of it, at the model's own probabilities
     hashes: list[int] | None = None  # of samples, to find copies of training texts
     lengths: dict[float, list[int]] | None = None  # by temperature, for --plot
     texts: list[str] | None = None  # the first samples, to find runs of training texts
@@ -325,7 +278,6 @@ class Tally:
             yield piece
 
     def add(self, text: str, ended: str) -> None:
-        """Count a sample."""
         self.written += 1
         self.limited += ended == "limit"
         if self.lengths is not None:
@@ -348,12 +300,10 @@ def write_rows(samples: Iterable[Fragment | Sample], prime: str, console: Consol
         console.result(f"{row}\n")
 
 
-def write_json(
-    samples: Iterable[Sample], tally: Tally, prime: ShownPrime, console: Console
-) -> None:
+def write_json(samples: Iterable[Sample], tally: Tally, console: Console) -> None:
     for sample in samples:
         tally.add(sample.text, sample.ended)
-        text, nats = prime.text + sample.text, prime.nats + sum(sample.nats)
+        text, nats = tally.shown + sample.text, tally.nats + sum(sample.nats)
         fields = {
             "text": encodable(text),
             "characters": len(text),
@@ -371,7 +321,6 @@ def write_json(
 def plot_lengths(
     drawn: Mapping[float, list[int]], model: Model, file: FigureFile, console: Console
 ) -> None:
-    """Plot the lengths of the samples, beside those of the corpus if it is there."""
     from charrnn import display
 
     lengths: dict[str, list[int]] = {}
@@ -385,12 +334,9 @@ def plot_lengths(
 
 
 def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
-    """Raise CharrnnError if fewer samples were found than requested."""
     requested = options.count * temperatures
     if tally.written == requested:
         return
-    from charrnn.sampling.sampler import ATTEMPTS
-
     tests = {
         "--novel": options.novel,
         "--unique": options.unique,
@@ -400,18 +346,14 @@ def check_complete(tally: Tally, options: Options, temperatures: int) -> None:
     given = " and ".join(test for test, is_given in tests.items() if is_given)
     found = f"found only {tally.written:,} of {requested:,} samples"
     if tally.is_certain:
-        raise CharrnnError(
-            f"{found}: every attempt gives the same text, which fails {given}",
-            "Leave out --top-k 1." if options.sampling.get("top_k") == 1 else "Raise -t above 0.",
-        )
-    raise CharrnnError(
-        f"{found}: {ATTEMPTS} attempts at one of them did not pass {given}",
-        f"Lower -n, raise -t, or leave out {given}.",
-    )
+        one = options.sampling.get("top_k") == 1
+        hint = "Leave out --top-k 1." if one else "Raise -t above 0."
+        raise CharrnnError(f"{found}: every attempt gives the same text, which fails {given}", hint)
+    what = f"{found}: {samplers.ATTEMPTS} attempts at one of them did not pass {given}"
+    raise CharrnnError(what, f"Lower -n, raise -t, or leave out {given}.")
 
 
 def training_texts(model: Model) -> Iterator[Codes]:
-    """Yield the corpus of a model; raise CorpusError if a file is missing."""
     corpus = model.corpus
     check_files_exist(corpus)
     kinds = corpus.config.kinds(len(corpus.source_files))
@@ -447,7 +389,6 @@ def are_at_hand(model: Model, most: int, novel: Sequence[str] = ()) -> bool:
 
 
 def note_copies(hashes: Sequence[int], model: Model, console: Console) -> None:
-    """Note how many samples are exact copies of training texts."""
     with suppress(CharrnnError, OSError):
         copies = sum(map(TextSet(training_texts(model)).has_hash, hashes))
         if len(hashes) > 1:
@@ -456,20 +397,13 @@ def note_copies(hashes: Sequence[int], model: Model, console: Console) -> None:
             console.note("the sample is an exact copy of a training text")
 
 
-def note_runs(texts: list[str], model: Model, options: Options, console: Console) -> None:
+def note_runs(samples: list[str], model: Model, options: Options, console: Console) -> None:
     """Note how long the runs of samples are that stand in the training text."""
     with suppress(CharrnnError, OSError):
-        runs = list(copied_runs(texts, partial(known_texts, model, options)))
+        runs = list(copied_runs(samples, partial(known_texts, model, options)))
         longest = max((each.longest for each in runs), key=len)
         median = Runs([size for each in runs for size in each.lengths], longest).median
         if longest:
             shown = repr(longest) if len(longest) <= SHOWN else f"{longest[:SHOWN]!r}..."
             most = f"at most {count(len(longest), 'character')} in a row, {shown}"
             console.note(f"copied from known texts: {most}; the median run has {median}")
-
-
-def with_runs(samples: Iterable[Sample], known: Callable[[], Iterable[Codes]]) -> Iterator[Sample]:
-    """Yield the samples with their runs in known texts."""
-    samples, again = tee(samples)
-    for sample, runs in zip(again, copied_runs((one.text for one in samples), known), strict=True):
-        yield replace(sample, copied=runs)

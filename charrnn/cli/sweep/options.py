@@ -1,22 +1,54 @@
-"""The options of ``charrnn sweep``; values of ``--try`` are checked like those of ``train``."""
+"""Train with every combination of some settings, and compare.
+
+Each combination of --try values is run once per seed. The model files go to FOLDER, and a row is
+added to FOLDER/sweep.jsonl when a run ends. One run uses one core, and gives the same model file
+as charrnn train --threads 1.
+
+The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
+seeds; each seed also uses a different held-out set. The difference is from the best combination,
+on the same text. Below two standard errors it is not clear.
+
+Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
+stop the others, but the exit status is then 1.
+
+# two sizes and two learning rates, from five seeds each: twenty runs
+charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
+
+# show the plan and its duration, without training
+charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 -o cells --dry-run
+
+# resume after Ctrl-C, or add seeds
+charrnn sweep --resume -o sizes
+charrnn sweep --resume -o sizes --seeds 0-9
+
+# run on the workers of a Dask scheduler; they need no copy of the corpus
+charrnn sweep dinosaurs --try cell=tanh,gru --seeds 0-9 -o cells --scheduler scheduler.json
+
+# draw from one of the models; each row of sweep.jsonl names its model
+charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
+
+# read the last rows in another program
+tail -n 3 sizes/sweep.jsonl
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
-from charrnn.cli.launcher import cores
-from charrnn.cli.options import flag, group, needs_one, not_one_of
+from charrnn.cli.options import Known, flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import LEARNING, File, Flag, Setting, setting, settings_of
+from charrnn.settings.fields import File, Flag, Setting, of_learning, setting, settings_of
 from charrnn.settings.training import Seeds, TrainConfig, words_to_try
+from charrnn.system import cores
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 SEE_HELP = "Try 'charrnn sweep --help'."
@@ -73,41 +105,8 @@ def value_of(option: str, setting: Setting, typed: str) -> Any:
     raise SettingError(f"--try {option.lstrip('-')}: {not_one_of(typed, allowed)}", SEE_HELP)
 
 
-HELP = """
-Train with every combination of some settings, and compare.
-
-Each combination of --try values is run once per seed. The model files go to FOLDER, and a row is
-added to FOLDER/sweep.jsonl when a run ends. One run uses one core, and gives the same model file
-as charrnn train --threads 1.
-
-The table ranks combinations by their mean held-out loss. The spread is the standard deviation over
-seeds; each seed also uses a different held-out set. The difference is from the best combination,
-on the same text. Below two standard errors it is not clear.
-
-Ctrl-C saves all runs, and --resume continues exactly where they stopped. A run that fails does not
-stop the others, but the exit status is then 1.
-"""
-EXAMPLES = """
-# two sizes and two learning rates, from five seeds each: twenty runs
-charrnn sweep dinosaurs --try hidden=64,128 --try lr=0.002,0.004 --seeds 0-4 -o sizes
-
-# show the plan and its duration, without training
-charrnn sweep dinosaurs --try cell=tanh,gru,lstm --seeds 0-2 -o cells --dry-run
-
-# resume after Ctrl-C, or add seeds
-charrnn sweep --resume -o sizes
-charrnn sweep --resume -o sizes --seeds 0-9
-
-# run on the workers of a Dask scheduler; they need no copy of the corpus
-charrnn sweep dinosaurs --try cell=tanh,gru --seeds 0-9 -o cells --scheduler scheduler.json
-
-# draw from one of the models; each row of sweep.jsonl names its model
-charrnn sample -m sizes/hidden=64,lr=0.004,seed=0.npz -n 10
-
-# read the last rows in another program
-tail -n 3 sizes/sweep.jsonl
-"""
-SWEEP = "Sweep"
+of_sweep = partial(setting, panel="Sweep")
+TRIED = Known("NAME=VALUE,VALUE", names=lambda: [f"{word}=" for word in words_to_try()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,33 +121,26 @@ class Options(CorpusOptions):
         *options.SHARED_WORK,
     )
 
-    tried: tuple[str, ...] = setting(
-        options.Trying(),
+    tried: tuple[str, ...] = of_sweep(
+        TRIED,
         "Try these values of an option of train, such as hidden=64,128. Repeatable: every"
         " combination is run.",
-        panel=SWEEP,
-        default=(),
         names=("--try",),
         repeated=True,
     )
-    seeds: tuple[int, ...] | None = setting(
-        Seeds(),
-        "Run each combination once per seed.",
-        panel=SWEEP,
-        default_in_words="0",
+    seeds: tuple[int, ...] | None = of_sweep(
+        Seeds(), "Run each combination once per seed.", default_in_words="0"
     )
-    output: Path | None = setting(
+    output: Path | None = of_sweep(
         File("FOLDER"),
         "Write the models and sweep.jsonl to this folder; it is created if needed.",
-        panel=SWEEP,
         names=("-o", "--output"),
     )
-    resume: bool = flag("Run what is missing in the sweep of the folder.", panel=SWEEP)
+    resume: bool = flag("Run what is missing in the sweep of the folder.", panel="Sweep")
     learning: dict[str, Any] = group(TrainConfig, *words_to_try().values())
-    start_from: Path | None = setting(
-        File("MODEL"),
+    start_from: Path | None = of_learning(
+        options.ModelFile("MODEL"),
         "Start each run from the parameters of this model.",
-        panel=LEARNING,
         names=("--from",),
     )
     threads: int | None = options.like(
@@ -161,18 +153,13 @@ class Options(CorpusOptions):
     workers: int | None = options.workers("processes without Dask: see --threads")
     scheduler: str | None = options.scheduler()
     dry_run: bool = flag("Show the plan and exit.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     @property
     def at_once(self) -> int:
-        """Return how many runs may go on at the same time."""
         return self.threads or self.workers or cores()
 
     def check(self) -> None:
-        """Raise SettingError if a setting is tried that has a value of its own."""
         for name in values_tried(self.tried):
             if name in self.learning:
                 option = settings_of(TrainConfig)[name].options(name)[-1].partition("/")[0]
-                what = f"{option} is set, and also in --try"
-                raise SettingError(what, "Leave one of them out.")
+                raise SettingError(f"{option} is set, and also in --try", "Leave one of them out.")

@@ -15,7 +15,7 @@ from charrnn.cli.errors import in_words_of_the_command_line, option_for, typed
 from charrnn.cli.sweep.options import Options
 from charrnn.cli.train.prepare import check_checkups, model_to_start_from
 from charrnn.corpus.checks import Warned, warnings
-from charrnn.corpus.files import byte_blocks, is_stream, name_of, place_of
+from charrnn.corpus.files import byte_blocks, is_stream, model_at, name_of, place_of
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.plan import check_memory, text_bytes
 from charrnn.settings.corpus import CorpusConfig, Reading
@@ -31,12 +31,10 @@ ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o.
 
 
 def new_record(options: Options, tried: Tried) -> Record:
-    sources, valid, path = options.sources, options.valid, options.start_from
-    start = None if path is None else place_of(str(path)) or str(path)
-    places = tuple(map(place_of, (*sources, *valid)))
-    material = Material(
-        sources, valid, places, options.reading, options.cutting, start, "", sources, valid
-    )
+    texts, path = (options.sources, options.valid), options.start_from
+    start = None if path is None else place_of(model_at(path)) or str(path)
+    places = tuple(map(place_of, (*options.sources, *options.valid)))
+    material = Material(*texts, places, options.reading, options.cutting, start, "", *texts)
     return Record(grid_of(tried, options.seeds or (0,)), options.learning, material)
 
 
@@ -55,7 +53,7 @@ def resume_record(options: Options, tried: Tried, folder: Folder) -> Record:
         before = {name: recorded.get(name, s.default) for name, s in settings_of(config).items()}
         check_agreement(folder.path, before, wanted, ELSEWHERE, show=typed)
     start = options.start_from
-    if start is not None and place_of(str(start)) != m.start_from:
+    if start is not None and place_of(model_at(start)) != m.start_from:
         raise ResumeError(f"--from {start} contradicts {folder.path}", ELSEWHERE)
     check_streams(m, options, folder)
     grid = grid_of(tried or had.grid.tried, options.seeds or had.grid.seeds)
@@ -92,7 +90,6 @@ class PreparedSweep:
 
     @property
     def results(self) -> list[Result]:
-        """The results so far, in the order of the runs."""
         return [*filter(None, (self.folder.result_of(trial.name) for trial in self.trials))]
 
     def seconds_of(self, trial: Trial) -> float:

@@ -45,8 +45,7 @@ def run(options: Options, _threads: int, console: Console) -> None:
             folder.forget_lost()
         cluster = None
         if not options.dry_run:
-            workers = cluster_for(options.workers, options.scheduler, console)
-            cluster = stack.enter_context(workers)
+            cluster = stack.enter_context(cluster_for(options, console))
         spool = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="charrnn-")))
         sweep = prepare_sweep(options, values_tried(options.tried), folder, spool, console)
         if not options.resume:
@@ -74,7 +73,6 @@ def run(options: Options, _threads: int, console: Console) -> None:
 
 
 def check_free(folder: Folder, sweep: PreparedSweep, options: Options) -> None:
-    """Raise an error if a new sweep would replace a file."""
     try:
         folder.check_free(sweep.record.grid)
     except ModelExistsError as error:
@@ -100,7 +98,6 @@ def screen_for(sweep: PreparedSweep, console: Console) -> SweepProgress:
 
 
 def run_here(sweep: PreparedSweep, stop: Stop, console: Console) -> None:
-    """Make the missing runs in processes of this machine, until a signal stops them."""
     with (
         screen_for(sweep, console) as screen,
         Processes(sweep.record.material, sweep.at_once) as processes,

@@ -26,7 +26,7 @@ from charrnn.cli.train.summary import can_be_read_again, corpus_json, in_order
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError
 from charrnn.model_file.fields import CorpusRecord
-from charrnn.scoring.score import UNCLEAR, json_of
+from charrnn.scoring.score import UNCLEAR, Mean, json_of
 from charrnn.sweeping.grid import Result, Standing, best_of, in_words, standings, value_in_words
 from charrnn.sweeping.run import duplicates
 from charrnn.text import Visible, joined, visible_line
@@ -230,9 +230,7 @@ def standing_json(standing: Standing, best: Standing) -> dict[str, Any]:
     mean, difference = standing.nats_per_character, standing.difference(best)
     return {
         "settings": standing.settings,
-        "nats_per_character": mean,
-        "bits_per_character": None if mean is None else bits(mean),
-        "perplexity": None if mean is None else math.exp(min(mean, 700)),
+        **Mean(math.nan if mean is None else mean, 1).loss(),  # null for NaN
         "spread": standing.spread,
         **json_of(difference),
         "runs": len(standing.results),
@@ -243,7 +241,6 @@ def standing_json(standing: Standing, best: Standing) -> dict[str, Any]:
 
 
 def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
-    """Yield commands for the best model."""
     best = best_of(results)
     if best is not None and best.model is not None and os.path.exists(best.model):
         yield shlex.join(["charrnn", "sample", "-m", best.model, "-n", "10"])
@@ -254,9 +251,7 @@ def next_lines(results: list[Result], corpus: CorpusRecord) -> Iterator[str]:
 def check_failures(results: list[Result], folder: str) -> None:
     failed = [result for result in results if result.has_failed]
     if failed:
-        what = f"{len(failed):,} of {len(results):,} runs failed"
-        hint = "--resume repeats the failed runs, except those that diverged."
-        rows = os.path.join(folder, "sweep.jsonl")
-        raise CharrnnError(
-            f"{what}; {failed[0].name}: {failed[0].error}", f"{rows} has the reasons. {hint}"
-        )
+        many = f"{len(failed):,} of {len(results):,} runs failed"
+        reasons = f"{os.path.join(folder, 'sweep.jsonl')} has the reasons."
+        hint = f"{reasons} --resume repeats the failed runs, except those that diverged."
+        raise CharrnnError(f"{many}; {failed[0].name}: {failed[0].error}", hint)

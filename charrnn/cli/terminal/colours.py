@@ -12,15 +12,8 @@ from charrnn.scoring.score import BITS
 from charrnn.text import Visible, joined, visible
 
 # The colours of each band. The lowest keeps the colours of the terminal.
-FULL: Final = (
-    "",
-    "#ffffff on #55585f",
-    "#ffffff on #75672f",
-    "#ffffff on #a3690f",
-    "#ffffff on #cc4a1a",
-    "#ffffff on #d3123f",
-    "bold #ffffff on #c400a0",
-)
+GROUNDS: Final = "#55585f", "#75672f", "#a3690f", "#cc4a1a", "#d3123f"
+FULL: Final = "", *(f"#ffffff on {ground}" for ground in GROUNDS), "bold #ffffff on #c400a0"
 FEW: Final = (  # of the 16 colours, those that differ in every theme
     "",
     "cyan",
@@ -44,10 +37,7 @@ class Painter:
             console = Console(file=output.stream, force_terminal=True, width=output.width, height=1)
             system = console.color_system
             self._depth = "standard" if system in (None, "windows") else system
-
-    @property
-    def has_colours(self) -> bool:
-        return self._depth is not None
+        self.has_colours = self._depth is not None
 
     def paint(self, text: str, nats: float) -> Visible:
         """Return the text, made visible, in the colour of a surprisal."""
@@ -71,15 +61,10 @@ class Painter:
 @cache
 def _styles(depth: str) -> list[tuple[str, str]]:
     """Return the escape codes before and after a text for each band."""
-    from rich.color import ColorSystem
+    from rich.console import COLOR_SYSTEMS
     from rich.style import Style
 
-    systems = {
-        "truecolor": ColorSystem.TRUECOLOR,
-        "256": ColorSystem.EIGHT_BIT,
-        "standard": ColorSystem.STANDARD,
-    }
-    system, codes = systems[depth], []
+    system, codes = COLOR_SYSTEMS[depth], []
     for name in FEW if depth == "standard" else FULL:
         style = Style.parse(name)
         fitting = Style(  # a new style, since a style caches its codes

@@ -25,8 +25,6 @@ Paint = Callable[[Visible, str], Visible]
 
 
 class Line(NamedTuple):
-    """The style of a line."""
-
     style: str
     mark: str  # for ASCII
     dash: int  # the dots of a dash and of a gap; 0: no gaps

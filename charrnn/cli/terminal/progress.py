@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Self
 
 from rich.cells import cell_len, set_cell_size
@@ -24,7 +25,7 @@ from charrnn.settings.training import Fitted
 from charrnn.text import Visible, joined, visible_line
 from charrnn.training.loop import Checkup, Done, Event, Step, lowest_so_far
 from charrnn.training.members import share_done
-from charrnn.training.schedule import Stopwatch
+from charrnn.training.state import Stopwatch
 
 MARK = 3  # columns of a star
 LONGEST = 60  # columns of a sample: a Chinese character takes two
@@ -50,27 +51,25 @@ def mixture_of(config: Fitted) -> str:
     return "both" if config.counts else "together" if config.members > 1 else ""
 
 
+@dataclass
 class CheckupRows:
     """The table of check-ups, made row by row."""
 
-    def __init__(
-        self,
-        is_held_out: bool,
-        baselines: Mapping[str, float],
-        output: Output,
-        best: float = math.inf,
-        mixture: str = "",
-    ) -> None:
-        """``best`` is the loss of an earlier part of the run; ``mixture`` names its column."""
-        self.columns = list(COLUMNS if is_held_out else COLUMNS[:3])
-        if mixture and is_held_out:
-            self.columns.insert(4, Column(mixture, max(8, len(mixture) + 2), 1))
-        self.baselines, self.output = baselines, output
-        self._best, self._mixture = best, mixture
-        self._has_head = False
+    is_held_out: bool
+    baselines: Mapping[str, float]
+    output: Output
+    best: float = math.inf  # the loss of an earlier part of the run
+    mixture: str = ""  # the name of its column
+    has_head: bool = False
+
+    @property
+    def columns(self) -> list[Column]:
+        columns = list(COLUMNS if self.is_held_out else COLUMNS[:3])
+        if self.mixture and self.is_held_out:
+            columns.insert(4, Column(self.mixture, max(8, len(self.mixture) + 2), 1))
+        return columns
 
     def lines(self, event: Checkup, epoch: float) -> Iterator[Visible]:
-        """Yield the row of a check-up, and the head of the table before the first row."""
         table = Table(self.columns, self.output.width - MARK, self.output)
         loss, train = math.inf, event.train_nats_per_character
         cells = {"step": f"{event.step:,}", "epoch": f"{epoch:.2f}", "train": f"{train:.3f}"}
@@ -79,16 +78,16 @@ class CheckupRows:
             cells |= {"held-out": f"{loss:.3f}", "bits": f"{bits(loss):.3f}"}
             cells["gap"] = f"{round(loss - train, 3) + 0.0:+.3f}"
         if not math.isnan(event.together_nats_per_character):
-            cells[self._mixture] = f"{event.together_nats_per_character:.3f}"
-        if not self._has_head:
-            self._has_head = True
+            cells[self.mixture] = f"{event.together_nats_per_character:.3f}"
+        if not self.has_head:
+            self.has_head = True
             yield table.head()
-        if loss >= self._best:
+        if loss >= self.best:
             yield table.row(cells)
             return
         best = f"{BOLD};{GREEN}"
         pieces = [table.row(cells, {"held-out": best}), self.output.paint(Visible("  *"), best)]
-        passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self._best}
+        passed = {name: nats for name, nats in self.baselines.items() if loss < nats < self.best}
         if passed:
             best, name = best_of(self.baselines), best_of(passed)
             better = f"better than {name}"
@@ -98,11 +97,10 @@ class CheckupRows:
             if fits := [text for text in texts if len(text) <= room]:
                 pieces.append(self.output.paint(visible_line(f"  {fits[0]}"), YELLOW))
         yield joined(pieces)
-        self._best = loss
+        self.best = loss
 
     @property
     def indent(self) -> int:
-        """Return the columns before a sample below a row."""
         return min(self.columns[0].width, self.output.width // 4) + 2
 
 
@@ -166,6 +164,7 @@ class LiveBar:
         if console.is_animated and console.err.window >= NARROWEST:
             bar_format = "{desc}   {percentage:3.0f}% |{bar}|"
             self._bar = console.bar(total=1.0, bar_format=bar_format)
+        self.is_drawn = self._bar is not None
 
     def __enter__(self) -> Self:
         return self
@@ -175,16 +174,11 @@ class LiveBar:
             self._bar.close()
 
     @property
-    def is_drawn(self) -> bool:
-        return self._bar is not None
-
-    @property
     def is_due(self) -> bool:
         """Return True if it is time to draw again."""
         return time.monotonic() >= self._drawn + REFRESH
 
     def draw(self, share: float, words: Callable[[int], str]) -> None:
-        """Draw the bar beside the words for this number of columns."""
         self._drawn = time.monotonic()
         if self._bar is not None:
             width = self.console.err.window - 1
@@ -221,7 +215,10 @@ class Progress(LiveBar):
                 share = 1 / (MEMORY * self._weight)
                 self._loss += share * (event.nats_per_character - self._loss)
                 if self.is_due:
-                    self._refresh()
+                    self._update_pace()
+                    self.draw(self.pace.share, self._words)
+                    if not self.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
+                        self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
             case Checkup():
                 self._skipped = event
                 is_due = time.monotonic() >= self._next_row
@@ -251,12 +248,6 @@ class Progress(LiveBar):
     def _update_pace(self) -> None:
         self.pace.update(self._characters, self._share())
         self._characters = 0
-
-    def _refresh(self) -> None:
-        self._update_pace()
-        self.draw(self.pace.share, self._words)
-        if not self.is_drawn and time.monotonic() >= self._spoken + HEARTBEAT:
-            self._say(visible_line(f"{self._words(10**6)}   {self.pace.share:.0%}"))
 
     def _words(self, width: int) -> str:
         """Return the text beside the bar, as long as the width allows."""

@@ -47,7 +47,6 @@ def counted(number: float) -> str:
 
 
 def bytes_in_words(number: float) -> str:
-    """Return an amount of memory as text."""
     for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20)):
         if number < size << 10:
             amount = max(number / size, 0.1)
@@ -71,12 +70,10 @@ def bits(nats: float) -> float:
 
 
 def of_bits(nats: float) -> str:
-    """Return a loss in both units."""
     return f"{nats:.3f} nats or {bits(nats):.3f} bits"
 
 
 def of_held_out(nats: float, step: int | None, networks: int = 1) -> str:
-    """Return the best held-out loss and its step as text; for several networks, their mean."""
     perplexity = f"perplexity {math.exp(min(nats, 700)):,.2f}"
     where = f"at step {step or 0:,}".replace(" ", TOGETHER)
     if networks > 1:
@@ -134,6 +131,9 @@ class Fact(NamedTuple):
 class Report(list[Fact]):
     """The facts that a command reports, in the order of the JSON keys."""
 
+    def __init__(self, *facts: Fact) -> None:
+        super().__init__(facts)
+
     def show(
         self, schema: str, console: Console, *, as_json: bool, below: Iterable[Visible] = ()
     ) -> None:
@@ -147,8 +147,6 @@ class Report(list[Fact]):
 
 
 class Column(NamedTuple):
-    """A column of a table."""
-
     name: str
     width: int
     rank: int = 0  # a narrow window leaves out the highest ranks, never rank 0
@@ -166,7 +164,9 @@ class Table:
             if column.width <= room or not column.rank:
                 kept.add(column)
                 room -= column.width
-        self.columns = [column for column in columns if column in kept]
+        cut = int(min(room, 0))  # from names, if no other column can be left out
+        shown = [column for column in columns if column in kept]
+        self.columns = [one._replace(width=max(4, one.width + cut * one.is_left)) for one in shown]
         self.width = sum(column.width for column in self.columns)
 
     def head(self) -> Visible:
@@ -176,7 +176,8 @@ class Table:
         """Return a row, each cell in its style; a missing cell stays empty."""
         shown, styles = [], styles or {}
         for name, width, _, is_left in self.columns:
-            cell = visible_line(cells.get(name, ""))
+            cell = cells.get(name, "")
+            cell = fitted(cell, width) if is_left else visible_line(cell)
             text = Visible(f"{cell:{'<' if is_left else '>'}{width}}")
             shown.append(self._output.paint(text, styles[name]) if name in styles else text)
         return Visible(joined(shown).rstrip())
@@ -191,16 +192,7 @@ COLUMNS = (
 )
 
 
-def name_column(names: Iterable[str], output: Output) -> Column:
-    """Return the first column, as wide as the names where the other columns leave room."""
-    widest = max((len(visible_line(name)) for name in names), default=0) + 2
-    if output.is_terminal:
-        widest = min(widest, output.width - sum(column.width for column in COLUMNS[1:]))
-    return COLUMNS[0]._replace(width=max(FIRST, widest))
-
-
 def cells(mean: Mean) -> dict[str, str]:
-    """Return the cells of a mean loss."""
     return {
         "nats": figure(mean.nats_per_character),
         "bits": figure(mean.bits_per_character),

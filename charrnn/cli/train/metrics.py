@@ -63,10 +63,8 @@ class Metrics:
         try:
             self._file = open_lines(path)
             if not self._file.lock():
-                raise CharrnnError(
-                    f"{path} is being written by another run",
-                    "Wait until that run has ended, or name another file with --metrics.",
-                )
+                hint = "Wait until that run has ended, or name another file with --metrics."
+                raise CharrnnError(f"{path} is being written by another run", hint)
             goes_on = self._file.keeps_lines and self._cut_back(self._file, is_resumed)
         except (OSError, CharrnnError) as error:
             self.close()
@@ -76,8 +74,23 @@ class Metrics:
             self._append({**first, "corpus": run.corpus.fingerprint})
 
     def add(self, event: Event) -> None:
-        if row := row_of(event):
-            self._append(row)
+        match event:
+            case Step():
+                self._append({"schema": STEP, **asdict(event)})
+            case Checkup():
+                score, together = event.score, event.together_nats_per_character
+                hidden = event.train_while_hidden_nats_per_character
+                row = {
+                    "schema": CHECKUP,
+                    "step": event.step,
+                    "train_nats_per_character": event.train_nats_per_character,
+                    "train_while_hidden_nats_per_character": hidden,
+                    "held_out_nats_per_character": score and score.nats_per_character,
+                    "held_out_bits_per_character": score and score.bits_per_character,
+                    "best": event.is_best,
+                }
+                more = {} if isnan(together) else {"together_nats_per_character": together}
+                self._append(row | more)
 
     def sync(self) -> None:
         if self._file is not None:
@@ -111,7 +124,7 @@ class Metrics:
         for line in file.lines():
             if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):
                 break  # torn by a kill
-            row = self._parse(line)
+            row = parse_row(self.path, line)
             place = (row["step"], row["schema"] == CHECKUP)
             if row["schema"] == RUN:
                 is_same = row.get("run") == self.run and place <= self.resumes_at
@@ -122,33 +135,28 @@ class Metrics:
         file.cut(keep)
         return is_this_run
 
-    def _parse(self, line: bytes) -> dict[str, Any]:
-        with suppress(ValueError, KeyError):
-            row = parse(line)
-            if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
-                return row
-        raise CharrnnError(
-            f"{self.path} holds lines that are not metrics of charrnn",
-            "Name another file with --metrics.",
-        )
+
+def parse_row(path: Path, line: bytes) -> dict[str, Any]:
+    with suppress(ValueError, KeyError):
+        row = parse(line)
+        if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
+            return row
+    hint = "Name another file with --metrics."
+    raise CharrnnError(f"{path} holds lines that are not metrics of charrnn", hint)
 
 
 def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
     if isinstance(error, CharrnnError):
         return error
     if error.errno == errno.ENXIO:
-        return CharrnnError(
-            f"{path} is a pipe without a reader",
-            "Start the reader first, or name another file with --metrics.",
-        )
-    return CharrnnError(
-        f"{path} cannot be written: {error.strerror or error}",
-        remedy(error, "name another file with --metrics"),
-    )
+        hint = "Start the reader first, or name another file with --metrics."
+        return CharrnnError(f"{path} is a pipe without a reader", hint)
+    hint = remedy(error, "name another file with --metrics")
+    return CharrnnError(f"{path} cannot be written: {error.strerror or error}", hint)
 
 
 def check_place(path: Path) -> None:
-    """Raise CharrnnError if no file can be written there, without opening it."""
+    """Raise CharrnnError if no file can be written there, or if its first line is foreign."""
     with suppress(OSError):
         place = path if path.exists() else Path(os.path.realpath(path)).parent
         number = 0 if os.access(place, os.W_OK) else errno.EACCES
@@ -158,6 +166,10 @@ def check_place(path: Path) -> None:
             number = errno.EISDIR if path.exists() else errno.ENOTDIR
         if number:
             raise explain(path, OSError(number, os.strerror(number)))
+        if path.is_file() and not path.is_symlink():  # not a stream such as /dev/stdout
+            with path.open("rb") as file:
+                if (line := file.readline(1 << 16)).endswith(b"\n"):
+                    parse_row(path, line)
 
 
 def open_lines(path: Path) -> LineFile:
@@ -171,26 +183,3 @@ def open_lines(path: Path) -> LineFile:
                 if os.path.samestat(status, os.fstat(stream)):
                     return LineFile(os.dup(stream), is_shared=True)
     return LineFile.at(path)
-
-
-def row_of(event: Event) -> dict[str, object] | None:
-    """Return the line of an event, or None if it has no line."""
-    match event:
-        case Step():
-            return {"schema": STEP, **asdict(event)}
-        case Checkup():
-            together = event.together_nats_per_character
-            more = {} if isnan(together) else {"together_nats_per_character": together}
-            return {
-                "schema": CHECKUP,
-                "step": event.step,
-                "train_nats_per_character": event.train_nats_per_character,
-                "train_while_hidden_nats_per_character": (
-                    event.train_while_hidden_nats_per_character
-                ),
-                "held_out_nats_per_character": event.score and event.score.nats_per_character,
-                "held_out_bits_per_character": event.score and event.score.bits_per_character,
-                "best": event.is_best,
-                **more,
-            }
-    return None

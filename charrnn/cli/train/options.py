@@ -1,31 +1,11 @@
-"""The options of ``charrnn train``."""
-
-from __future__ import annotations
-
-import os
-import shlex
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
-
-from charrnn.cli import launcher, options
-from charrnn.cli.files import check_not_an_input
-from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
-from charrnn.corpus.files import NAMES
-from charrnn.settings.corpus import CorpusConfig, Reading
-from charrnn.settings.fields import CORPUS, LEARNING, File, Whole, setting
-from charrnn.settings.training import TrainConfig
-
-HELP = """
-Train a network on a corpus.
+"""Train a network on a corpus.
 
 The network reads the corpus again and again, and learns to predict the next character. A part of
 the corpus is held out to measure the loss. charrnn chooses the sizes that you do not
 set. The plan shows these sizes, and the loss of n-gram baselines on the held-out text.
 
 Ctrl-C saves the run, and --resume continues exactly where it stopped.
-"""
-EXAMPLES = """
+
 # train on a corpus of the package, then draw ten samples
 charrnn train dinosaurs
 charrnn sample -n 10
@@ -47,7 +27,7 @@ charrnn train --resume
 charrnn train --resume --epochs 200
 
 # fine-tune a model of many names on your own names
-charrnn train mine.txt --from given-names.npz -m mine.npz
+charrnn train mine.txt --from given-names -m mine.npz
 
 # train with four processes on machines that share this folder
 mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
@@ -55,6 +35,22 @@ mpiexec -n 4 charrnn train book.txt.gz -m book.npz --mpi
 # read text from another program, and log every step
 cat *.txt | charrnn train - -m all.npz --metrics all.jsonl --json
 """
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from charrnn.cli import launcher, options
+from charrnn.cli.files import check_not_an_input
+from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
+from charrnn.corpus.files import NAMES, OURS
+from charrnn.settings.corpus import CorpusConfig, Reading
+from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
+from charrnn.settings.training import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +61,9 @@ class CorpusOptions(CommandOptions):
         "CORPUS",
         f"Files to train on, - for standard input, or a corpus of the package: {', '.join(NAMES)}.",
     )
-    valid: tuple[str, ...] = setting(
+    valid: tuple[str, ...] = of_corpus(
         Source("FILE"),
         "Measure the held-out loss on this file. Repeatable.",
-        panel=CORPUS,
-        default=(),
         default_in_words="a part of CORPUS",
         repeated=True,
     )
@@ -87,11 +81,11 @@ class Options(CorpusOptions):
     )
 
     learning: dict[str, Any] = group(TrainConfig)
-    model: Path = options.model()
-    start_from: Path | None = setting(
-        File("MODEL"),
-        "Start from the parameters of this model, to fine-tune it or after the corpus has grown.",
-        panel=LEARNING,
+    model: Path = options.model("The model file to write.", values=File())
+    start_from: Path | None = of_learning(
+        options.ModelFile("MODEL"),
+        "Start from the parameters of this model, to fine-tune it or after the corpus has grown:"
+        f" a file, or {OURS}.",
         names=("--from",),
     )
     folds: int | None = options.folds(LEARNING)
@@ -108,15 +102,12 @@ class Options(CorpusOptions):
         Whole(0, 100), "Show this many samples at some check-ups.", panel=OUTPUT, default=1
     )
     dry_run: bool = flag("Show the plan and exit.")
-    as_json: bool = options.as_json()
-    quiet: bool = options.quiet()
 
     @property
     def wanted_threads(self) -> int | None:
         return self.learning.get("workers")
 
     def check(self) -> None:
-        """Raise SettingError if a file of the run would be written over."""
         if not self.mpi:
             launcher.check_alone()
         texts = (*self.sources, *self.valid)
@@ -124,7 +115,6 @@ class Options(CorpusOptions):
         self.check_metrics(self.model, *texts)
 
     def check_metrics(self, *inputs: Path | str) -> None:
-        """Raise SettingError if the metrics would take the place of an input."""
         if self.metrics is not None:
             check_not_an_input(self.metrics, "--metrics", *inputs)
 

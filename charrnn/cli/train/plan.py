@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from charrnn.cli.console import TOGETHER, Console
-from charrnn.cli.errors import option_for
-from charrnn.cli.terminal.tables import (
-    Entry,
-    bits,
-    bytes_in_words,
-    clock,
-    count,
-    counted,
-    entries,
-    pieces_in_words,
-)
+from charrnn.cli.errors import option_for, typed
+from charrnn.cli.terminal import tables
+from charrnn.cli.terminal.tables import Entry, bits, bytes_in_words, clock, count, counted, entries
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.corpus import Corpus
 from charrnn.counts.markov import Baseline
 from charrnn.display import best_of
 from charrnn.network.parameters import LanguageModel
-from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, preset, preset_for_longer
+from charrnn.plan import FEWEST_STEPS, FITTED, FOREVER, Plan, rule_of, settings_for_longer
 from charrnn.settings.training import Fitted
+from charrnn.text import script_of
 from charrnn.vocabulary import UNKNOWN
 
 LOSS: Final = (
@@ -44,6 +36,7 @@ MIXTURES: Final = {
     "together": "together: the loss of the mean of the networks, which sample and eval use.",
 }
 CHOSEN = (*(name for name in FITTED if name != "lr"), "bptt", "batch", "lr", "epochs")
+FEW_LINES, LONG_LINE = 300, 40  # lines and characters of a list that gains from a general model
 USUAL_GAIN = 0.05  # nats that counts add to a network, as measured on names, dinosaurs and plays
 
 
@@ -123,17 +116,33 @@ def examples_in_words(corpus: Corpus) -> Iterator[str]:
             yield f"each line{where} is one example (no blank lines found; see --examples)"
 
 
-def start_in_words(path: Path | None, model: LanguageModel, corpus: Corpus) -> list[Entry]:
-    """Return the parameters taken from the model of --from, and the new characters."""
-    known = set(model.vocabulary.characters)
+def start_in_words(
+    options: Options, model: LanguageModel | None, corpus: Corpus
+) -> Iterator[Entry]:
+    """Yield the parameters taken from the model of --from, and the new characters.
+
+    Without --from, yield the line that starts a short list from a general model.
+    """
+    if model is None:
+        size = len(corpus.train)
+        is_short = size <= FEW_LINES and corpus.train.characters < LONG_LINE * size
+        is_latin = {*map(script_of, corpus.vocabulary.characters)} <= {"", "latin"}
+        if is_short and is_latin and options.folds is None:
+            given = {**options.reading, **options.cutting}.items()
+            words = [word for each in given for word in typed(*each).split(" ", 1)]
+            words += [word for name in options.valid for word in ("--valid", name)]
+            line = options.line("train", *options.sources, *words, "--from", "latin")
+            yield "start", f"a general model lowers the loss of a short list: {line}"
+        return
+    path, known = options.start_from, set(model.vocabulary.characters)
     new = "".join(c for c in corpus.vocabulary.characters if c not in known)
     reused = f"{path}: all {count(len(model.parameters.flat), 'parameter')} reused"
     added = f"{count(len(new), 'new character')}: {new}" if new else "no new characters"
-    return [("from", reused), ("", added)]
+    yield "from", reused
+    yield "", added
 
 
-def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
-    """Return the network, its memory, and the sizes that were chosen for it."""
+def network_in_words(plan: Plan, options: Options, corpus: Corpus) -> list[Entry]:
     c = plan.config
     layers = count(c.layers, "layer")
     network, parameters = f"{layers} of {c.hidden:,} units", f"{plan.parameters:,} parameters"
@@ -145,26 +154,23 @@ def network_in_words(plan: Plan, options: Options, symbols: int) -> list[Entry]:
     ]
     if options.resume:
         return rows
-    usual = preset(symbols, c.cell, c.minutes_each)
+    symbols = len(corpus.train.ids)
     chosen = [option(name, getattr(c, name)) for name in CHOSEN if is_chosen(name, c, options)]
     if chosen:
         time = "" if c.minutes is None else f" and {count(c.minutes, 'minute')}"
         size = f"{symbols:,} characters (ends included)"
         rows.append(("chosen", f"for {size}{time}: {' '.join(chosen)}"))
+    usual = rule_of(c.cell).nearest(symbols)
     for name in ("bptt", "batch"):  # shrink with the corpus
         wanted, got = options.learning.get(name, getattr(usual, name)), getattr(c, name)
         if wanted > got:
             reduced = f"{option_for(name)} from {wanted} to {got}"
             rows.append(("reduced", f"{reduced}: the corpus is too small for more"))
-    longer = preset_for_longer(c, symbols)
-    if longer is not None and all(is_chosen(name, c, options) for name in FITTED):
-        sizes = " ".join(
-            option(name, getattr(longer, name))
-            for name in FITTED
-            if getattr(longer, name) != getattr(usual, name)
-        )
-        minutes = option("minutes", longer.minutes * c.members)
-        rows.append(("longer", f"{minutes} or more would choose {sizes}"))
+    if all(is_chosen(name, c, options) for name in FITTED):
+        longer = settings_for_longer(c, corpus)
+        if longer.hidden > c.hidden:
+            sizes = " ".join(option(name, getattr(longer, name)) for name in ("hidden", "dropout"))
+            rows.append(("longer", f"{option('minutes', longer.minutes)} would choose {sizes}"))
     return rows
 
 
@@ -182,10 +188,8 @@ def without_effect(plan: Plan, options: Options) -> Iterator[Entry]:
 
 
 def is_chosen(name: str, config: Fitted, options: Options) -> bool:
-    """Return True if the setting was neither typed nor taken from a model."""
     is_of_model = options.start_from is not None and name in ("hidden", "layers")
-    is_given = name in options.learning or is_of_model
-    return not is_given and getattr(config, name) != FOREVER
+    return not (name in options.learning or is_of_model) and getattr(config, name) != FOREVER
 
 
 def option(name: str, value: object) -> str:
@@ -253,7 +257,7 @@ def part_in_words(baseline: Baseline, corpus: Corpus) -> str:
     """Return which part of a large corpus was counted and scored, or "" if all of it was."""
     whole, held_out = len(corpus.train.ids), len(corpus.held_out.ids)
     counted, scored = baseline.train_symbols / whole, baseline.held_out_symbols / max(1, held_out)
-    return pieces_in_words(counted, scored, "the held-out text")
+    return tables.pieces_in_words(counted, scored, "the held-out text")
 
 
 class PlanDisplay:
@@ -261,8 +265,7 @@ class PlanDisplay:
 
     def __init__(self, options: Options, console: Console) -> None:
         self._is_shown = not console.quiet
-        is_result = options.dry_run and not options.as_json
-        self._output = console.out if is_result else console.err
+        self._output = console.out if options.dry_run and not options.as_json else console.err
 
     def show(self, part: Iterable[Entry]) -> None:
         if self._is_shown:

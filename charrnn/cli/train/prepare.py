@@ -6,6 +6,7 @@ Errors that can be known before training are raised here.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from charrnn.cli.train.plan import PlanDisplay
 from charrnn.cli.train.summary import corpus_json, in_order, settings_json
 from charrnn.corpus.checks import Warned, warnings
 from charrnn.corpus.corpus import Corpus
+from charrnn.corpus.files import OURS
 from charrnn.counts.markov import Baseline
 from charrnn.errors import CorpusError, ModelFileError, NewerModelError, ResumeError, SettingError
 from charrnn.model_file import checkpoint, container
@@ -31,7 +33,6 @@ from charrnn.plan import Plan, characters_per_second, check_memory, fit_settings
 from charrnn.runs import begin, compute_baselines, configure, reopen
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.training import Fitted, of_member
-from charrnn.training.members import find_common_ending
 from charrnn.training.ranks import Ranks, check_can_be_shared
 
 CHECKUP = 210  # bytes in the history of a model file, at most
@@ -73,7 +74,7 @@ class PreparedRun:
 
     @property
     def is_over(self) -> bool:
-        return find_common_ending(self.checkpoint.states, self.checkpoint.config) is not None
+        return self.checkpoint.ended is not None
 
     @property
     def steps(self) -> int:
@@ -129,7 +130,7 @@ def prepare_run(options: Options, threads: int, console: Console, ranks: Ranks) 
     if options.resume:
         sizes = len(corpus.train.ids), len(corpus.held_out.ids)
         known = run.corpus.baselines.items()
-        baselines = (Baseline(name, nats, "none", *sizes) for name, nats in known)
+        baselines = (Baseline(name, nats, *sizes) for name, nats in known)
     best = display.show_baselines(baselines, corpus, both=run.config.counts)
     is_held_out = bool(len(corpus.held_out))
     name = "" if best is None else best.name
@@ -154,11 +155,10 @@ def begin_run(
     cutting = CorpusConfig(reading=reading, seed=config.seed, known=known, **options.cutting)
     console.note_if_waiting((*options.sources, *options.valid))
     corpus = ranks.load(options.sources, cutting, options.valid)
-    c = fit_settings(config, corpus)
+    c = fit_settings(config, corpus, model)
     doubts = warnings(corpus)
     planned = show_plan(c, corpus, doubts, options, display)
-    if model is not None:
-        display.show(words.start_in_words(options.start_from, model, corpus))
+    display.show(words.start_in_words(options, model, corpus))
     rate = characters_per_second(c, corpus, ranks.count)
     run = begin(corpus, cutting, config, model, rate)
     return PreparedRun(options, corpus, run, replace(planned, config=run.config), doubts, rate)
@@ -167,14 +167,9 @@ def begin_run(
 def resume_run(
     options: Options, console: Console, ranks: Ranks, display: PlanDisplay
 ) -> PreparedRun:
-    def read(run: Checkpoint) -> Corpus:
-        if options.mpi:
-            check_can_be_shared(run.config)
-        console.note_if_waiting((*(options.sources or run.corpus.sources), *options.valid))
-        return read_again(run, options, ranks)
-
     given = {**options.learning, **options.cutting, **options.reading}
     hint = "Leave it out to resume, or train into another file with -m."
+    read = partial(read_again, options=options, console=console, ranks=ranks)
     corpus, run = reopen(options.model, read, given, show=typed, hint=hint)
     had = run.config
     run.corpus = replace(run.corpus, baselines=in_order(run.corpus.baselines))
@@ -193,42 +188,38 @@ def resume_run(
     return ready
 
 
-def read_again(run: Checkpoint, options: Options, ranks: Ranks) -> Corpus:
+def read_again(run: Checkpoint, options: Options, console: Console, ranks: Ranks) -> Corpus:
     """Return the corpus of a run that is resumed, under the names that the user gave it."""
     record = run.corpus
+    if options.mpi:
+        check_can_be_shared(run.config)
+    console.note_if_waiting((*(options.sources or record.sources), *options.valid))
     sources = options.sources or record.source_files
     valid = options.valid or record.valid_files
     options.check_metrics(*sources, *valid)
     if not sources:
-        raise ResumeError(
-            f"{options.model} was trained on texts from Python",
-            "Resume it in Python: charrnn.resume(path, texts).",
-        )
+        hint = "Resume it in Python: charrnn.resume(path, texts)."
+        raise ResumeError(f"{options.model} was trained on texts from Python", hint)
     try:
         corpus = ranks.load(sources, record.config, valid)
     except CorpusError as error:
         if options.sources:
             raise
-        raise CorpusError(
-            error.what, f"Name its new place: {options.line('train', 'CORPUS', '--resume')}"
-        ) from error
-    return replace(
-        corpus, sources=options.sources or record.sources, valid=options.valid or record.valid
-    )
+        line = options.line("train", "CORPUS", "--resume")
+        raise CorpusError(error.what, f"Name its new place: {line}") from error
+    named, held_out = options.sources or record.sources, options.valid or record.valid
+    return replace(corpus, sources=named, valid=held_out)
 
 
 def check_checkups(config: Fitted, checkups: int, hint: str = "") -> None:
     """Raise SettingError if there are too many check-ups for the history of a model file."""
     if config.patience is None and checkups > MOST_CHECKUPS:
         fewer = -(-checkups * config.check_every // (MOST_CHECKUPS - 1))
-        raise SettingError(
-            f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}",
-            hint or f"Try --check-every {fewer} or more.",
-        )
+        what = f"{checkups:,} check-ups are too many; a model file holds {MOST_CHECKUPS:,}"
+        raise SettingError(what, hint or f"Try --check-every {fewer} or more.")
 
 
 def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | None:
-    """Return the model of --from, if it was given."""
     if path is None:
         return None
     try:
@@ -236,7 +227,7 @@ def model_to_start_from(path: Path | None, console: Console) -> LanguageModel | 
     except NewerModelError:
         raise
     except ModelFileError as error:
-        hint = "Name with --from a file that charrnn train wrote."
+        hint = f"Name with --from a file that charrnn train wrote, or {OURS}."
         raise ModelFileError(error.what, hint, "start from") from error
     if len(trained.networks) > 1:
         console.note(f"{path} has several networks; training starts from the first")
@@ -251,7 +242,7 @@ def show_plan(
     """Show the corpus and the network. Raise CorpusError if they need too much memory."""
     display.show(words.corpus_in_words(corpus, doubts))
     planned = plan(config, corpus, config.threads if options.mpi else 1)
-    display.show(words.network_in_words(planned, options, len(corpus.train.ids)))
+    display.show(words.network_in_words(planned, options, corpus))
     hint = "Try a smaller [batch] or [bptt]." if options.start_from is not None else ""
     hint = "Resume it on a machine with more memory." if options.resume else hint
     check_memory(planned.memory_bytes, system.available(), text_bytes(corpus), hint)

@@ -10,7 +10,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
@@ -27,7 +27,6 @@ from charrnn.cli.train.options import Options
 from charrnn.cli.train.prepare import PreparedRun, prepare_run
 from charrnn.cli.train.summary import Outcome, say_what_next, show
 from charrnn.corpus.files import check_source
-from charrnn.counts.markov import Baseline
 from charrnn.errors import CharrnnError, DivergedError, ModelExistsError, ResumeError
 from charrnn.folds import check_folds, validate
 from charrnn.model_file import container
@@ -39,18 +38,33 @@ from charrnn.scoring.pieces import Floats
 from charrnn.scoring.score import difference_of, tally
 from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Ending
-from charrnn.training.loop import Done, Event, nats_of_best
+from charrnn.training.loop import Done, nats_of_best
 from charrnn.training.members import train_all
 from charrnn.training.ranks import ALONE, DismissedError, Ranks
 
 if TYPE_CHECKING:
     from charrnn.training.ranks import MpiRanks
 
+QUICK = 1 << 31  # multiplications, about a second: exact losses that a signal does not prevent
+
 
 @contextmanager
 def mpi_ranks() -> Iterator[MpiRanks]:
     """Join the ranks of mpiexec, and leave them in order. Only rank 0 handles signals."""
-    ranks = join_ranks()
+    from charrnn.training.ranks import join
+
+    try:
+        ranks = join()
+    except ImportError as error:
+        hint = "pip install mpi4py. If there is no MPI on this machine, also: pip install mpich"
+        raise CharrnnError("--mpi needs mpi4py", hint) from error
+    except RuntimeError as error:  # its message lists where mpi4py has looked
+        hint = "Install one, such as: pip install mpich"
+        raise CharrnnError("mpi4py finds no MPI library", hint) from error
+    started = launcher.processes()
+    if ranks.count == 1 and started > 1:
+        what = f"mpiexec has started {started} processes, but mpi4py sees only one"
+        raise CharrnnError(what, "Use the mpiexec of the MPI that mpi4py loads.")
     if ranks.number:
         for number in signals.heeded():
             signal.signal(number, signal.SIG_IGN)
@@ -64,29 +78,6 @@ def mpi_ranks() -> Iterator[MpiRanks]:
         raise
     if not ranks.number and not ranks.have_begun:
         ranks.begin(None)  # end the other ranks, which wait
-
-
-def join_ranks() -> MpiRanks:
-    from charrnn.training.ranks import join
-
-    try:
-        ranks = join()
-    except ImportError as error:
-        raise CharrnnError(
-            "--mpi needs mpi4py",
-            "pip install mpi4py. If there is no MPI on this machine, also: pip install mpich",
-        ) from error
-    except RuntimeError as error:  # its message lists where mpi4py has looked
-        raise CharrnnError(
-            "mpi4py finds no MPI library", "Install one, such as: pip install mpich"
-        ) from error
-    started = launcher.processes()
-    if ranks.count == 1 and started > 1:
-        raise CharrnnError(
-            f"mpiexec has started {started} processes, but mpi4py sees only one",
-            "Use the mpiexec of the MPI that mpi4py loads.",
-        )
-    return ranks
 
 
 def end_all(error: BaseException, ranks: MpiRanks) -> NoReturn:
@@ -141,17 +132,13 @@ def check_model_file(options: Options) -> None:
     """Raise an error if a model would be replaced without --force, or if none can be resumed."""
     is_there = os.path.exists(options.model)
     if options.resume and not is_there:
-        raise ResumeError(
-            f"{options.model} does not exist, so it cannot be resumed",
-            f"Train one first: {options.line('train', 'CORPUS')}",
-        )
+        hint = f"Train one first: {options.line('train', 'CORPUS')}"
+        raise ResumeError(f"{options.model} does not exist, so it cannot be resumed", hint)
     if is_there and not options.resume and not options.force:
         check_may_be_replaced(options.model, is_model, "-m")
-        raise ModelExistsError(
-            f"{options.model} already exists",
-            f"Resume it: {options.line('train', '--resume')}. Or replace it with --force, or"
-            " name another file with -m.",
-        )
+        ways = "Or replace it with --force, or name another file with -m."
+        hint = f"Resume it: {options.line('train', '--resume')}. {ways}"
+        raise ModelExistsError(f"{options.model} already exists", hint)
 
 
 def run(options: Options, threads: int, console: Console) -> None:
@@ -205,60 +192,46 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
         try:
             with screen:
                 ranks.begin(replace(checkpoint, counted=None))
+                why: Ending = "interrupted"
                 counted = checkpoint.counted
-                events = train_all(checkpoint.states, ready.corpus, config, counted, ranks)
-                why = follow(events, stop, screen, saver, metrics, ranks)
+                for event in train_all(checkpoint.states, ready.corpus, config, counted, ranks):
+                    if metrics is not None:
+                        metrics.add(event)  # before the save, so that a resumed run misses no line
+                    screen.show(event)
+                    saver.note(event)
+                    if isinstance(event, Done):
+                        why = event.why
+                        break
+                    if ranks.are_to_stop(stop.requested):
+                        break
+                if why == "interrupted":
+                    screen.finish()
                 ranks.end()
                 saver.save()
+        except DivergedError as error:
+            saver.save_diverged()
+            error.add_note(f"{saver.file_in_words()} charrnn reach measures its gradients.")
+            raise
         except CharrnnError as error:
             error.add_note(saver.file_in_words())
             raise
     costs: dict[str, Floats] = {}
-    if not stop.requested:  # after a signal the exact scores would take too long
+    ids = ready.corpus.held_out.ids
+    if not stop.requested or len(ids) * ready.plan.parameters + (ready.symbols << 13) <= QUICK:
         config = replace(config, workers=1 if options.mpi else config.threads)
         costs = nats_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
-    ids = ready.corpus.held_out.ids
     scores = {name: tally(ids, nats) for name, nats in costs.items()}
     apart = {}
-    if costs and (best := best_baseline(ready)):
+    best = ready.best_baseline
+    if costs and best is not None:
+        if best.nats is None:  # not known of a resumed run
+            name, every = best.name, counting_baselines(ready.corpus, ids)
+            best = next(baseline for baseline in every if baseline.name == name)
         apart = differences(best, ids, costs)
     if {"both", "counts"} <= costs.keys():
         apart["counts"] = difference_of(ids, costs["both"], costs["counts"])
     outcome = Outcome(checkpoint, why, screen.pace, screen.is_new, ready.warnings, scores, apart)
     if options.folds is not None and not stop.requested:
-        found = validate(
-            ready.corpus, checkpoint.config, options.folds, console.note, lambda: stop.requested
-        )
-        return replace(outcome, validated=found)
+        given = ready.corpus, checkpoint.config, options.folds, console.note
+        return replace(outcome, validated=validate(*given, lambda: stop.requested))
     return outcome
-
-
-def best_baseline(ready: PreparedRun) -> Baseline | None:
-    """Return the best baseline with the cost of each symbol, which a resumed run has to compute."""
-    best, corpus = ready.best_baseline, ready.corpus
-    if best is None or best.nats is not None:
-        return best
-    every = counting_baselines(corpus, corpus.held_out.ids)
-    return next(baseline for baseline in every if baseline.name == best.name)
-
-
-def follow(
-    events: Iterable[Event],
-    stop: Stop,
-    screen: Progress,
-    saver: Saver,
-    metrics: Metrics | None,
-    ranks: Ranks,
-) -> Ending:
-    """Log, show and save the events. Return why they ended."""
-    for event in events:
-        if metrics is not None:
-            metrics.add(event)  # before the save, so that a resumed run misses no line
-        screen.show(event)
-        saver.note(event)
-        if isinstance(event, Done):
-            return event.why
-        if ranks.are_to_stop(stop.requested):
-            break
-    screen.finish()
-    return "interrupted"

@@ -11,20 +11,10 @@ from typing import Any
 
 from charrnn.cli.console import Console
 from charrnn.cli.errors import typed
+from charrnn.cli.terminal import tables
 from charrnn.cli.terminal.curve import learning_curve
 from charrnn.cli.terminal.progress import Pace
-from charrnn.cli.terminal.tables import (
-    Entry,
-    Fact,
-    Report,
-    clock,
-    count,
-    counted,
-    epochs_in_words,
-    few_held_out,
-    of_bits,
-    of_held_out,
-)
+from charrnn.cli.terminal.tables import Entry, Fact, Report, clock, count, counted, of_bits
 from charrnn.cli.train.options import Options
 from charrnn.corpus.checks import Warned
 from charrnn.corpus.files import is_stream, path_of
@@ -51,10 +41,7 @@ def corpus_json(record: CorpusRecord, symbols: int) -> dict[str, Any]:
 
 def settings_json(config: Fitted) -> dict[str, Any]:
     """Return the settings, with null for epochs without a limit."""
-    return {
-        name: None if name == "epochs" and value == FOREVER else value
-        for name, value in asdict(config).items()
-    }
+    return asdict(config) | ({"epochs": None} if config.epochs == FOREVER else {})
 
 
 def in_order(losses: Mapping[str, float]) -> dict[str, float]:
@@ -109,7 +96,6 @@ class Outcome:
 
     @property
     def best(self) -> Mean | None:
-        """The best held-out loss, if any."""
         best = mean_of_bests([state.best for state in self.run.states])
         if best is None or not self.run.corpus.held_out_characters:
             return None
@@ -129,8 +115,7 @@ class Outcome:
             return None
         alone = "network" if len(self.run.states) == 1 else "alone"
         part = {"best": alone, "together": "network"}.get(label, label)
-        unpaired = Difference(nats - min(baselines.values()), math.nan)
-        return self.differences.get(part, unpaired)
+        return self.differences.get(part, Difference(nats - min(baselines.values()), math.nan))
 
     @property
     def remedy(self) -> str:
@@ -163,47 +148,38 @@ def show(outcome: Outcome, options: Options, console: Console) -> None:
 def report_on(outcome: Outcome, options: Options) -> Report:
     run, pace, best = outcome.run, outcome.pace, outcome.best
     c, state, symbols = run.config, run.longest, run.vocabulary.symbols
-    steps = f"{count(state.step, 'step')}, {epochs_in_words(state.epoch)}"
+    steps = f"{count(state.step, 'step')}, {tables.epochs_in_words(state.epoch)}"
     speed = f"{counted(pace.average)} characters a second"
-    figures: dict[str, object] = {
-        "step": outcome.best_step,
-        "nats_per_character": best and best.nats_per_character,
-        "bits_per_character": best and best.bits_per_character,
-        "perplexity": best and best.perplexity,
-    }
+    none = dict.fromkeys(("nats_per_character", "bits_per_character", "perplexity"))
+    figures: dict[str, object] = {"step": outcome.best_step, **(best.loss() if best else none)}
     if best and (apart := outcome.difference("best", best.nats_per_character)):
         figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
+    paired = {**outcome.differences, "counts": None}  # whose difference is of the mixture
     parts = {
-        name: {
-            **score.overall.per_character(),
-            "perplexity": score.overall.perplexity,
-            **({} if name == "counts" else json_of(outcome.differences.get(name))),
-        }
+        name: {**score.overall.loss(), **json_of(paired.get(name))}
         for name, score in outcome.scores.items()
         if name != "alone"
     }
     return Report(
-        [
-            Fact("model", str(options.model), "model", str(options.model)),
-            Fact("corpus", corpus_json(run.corpus, symbols)),
-            Fact("parameters", sum(len(state.parameters.flat) for state in run.states)),
-            Fact("hidden", c.hidden),
-            Fact("layers", c.layers),
-            Fact("epochs", state.epoch),
-            Fact("steps", state.step),
-            Fact("characters_seen", state.characters),
-            Fact("seconds", pace.seconds),
-            Fact("characters_per_second", pace.average),
-            Fact("best", figures),
-            *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
-            *([Fact("parts", parts)] if outcome.mixtures else []),
-            Fact("baselines", in_order(run.corpus.baselines)),
-            *([] if outcome.validated is None else fold_facts(outcome.validated)),
-            Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
-            *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
-            Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
-            Fact("warnings", [asdict(doubt) for doubt in outcome.warnings]),
-        ]
+        Fact("model", str(options.model), "model", str(options.model)),
+        Fact("corpus", corpus_json(run.corpus, symbols)),
+        Fact("parameters", sum(len(state.parameters.flat) for state in run.states)),
+        Fact("hidden", c.hidden),
+        Fact("layers", c.layers),
+        Fact("epochs", state.epoch),
+        Fact("steps", state.step),
+        Fact("characters_seen", state.characters),
+        Fact("seconds", pace.seconds),
+        Fact("characters_per_second", pace.average),
+        Fact("best", figures),
+        *(Fact(label=label, text=text) for label, text in losses_in_words(outcome)),
+        *([Fact("parts", parts)] if outcome.mixtures else []),
+        Fact("baselines", in_order(run.corpus.baselines)),
+        *([] if outcome.validated is None else fold_facts(outcome.validated)),
+        Fact(label="trained", text=f"{steps}, {state.characters:,} characters"),
+        *([Fact(label="time", text=f"{clock(pace.seconds)}, {speed}")] * outcome.is_new),
+        Fact("stopped", outcome.stopped, "stopped", end_in_words(outcome)),
+        Fact("warnings", [asdict(doubt) for doubt in outcome.warnings]),
     )
 
 
@@ -218,8 +194,8 @@ def losses_in_words(outcome: Outcome) -> Iterator[Entry]:
     for label, mean in {"best": best, **outcome.mixtures}.items():
         nats = mean.nats_per_character
         if label == "best":
-            yield label, of_held_out(nats, outcome.best_step, len(run.states))
-            if doubt := few_held_out(run.corpus):
+            yield label, tables.of_held_out(nats, outcome.best_step, len(run.states))
+            if doubt := tables.few_held_out(run.corpus):
                 yield "", doubt
         else:
             yield label, f"{of_bits(nats)} per held-out character"
@@ -253,8 +229,8 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         lines[options.line("eval")] = "score the held-out text"
     if outcome.remedy and not outcome.run.corpus.known:
         lines[better_line(outcome, options)] = "beat counting"
-    best = state.best
-    overfits = outcome.best is not None and best is not None and best.step <= EARLY * state.step
+    best = outcome.best_step
+    overfits = outcome.best is not None and best is not None and best <= EARLY * state.step
     if not overfits:
         limit = outcome.stopped
         twice = 2 * getattr(run.config, limit)
@@ -266,7 +242,7 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         explained = f"  {line:<{longest}}  # {about}"
         console.note(explained if len(explained) <= console.err.width else f"  {line}")
     if overfits and best is not None:
-        early = f"the best check-up was at step {best.step:,} of {state.step:,}"
+        early = f"the best check-up was at step {best:,} of {state.step:,}"
         remedies = "more --dropout, a smaller --hidden, or more text."
         if options.start_from is not None:  # has its own sizes
             remedies = "more --dropout, or more text."

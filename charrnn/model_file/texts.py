@@ -8,39 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
 from charrnn.corpus import corpus
 from charrnn.corpus.corpus import Corpus, read_draft, split
 from charrnn.corpus.files import blocks, path_of
-from charrnn.corpus.segmentation import END_CODE, cut_file
+from charrnn.corpus.segmentation import END_CODE, codes_of_ids, cut_file
 from charrnn.errors import CorpusError
+from charrnn.model_file.fields import CorpusRecord
 from charrnn.scoring.pieces import Origins
-from charrnn.settings.corpus import CorpusConfig, Kind, Reading
-from charrnn.vocabulary import REPLACEMENT, UNKNOWN, Codes, Ids, Vocabulary, codes_of
+from charrnn.settings.corpus import Kind, Reading
+from charrnn.vocabulary import UNKNOWN, Codes, Vocabulary, codes_of
 
-BLOCK: Final = 1 << 18  # symbols whose code points are looked up at a time
 NAME_A_TEXT: Final = "Name a text to read."
-
-
-class Facts(Protocol):
-    """The facts of its corpus in a model file."""
-
-    @property
-    def sources(self) -> tuple[str, ...]: ...
-    @property
-    def valid(self) -> tuple[str, ...]: ...
-    @property
-    def source_files(self) -> tuple[str, ...]: ...
-    @property
-    def valid_files(self) -> tuple[str, ...]: ...
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def config(self) -> CorpusConfig: ...
-    def reading_of(self, source: str, typed: Mapping[str, Any]) -> Reading: ...
 
 
 def codes_in(
@@ -62,11 +44,11 @@ def codes_in(
 
 
 def codes_like(
-    facts: Facts, sources: Sequence[str], typed: Mapping[str, Any], examples: Kind | None = None
+    record: CorpusRecord, sources: Sequence[str], typed: Mapping[str, Any], kind: Kind | None = None
 ) -> Iterator[Codes]:
     """Yield the code points of files, read as the corpus of a model but for what is typed."""
-    readings = [facts.reading_of(source, typed) for source in sources]
-    return codes_in(sources, examples or facts.config.examples, readings)
+    readings = [record.reading_of(source, typed) for source in sources]
+    return codes_in(sources, kind or record.config.examples, readings)
 
 
 def example_lengths(codes: Iterable[Codes]) -> list[int]:
@@ -80,62 +62,49 @@ def example_lengths(codes: Iterable[Codes]) -> list[int]:
     return lengths
 
 
-def rebuild_corpus(facts: Facts, vocabulary: Vocabulary) -> Corpus:
+def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
     """Return the corpus of a model; raise CorpusError if it has moved or changed."""
-    check_files_exist(facts)
+    check_files_exist(record)
     try:
-        rebuilt = corpus.read_files(facts.source_files, facts.config, facts.valid_files)
+        rebuilt = corpus.read_files(record.source_files, record.config, record.valid_files)
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
-    if rebuilt.fingerprint != facts.fingerprint:
-        raise CorpusError(
-            "the corpus has changed since the model was trained: "
-            + ", ".join(facts.sources + facts.valid),
-            f"Restore the old one. Or: {NAME_A_TEXT}",
-        )
+    if rebuilt.fingerprint != record.fingerprint:
+        what = f"the corpus has changed since the model was trained: {', '.join(record.names)}"
+        raise CorpusError(what, f"Restore the old one. Or: {NAME_A_TEXT}")
     if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
-        raise CorpusError(
-            "the corpus is no longer split as it was when the model was trained",
-            f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}",
-        )
+        what = "the corpus is no longer split as it was when the model was trained"
+        raise CorpusError(what, f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}")
     return rebuilt
 
 
-def check_files_exist(facts: Facts) -> None:
+def check_files_exist(record: CorpusRecord) -> None:
     """Raise CorpusError if the files of a corpus are not where they were."""
-    sources = facts.sources + facts.valid
+    sources = record.sources + record.valid
     if not sources:
         raise CorpusError("the model was trained on texts from no file", NAME_A_TEXT)
     if "-" in sources:
-        raise CorpusError(
-            "the model was trained on standard input, which was not kept", NAME_A_TEXT
-        )
-    for source, file in zip(sources, facts.source_files + facts.valid_files, strict=True):
+        what = "the model was trained on standard input, which was not kept"
+        raise CorpusError(what, NAME_A_TEXT)
+    for source, file in zip(sources, record.source_files + record.valid_files, strict=True):
         if not os.path.exists(path_of(file)):
-            raise CorpusError(
-                f"the corpus has moved: {source} is not there",
-                f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}",
-            )
+            what = f"the corpus has moved: {source} is not there"
+            hint = f"Put it back where it was, or beside the model file. Or: {NAME_A_TEXT}"
+            raise CorpusError(what, hint)
 
 
-def held_out_codes(rebuilt: Corpus, facts: Facts) -> Iterator[Codes]:
+def held_out_codes(rebuilt: Corpus, record: CorpusRecord) -> Iterator[Codes]:
     """Return the code points that were held out, with those of characters unseen in training."""
     ids = rebuilt.held_out.ids
     if not len(ids):
         raise CorpusError("nothing was held out when the model was trained", NAME_A_TEXT)
     if not (ids == UNKNOWN).any():
         return codes_of_ids(ids, codes_of(rebuilt.vocabulary.characters))
-    config, first = facts.config, len(facts.sources)
-    if facts.valid:
-        return codes_in(facts.valid_files, config.kinds(len(facts.valid), first), config.reading)
+    config, first = record.config, len(record.sources)
+    if record.valid:
+        return codes_in(record.valid_files, config.kinds(len(record.valid), first), config.reading)
     # All unseen characters share one id, so read again with a vocabulary of all characters.
-    texts = (blocks(source, config.reading) for source in facts.source_files)
+    texts = (blocks(source, config.reading) for source in record.source_files)
     draft, _ = read_draft(texts, config.kinds(first))
     characters = np.array(draft.characters, np.uint32)
     return codes_of_ids(split(draft, config.holdout, config.seed)[1].ids, characters)
-
-
-def codes_of_ids(ids: Ids, characters: Codes) -> Iterator[Codes]:
-    """Yield the code points of ids: END_CODE for END, U+FFFD for UNKNOWN."""
-    codes = np.concatenate([[END_CODE, REPLACEMENT], characters]).astype(np.uint32)
-    return (codes[ids[at : at + BLOCK]] for at in range(0, len(ids), BLOCK))

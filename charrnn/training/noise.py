@@ -1,0 +1,139 @@
+"""The noise of training: units, weights and characters dropped at random, and inputs sampled.
+
+    dropout       units of each lane, on the way up from a layer; the same for a whole window
+    dropconnect   weights of W, on the way from step to step
+    blank         input characters, which become UNKNOWN, so that UNKNOWN gets a meaning
+
+The rest is scaled up, so that sums are the same on average. The noise of a step follows from the
+seed and the step number: a resume needs no state. Scheduled sampling lets the network sample
+inputs itself, as in generation:
+
+    y_hat(t-1) -> sample -> x(t)       in place of the true x(t) = y(t-1)
+
+The targets stay the truth. Single inputs are sampled, or free-running stretches of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from charrnn.network.architecture import Architecture
+from charrnn.network.parameters import Parameters
+from charrnn.network.readout import normalise
+from charrnn.network.rounding import Array, Integers
+from charrnn.network.unfolded import Masks, State, Unfolded, Window
+from charrnn.settings.training import Fitted
+from charrnn.system import OWN_INPUTS, REGULARIZATION
+from charrnn.vocabulary import END, UNKNOWN
+
+
+class Regularization:
+    """The noise of one training step after another: shares of units, weights and characters.
+
+    ``here`` are the lanes of this process. Noise is drawn for all lanes.
+    """
+
+    def __init__(self, p: Parameters, config: Fitted, here: slice) -> None:
+        self.config, self.here = config, here
+        self.is_on = any((config.dropout, config.dropconnect, config.blank))
+        self.architecture = p.architecture
+        self.names = [name for name in p if name.startswith("W")] if config.dropconnect else []
+        self.thinned = p.copy() if self.names else p
+        self.loudness: dict[str, Array] = {}
+        self._rng = np.random.default_rng()
+
+    def begin(self, step: int) -> None:
+        if not self.is_on:
+            return  # a generator costs 4% of a step of 64 units
+        self._rng = np.random.Generator(np.random.SFC64([self.config.seed, REGULARIZATION, step]))
+
+    def units(self) -> Masks | None:
+        """Return the factor of each unit of each lane, (1, B, H) for each layer."""
+        if not self.config.dropout:
+            return None
+        shape = (self.architecture.layers, 1, self.config.batch, self.architecture.hidden)
+        return list(self._loudness(shape, self.config.dropout, self.here))
+
+    def weights(self, p: Parameters) -> Parameters:
+        """Return the parameters with some weights hidden."""
+        if not self.names:
+            return p
+        self.thinned.flat[...] = p.flat
+        for name in self.names:
+            self.loudness[name] = self._loudness(p[name].shape, self.config.dropconnect)
+            np.multiply(p[name], self.loudness[name], out=self.thinned[name])
+        return self.thinned
+
+    def through_weights(self, gradient: Parameters) -> None:
+        """Turn the gradient of the thinned parameters into that of all parameters, in place."""
+        for name in self.names:
+            np.multiply(gradient[name], self.loudness[name], out=gradient[name])
+
+    def characters(self, window: Window) -> Window:
+        """Return the window with some inputs hidden, and all targets."""
+        if not self.config.blank:
+            return window
+        shape = len(window.x), self.config.batch
+        hidden = self._rng.random(shape, np.float32)[:, self.here] < self.config.blank
+        return replace(window, x=np.where(hidden & (window.x != END), UNKNOWN, window.x))
+
+    def _loudness(self, shape: tuple[int, ...], share: float, rows: slice = slice(None)) -> Array:
+        """Return factors with mean 1, 0 for about this share of places. Draw all, keep ``rows``."""
+        kept = min(255, max(1, round(256 * (1 - share))))  # shares are multiples of 1/256
+        draws = self._rng.integers(0, 256, shape, np.uint8)[..., rows, :]
+        loudness: Array = np.multiply(draws < kept, np.float32(256 / kept), dtype=np.float32)
+        return loudness
+
+
+class OwnInputs:
+    """A network of one step that samples inputs, without dropout, ahead of the one that trains."""
+
+    def __init__(self, architecture: Architecture, config: Fitted) -> None:
+        self.config = config
+        self.is_on = config.own_inputs > 0 or config.free_running > 0
+        if self.is_on:
+            self._reader = Unfolded(architecture.plain, 1, config.batch)
+
+    def read(self, p: Parameters, window: Window, state: State, step: int, done: float) -> Window:
+        """Return the window with some inputs sampled; ``done`` is the share of the run so far."""
+        if not self.is_on:
+            return window
+        rng = np.random.Generator(np.random.SFC64([self.config.seed, OWN_INPUTS, step]))
+        own = self.places(rng, window, done)
+        chances = rng.random(own.shape, np.float32)
+        x, reader, plain = window.x.copy(), self._reader, p.plain()
+        for kept, given in zip(reader.states, state, strict=True):
+            kept[0] = given
+        for t in range(1 + int(np.max(np.flatnonzero(own.any(1)), initial=-1))):
+            lanes = np.flatnonzero(own[t])
+            if len(lanes):
+                top = reader.layers[-1].h[0, lanes]
+                x[t, lanes] = sample_characters(plain, top, chances[t, lanes])
+            begins = None if window.begins is None else window.begins[t : t + 1]
+            here = Window(x[t : t + 1], window.y[t : t + 1], begins)
+            if window.clock is not None and window.left is not None:
+                here = replace(here, clock=window.clock[t : t + 1], left=window.left[t : t + 1])
+            reader.read(plain, here)
+        return replace(window, x=x)
+
+    def places(self, rng: np.random.Generator, window: Window, done: float) -> NDArray[np.bool_]:
+        steps, lanes = window.x.shape
+        own: NDArray[np.bool_] = rng.random(window.x.shape) < self.config.own_inputs * done
+        length = min(self.config.free_running, steps)
+        since = np.arange(steps)[:, None] - rng.integers(0, steps - length + 1, lanes)
+        own |= (since >= 0) & (since < length)
+        return own & (window.x > UNKNOWN)
+
+
+def sample_characters(p: Parameters, h: Array, chances: Array) -> Integers:
+    """Sample a character after each state (R, H), END and UNKNOWN left out."""
+    o = h @ p["V"].T + p["c"]  # (10.10)
+    p.architecture.head.logits(o)
+    characters = o[:, UNKNOWN + 1 :]
+    characters -= characters.max(1, keepdims=True)
+    sums = chances * normalise(characters)
+    sampled: Integers = np.argmax(np.add.accumulate(characters, 1) > sums[:, None], axis=1)
+    return sampled + UNKNOWN + 1

@@ -1,0 +1,93 @@
+"""Train the models that come along: ``python -m tests.make_models [NAME ...]``.
+
+On one machine the files always have the same bytes. Each model learns from a corpus in data/. The
+model ``latin`` learns from three of them, in more forms: see ``latin_lines``.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import charrnn
+from charrnn.cli.launcher import set_threads
+from charrnn.corpus.files import MODELS, blocks
+from charrnn.settings.corpus import Reading
+
+FOLDER = Path(charrnn.__file__).parent / "models"
+CORPORA = {"given-names": "given-names-latin"}  # if it has another name than the model
+SIZES = ("hidden", "layers", "dropout", "dropconnect", "blank", "batch", "bptt")
+OPEN = (*SIZES, "lr", "epochs", "warmup", "check_every")
+SETTINGS: dict[str, tuple[float, ...]] = {  # written out, so that no new default changes a file
+    "dinosaurs": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 140, 200, 105),
+    "given-names": (160, 2, 0.3, 0.1, 0.0, 16, 32, 0.002, 73, 200, 129),
+    "latin": (160, 2, 0.3, 0.0, 0.0, 64, 32, 0.004, 20, 88, 96),
+    "reber": (64, 1, 0.0, 0.0, 0.0, 16, 32, 0.005, 20, 92, 102),
+    "verses": (160, 2, 0.3, 0.4, 0.02, 32, 16, 0.004, 106, 200, 135),
+}
+LATIN = ("given-names-latin", "dinosaurs", "verses")
+
+
+def lines_of(name: str) -> list[str]:
+    """Return the lines of a corpus that comes along."""
+    return [line for line in "".join(blocks(name, Reading())).split("\n") if line]
+
+
+def latin_lines(names: list[str], genera: list[str], verses: list[str]) -> list[str]:
+    """Return lines of many kinds: names, words and verses, and their forms.
+
+    These are names and words in small letters, words with a capital, and names that are joined by
+    a space or one of -_. or followed by a number.
+    """
+    words = sorted({word for line in verses for word in re.findall(r"[A-Za-z']+", line)})
+    plain = [line for line in (*names, *genera, *words) if line.isascii()]
+    lines = [*names, *genera, *words, *verses]
+    lines += [line.lower() for line in (*names, *genera)] + [word.title() for word in words]
+    draw = random.Random(1)
+    for _ in range(len(names) // 2):
+        one, other = draw.choice(plain), draw.choice(plain)
+        form = draw.choice(("{} {}", "{}-{}", "{}_{}", "{}.{}", "{}{:.4}", "{}{:.0}{}"))
+        joined = form.format(
+            one, other, draw.choice((draw.randint(0, 99), draw.randint(1900, 2030)))
+        )
+        lines.append(joined if " " in form or "-" in form else joined.lower())
+    return list(dict.fromkeys(lines))
+
+
+def fitted(name: str, texts: Path | list[str]) -> charrnn.Model:
+    """Train on these texts with the settings of this model."""
+    settings: dict[str, Any] = dict(zip(OPEN, SETTINGS[name], strict=True))
+    return charrnn.fit(texts, **settings)
+
+
+def trained(name: str) -> charrnn.Model:
+    """Return the model of this name."""
+    if name != "latin":
+        return fitted(name, Path(CORPORA.get(name, name)))
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder, "latin.txt")
+        corpus.write_text("\n".join(latin_lines(*map(lines_of, LATIN))) + "\n", encoding="utf-8")
+        model = fitted(name, corpus)
+    record = replace(model.corpus, sources=LATIN, places=())
+    return charrnn.Model(replace(model.trained, corpus=record))
+
+
+def main() -> None:
+    """Train and write the models that the command line names, or all."""
+    set_threads()  # before numpy is imported: one BLAS thread, as in the program
+    FOLDER.mkdir(exist_ok=True)
+    for name in sys.argv[1:] or MODELS:
+        path = FOLDER / f"{name}.npz"
+        model = trained(name).slim(bits=8)
+        path.unlink(missing_ok=True)
+        model.save(path)
+        print(f"{name}: {path.stat().st_size:,} bytes, {model.trained.best}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The models that come along: their names, what they learned from, and which file is taken."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import charrnn
+from charrnn.corpus.files import MODELS, model_at
+from tests import make_models
+from tests.pages import HOME
+from tests.program import Program
+
+ONE_MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_model_draws_and_scores_by_its_name(program: Program, name: str) -> None:
+    drawn = program.run("sample", "-m", name, "-n", "5", "--seed", "1", "-q")
+    assert drawn.err == ""
+    texts = charrnn.load(name).sample(count=5, seed=1)
+    assert drawn.out == ("\n\n" if name == "verses" else "\n").join(texts) + "\n"
+    assert not program.files().keys() - {"names.txt", str(program / "names.txt")}
+    assert program.run("eval", "names.txt", "-m", name, "--json").json["nats_per_character"] > 0
+
+
+def test_they_are_slim_and_small() -> None:
+    assert sum(Path(model_at(name)).stat().st_size for name in MODELS) < ONE_MEGABYTE
+    for name in MODELS:
+        trained = charrnn.load(name).trained
+        assert (trained.slim, trained.bits) == (True, 8)
+        assert Path(model_at(name)).parent == Path(charrnn.__file__).parent / "models"
+    assert set("ABCXYZabcxyzáéíñöü0123456789 -_'.") <= set(
+        charrnn.load("latin").vocabulary.characters
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_info_says_what_they_learned_from(program: Program, name: str) -> None:
+    corpora = {"latin": [*make_models.LATIN], **{n: [c] for n, c in make_models.CORPORA.items()}}
+    expected = corpora.get(name, [name])
+    assert list(charrnn.load(name).corpus.sources) == expected
+    told = program.run("info", "-m", name)
+    assert told.out.startswith(f"model      {name}, ")
+    assert ", ".join(expected) in told.out.replace("\n" + " " * 11, " ")
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "latin"])
+def test_they_are_scored_on_what_was_held_out_of_their_corpus(program: Program, name: str) -> None:
+    scored = program.run("eval", "-m", name, "--json").json
+    best = charrnn.load(name).trained.best
+    assert best is not None
+    assert scored["nats_per_character"] == pytest.approx(best[1], abs=0.02)
+
+
+def test_a_file_of_that_name_comes_first_and_a_note_says_so(trained: Program) -> None:
+    Path("model.npz").rename("latin")
+    drawn = trained.run("sample", "-m", "latin")
+    assert "latin is a file here, not the model of the package" in drawn.err
+    assert charrnn.load("latin").vocabulary.symbols < 30
+    assert "a file here" not in trained.run("sample", "-m", "verses").err
+    told = trained.run("train", "names.txt", "--from", "latin", "--dry-run").err
+    assert "latin is a file here" in told
+
+
+def test_without_a_model_samples_come_from_given_names(program: Program) -> None:
+    drawn = program.run("sample", "-n", "2", "--seed", "1")
+    assert drawn.out == program.run("sample", "-m", "given-names", "-n", "2", "--seed", "1").out
+    told = "there is no model.npz, so given-names, a model of the package, draws; train one of"
+    assert f"{told} your own: charrnn train FILE" in drawn.err
+    for line, env in ((["-m", "model.npz"], {}), ([], {"CHARRNN_MODEL": "model.npz"})):
+        assert program.run("sample", *line, env=env).status == 1
+    Path("model.npz").symlink_to("nowhere")
+    assert program.run("sample").status == 1
+
+
+def test_a_model_of_ones_own_is_drawn_from_without_a_note(trained: Program) -> None:
+    drawn = trained.run("sample", "--json")
+    assert "given-names" not in drawn.err
+    assert set(drawn.json["text"]) <= set(charrnn.load("model.npz").vocabulary.characters)
+
+
+def test_training_and_a_sweep_start_from_a_model_by_its_name(program: Program) -> None:
+    ours = ("names.txt", "--from", "given-names", "--epochs", "1")
+    count = charrnn.load("given-names").parameters.flat.size
+    told = program.run("train", *ours).err
+    assert f"given-names: all {count:,} parameters reused" in " ".join(told.split())
+    sweep = ("--try", "lr=0.001", "-o", "sweep", "-q")
+    program.run("sweep", *ours, *sweep).says("")
+    assert program.run("sweep", *ours, *sweep, "--resume").status == 0
+    program.refuses(
+        *("sweep", "names.txt", "--from", "latin", "--resume", "-o", "sweep"),
+        what="--from latin contradicts sweep",
+        hint="Leave it out to resume",
+    )
+
+
+@pytest.mark.parametrize("command", ["slim", "export"])
+def test_no_model_of_the_package_is_written_over(program: Program, command: str) -> None:
+    link = program / ("out.npz" if command == "slim" else "out.html")
+    link.symlink_to(model_at("reber"))  # a link, lest a fault costs us the model
+    what = f"FILE would overwrite {link.name}"
+    hint = "Name another file."
+    program.refuses(command, link.name, "-m", "reber", "--force", what=what, hint=hint, status=2)
+
+
+def test_a_name_that_is_nearly_right_is_corrected(program: Program) -> None:
+    what, hint = "there is no model given-name", "Did you mean given-names? Train one first"
+    program.refuses("info", "-m", "given-name", what=what, hint=hint)
+
+
+def test_names_are_completed(program: Program) -> None:
+    def completed(words: str) -> list[str]:
+        place = str(len(words.split(" ")) - 1)
+        asked = {"COMP_WORDS": words, "COMP_CWORD": place, "_CHARRNN_COMPLETE": "complete_bash"}
+        return program.run(env=asked).out.split()
+
+    assert completed("charrnn sample -m gi") == ["given-names"]
+    assert completed("charrnn train names.txt --from la") == ["latin"]
+    assert completed("charrnn train -m la") == []
+
+
+def test_they_are_part_of_a_release() -> None:
+    files = [str(Path(model_at(name)).relative_to(HOME)) for name in MODELS]
+    ignored = subprocess.run(["git", "check-ignore", *files], cwd=HOME, capture_output=True)
+    assert ignored.returncode != 0, ignored.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["dinosaurs", "latin"])
+def test_made_again_they_have_the_same_bytes_on_the_same_machine(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(make_models, "FOLDER", tmp_path)
+    for _ in range(2):
+        monkeypatch.setattr("sys.argv", ["make_models", name])
+        make_models.main()
+        made = (tmp_path / f"{name}.npz").read_bytes()
+        (tmp_path / "first").exists() or (tmp_path / "first").write_bytes(made)
+    assert made == (tmp_path / "first").read_bytes()
