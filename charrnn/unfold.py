@@ -59,9 +59,9 @@ class Part:
 class Unfolding:
     """A text of T - 1 characters and its END, over K symbols."""
 
-    text: str
     symbols: list[str]  # K names
-    ranks: Integers  # (T,) of the targets
+    reads: list[str]  # T names: END comes first
+    targets: list[str]  # T names: END comes last
     counts: dict[str, Integers]  # (T,) each: the inputs besides symbols
     layers: list[Part]
     output: Part
@@ -71,14 +71,6 @@ class Unfolding:
     @property
     def nats(self) -> float:
         return float(self.loss.values["L"].sum())
-
-    @property
-    def reads(self) -> list[str]:
-        return [self.symbols[END], *self.text]
-
-    @property
-    def targets(self) -> list[str]:
-        return [*self.text, self.symbols[END]]
 
     def likeliest(self, t: int) -> list[int]:
         """Return the likeliest symbols after step t."""
@@ -100,15 +92,20 @@ class Unfolding:
             return {"values": values, "equations": equations}
 
         h, d_h = self.norms("h").tolist(), self.norms("dL/dh").tolist()
-        reads, targets = [None, *self.text], [*self.text, None]
+        reads, targets = [None, *self.reads[1:]], [*self.targets[:-1], None]
         steps = [
             {"reads": reads[t], "target": targets[t], "nats": self.loss.at("L", t, 0)}
-            | {"rank": int(self.ranks[t]), "norm_h": h[t], "norm_dh": d_h[t]}
+            | {"norm_h": h[t], "norm_dh": d_h[t]}
             | {name: int(count[t]) for name, count in self.counts.items()}
             for t in range(len(h))
         ]
         symbols = [None, *self.symbols[1:]]
-        found = {"text": self.text, "nats": self.nats, "symbols": symbols, "steps": steps}
+        found = {
+            "text": "".join(self.reads[1:]),
+            "nats": self.nats,
+            "symbols": symbols,
+            "steps": steps,
+        }
         found |= {"layers": [in_json(layer) for layer in self.layers]}
         found |= {"output": in_json(self.output), "loss": in_json(self.loss)}
         if backward:
@@ -126,11 +123,10 @@ def unfold(model: LanguageModel, text: str) -> Unfolding:
     own = Parameters(model.architecture, model.parameters.flat.astype(np.float64))
     p, of_plain, gradient = model.parameters.exact(), own.plain().like(), own.like()
     ids = np.append(vocabulary.encode(text), np.array(END, vocabulary.dtype))
-    scorer = NetworkScorer(model, ranking=True, keep_logits=True)
-    nats, ranks = scorer.read(ids)
+    scorer = NetworkScorer(model, keep_logits=True)
+    nats, _ = scorer.read(ids)
     logits, steps = scorer.logits, np.arange(len(ids))
     assert logits is not None
-    assert ranks is not None
     settles = (steps % OFTEN == OFTEN - 1)[:, None]
     window = replace(stretches(ids, carry=model.carry), settles=settles)
     unfolded = Unfolded(p.architecture, len(ids), 1, np.float64, model.architecture.grid)
@@ -153,7 +149,11 @@ def unfold(model: LanguageModel, text: str) -> Unfolding:
     values = {"o": o, "c": own["c"][None], "V h(t)": o - own["c"], "y_hat": y_hat, "dL/do": d_o}
     values |= {"logit": logits, "log sum exp": np.logaddexp.reduce(logits, 1)[:, None]}
     values |= {"1 at y(t)": np.eye(y_hat.shape[1])[y]}
-    output = Part(values, {"o": "{c} + {V h(t)}  (10.10)", **head.equations})
+    equations = {
+        "o": "{c} + {V h(t)}  (10.10)",
+        "y_hat": "exp({logit(t)} - {log sum exp})  (10.11)",
+    }
+    output = Part(values, equations | dict(head.equations))
     cost = -np.log(np.maximum(y_hat[steps, y], 1e-300))
     if head.lengths is not None:
         cost[y == END] = head.lengths.nats(p, steps[-1:])
@@ -162,7 +162,8 @@ def unfold(model: LanguageModel, text: str) -> Unfolding:
     loss = Part(values, {"L": f"-log {{P(y(t))}} + {{{room}}}  (10.14)"})
     counts = {name: getattr(window, name)[:, 0] for name in own.architecture.inputs}
     symbols = ["END", chr(REPLACEMENT), *vocabulary.characters]
-    return Unfolding(text, symbols, ranks, counts, layers, output, loss, gradient)
+    texts = [symbols[END], *text], [*text, symbols[END]]
+    return Unfolding(symbols, *texts, counts, layers, output, loss, gradient)
 
 
 def layer_at(

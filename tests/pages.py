@@ -16,12 +16,13 @@ stands for any lines. A block of ``python`` is executed. A comment above a block
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
 import shutil
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -121,9 +122,11 @@ def is_here(name: str | None) -> bool:
 
 
 def free_port() -> int:
-    """Return a port of this machine that no program uses."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Return a port that no program uses, below those that the system gives to any program."""
+    for port in random.sample(range(10_000, 32_000), 99):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port is free")
 
 
 def run_command(

@@ -274,7 +274,7 @@ UNFOLD: list[Row] = [
     (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
     (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),
     (2, "anna -o x.png", "-o or --output: 'x.png' is not a file name that ends in", "--help"),
-    (2, "anna -o x.svg --step 1", "--output and --step exclude each other", "Leave one"),
+    (2, "anna -o x.svg --step 1", "--step and --output exclude each other", "Leave one"),
     (2, "anna -o x.svg --json", "--output and --json exclude each other", "Leave one"),
     (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
     (2, "anna --force", "--force needs --output FILE", "Add --output FILE."),

@@ -60,7 +60,6 @@ def test_the_losses_are_those_of_eval_to_the_last_digit(size: dict[str, Any], te
     found, scored = unfolded(model, text), model.surprisal(text)
     assert found.nats == model.score([text]).nats
     assert found.loss.values["L"][:, 0].tolist() == scored.nats
-    assert found.ranks.tolist() == scored.ranks
 
 
 @networks
@@ -69,6 +68,12 @@ def test_the_last_state_is_the_vector_of_embed(size: dict[str, Any]) -> None:
     found = unfolded(model)
     last = found.layers[-1].values["h"][-1]
     np.testing.assert_allclose(last, model.embed([TEXT])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [one for one in NETWORKS if "ends" not in one], ids=str)
+def test_the_states_are_those_of_scoring_to_the_last_bit(size: dict[str, Any]) -> None:
+    output = unfolded(model_of(**size), LONG).output.values
+    np.testing.assert_array_equal(output["o"], output["logit"])  # of these states, and of scoring
 
 
 FUNCTIONS = {

@@ -67,8 +67,7 @@ class Options(CommandOptions):
     """The options of ``charrnn unfold``."""
 
     RULES = (
-        excludes("output", "as_json", "step"),
-        excludes("step", "as_json"),
+        *(excludes("step", "as_json", "output"), excludes("output", "as_json")),
         needs("force", "output"),
     )
 
@@ -102,11 +101,9 @@ def run(options: Options, _threads: int, console: Console) -> None:
     text = as_read(options.text, model.reading)
     note_prime(text, model.vocabulary, console)
     found = unfold(model.language_model, text)
-    step = options.step or 1
-    if step > len(found.targets):
-        raise SettingError(
-            f"--step {step} is beyond the text", f"It has {len(found.targets)} steps."
-        )
+    step, last = options.step or 1, len(found.targets)
+    if step > last:
+        raise SettingError(f"--step {step} is beyond the text", f"It has {last} steps.")
     if file is not None:
         from charrnn.export.figure import Drawing
 
@@ -145,15 +142,10 @@ def table(found: Unfolding, _first: int, backward: bool, output: Output) -> Iter
         for label, levels in cells.items():
             lead = output.paint(Visible(f"{label:>{LABEL}} "), CYAN)
             yield joined([lead, row_of(levels[t], output)])
-    units = found.layers[0].values["h"].shape[1]
-    room = min(units, output.width - LABEL - 1)
-    about = f"{units} units" if room == units else f"the first {room} of {units} units"
     loss = f"{found.nats:.3f} nats in {len(norms[0])} steps"
-    yield from [Visible(""), *entries([("sum", loss), ("cells", f"{about} of a layer:")], output)]
+    about = "the units of a layer, as many as fit. A gradient ten times smaller has the next mark:"
+    yield from [Visible(""), *entries([("sum", loss), ("cells", about)], output)]
     yield joined([Visible(" " * INDENT), row_of(range(7), output), Visible(" from -1 to 1")])
-    if backward:
-        about = "a gradient ten times smaller has the next mark towards the middle"
-        yield from entries([("", about)], output)
 
 
 def row_of(levels: Iterable[int], output: Output) -> Visible:

@@ -39,6 +39,9 @@ class Drawing:
             {name: bands(name, part.values[name]) for name in (*part.cells, *["dL/dh"] * backward)}
             for part in found.layers
         ]
+        self.numbers = (
+            [""] if len(self.levels) == 1 else [*map(str, range(1, len(self.levels) + 1))]
+        )
         self.rows: dict[tuple[int, str], int] = {}  # layer and name of a value -> its top
         y = (LIKELIEST + 5) * ROW + ARROW + 2  # below o and the arrow to it
         for index in reversed(range(len(self.levels))):
@@ -61,7 +64,7 @@ class Drawing:
         style = fill(style, colours_in_css())
         values = {
             "policy": policy([script], style),
-            "title": escape(visible_in_html(self.found.text)),
+            "title": escape(visible_in_html("".join(self.found.reads[1:]))),
             "style": style,
             "sum": self.sum,
             "legend": legend(STATES),
@@ -92,27 +95,23 @@ class Drawing:
             x, y = LEFT + i % line * column, i // line * self.height + 8
             parts += [f'<g transform="translate({x} {y})">', *self.step(t)]
             parts += ["</g>"] if i % line else [*self.margin(), "</g>"]
-        name = f"The network on {self.found.text!r}, steps {steps[0] + 1} to {steps[-1] + 1}"
-        box = f'viewBox="0 0 {wide} {high}"'
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="figure" {box}>'
-            f"<title>{escape(visible_in_html(name))}</title>{''.join(parts)}</svg>"
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="figure" viewBox="0 0 {wide} {high}">'
         )
+        name = f"The unfolded network, steps {steps[0] + 1} to {steps[-1] + 1}"
+        return f"{head}<title>{name}</title>{''.join(parts)}</svg>"
 
     def margin(self) -> Iterator[str]:
         """Yield the names of the rows."""
         rows = {"y": ROW, "L": 2.8 * ROW, "o": 7 * ROW, "x": self.bottom + ROW}
         for (index, name), y in self.rows.items():
-            rows[f"{name}{self.number(index)}"] = y + self.tall / 2 + 4
+            rows[f"{name}{self.numbers[index]}"] = y + self.tall / 2 + 4
         return (text(-GAP, y, name, "end faint") for name, y in rows.items())
-
-    def number(self, index: int) -> str:
-        return str(index + 1) if len(self.levels) > 1 else ""
 
     def step(self, t: int) -> Iterator[str]:
         """Yield the parts of a step, and the arrows to them."""
         found, middle = self.found, self.width / 2
-        names, up = [f"U{self.number(i)}" for i in range(len(self.levels))] + ["V"], 8 - ARROW
+        names, up = [*(f"U{number}" for number in self.numbers), "V"], 8 - ARROW
         for letter, symbol, y in (("y", found.targets[t], 0), ("x", found.reads[t], self.bottom)):
             inside = text(middle, 0.95 * ROW, shown(symbol), "middle mono")
             about = f"{letter}({t + 1}) is {shown(symbol)}"
@@ -170,7 +169,7 @@ class Drawing:
         formulas = " ".join(self.found.layers[index].equations.values())
         source = re.search(r"\{W\S* (\w)", formulas)
         start = {"o": 7 * ROW, "y": 0.6 * ROW}.get(source[1] if source else "h", y)
-        name = f"W{self.number(index)}" * (t == 1)
+        name = f"W{self.numbers[index]}" * (t == 1)
         return arrow(4 - GAP, start, GAP - 8, y - start, name) if t else ""
 
     def node(

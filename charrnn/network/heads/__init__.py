@@ -49,7 +49,4 @@ class Head:
     gradient: Callable[[Array, Integers, float], None]
     inputs: tuple[str, ...] = ()  # inputs that the head needs besides symbols: see inputs
     lengths: Lengths | None = None  # set if the length comes first
-    # value -> its equation: see Cell
-    equations: Mapping[str, str] = field(
-        default_factory=lambda: {"y_hat": "exp({logit(t)} - {log sum exp})  (10.11)"}
-    )
+    equations: Mapping[str, str] = field(default_factory=dict)  # value -> its equation: see Cell
