@@ -155,7 +155,7 @@ def test_c6_where_the_scheduler_is_lost_all_that_was_written_is_right(
         kill_session(made.started[0].pid)
         ended = child.end()
     is_refusal(
-        ended, f"the scheduler at {made.address} is gone", "Results written so far are valid"
+        ended, f"the scheduler at {made.address} is gone", "Results so far are valid"
     )
     assert len(ended.err.splitlines()) == 2
     assert ended.out.endswith("\n")
