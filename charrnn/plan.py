@@ -35,7 +35,7 @@ REUSED = 35  # largest reuse that needs no dropped weights
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
-LEAST_SHARES, WHOLE_START = {"lr": 0.4, "passes": 0.12}, 14_000
+LEAST_SHARES, WHOLE_START = {"lr": 0.4, "passes": 0.12}, 10_000
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
