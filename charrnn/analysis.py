@@ -159,6 +159,7 @@ class Reach:
     losses: list[int]  # number of them whose example had begun by then
     cosine: dict[int, float]  # of the gradient with a horizon, with the whole one
     spectral_radius: float
+    mean_slope: float | None = None  # 1 - h^2 of tanh units, the factor of W at each step
 
     @property
     def decay_per_step(self) -> float | None:
@@ -195,7 +196,8 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
     norms: list[float] = []
     losses: list[int] = []
     total, cut = p.like(), {}  # the gradient of the sum of the losses, with the horizon so far
-    for back, step in enumerate(Walk(p, window, start).back(t, lane)):
+    walk = Walk(p, window, start)
+    for back, step in enumerate(walk.back(t, lane)):
         total.flat += step.gradient.flat
         if len(step.norms):
             norms.append(float(step.norms.mean()))
@@ -206,7 +208,10 @@ def reach_of(model: LanguageModel, ids: Ids, horizons: tuple[int, ...] = ()) -> 
             break
     whole = cut[back] = gradient_of(own, total)
     cosines = {horizon: cosine(cut[horizon], whole) for horizon in sorted(cut)}
-    return Reach(norms, losses, cosines, spectral_radius(p))
+    slope = None
+    if p.architecture.cell_name == "tanh":
+        slope = 1 - float(np.mean([np.square(layer.h[1:]).mean() for layer in walk.layers]))
+    return Reach(norms, losses, cosines, spectral_radius(p), slope)
 
 
 def gradient_of(p: Parameters, of_plain: Parameters) -> Array:
@@ -291,9 +296,7 @@ def vectors_of(stepper: Stepper, ids: Ids, bounds: NDArray[np.intp]) -> Vectors:
     return vectors
 
 
-def last_states(
-    stepper: Stepper, ids: Ids, starts: NDArray[np.intp], lengths: NDArray[np.intp]
-) -> Vectors:
+def last_states(stepper: Stepper, ids: Ids, starts: Places, lengths: Places) -> Vectors:
     """Return the top state of each lane after its last symbol; the longest texts come first."""
     state = stepper.zeros(len(starts))
     left = {"left": lengths.astype(np.intp)}

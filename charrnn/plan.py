@@ -31,11 +31,13 @@ LARGEST_EXAMINED = 1 << 14
 FOREVER = 1 << 40  # epochs of a run that minutes alone end
 SPEED = 1e10  # products of a thread in a second, assumed so that plans do not depend on a machine
 LONG = 10  # minutes that a plan without minutes compares with
-REUSED = 35  # largest reuse that needs no dropped weights
+REUSE = 8  # passes x weights / symbols: more need dropout
+HIGH_REUSE = 35  # more need dropconnect, too
+LR = 0.004  # of runs that are not too long
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
-LEAST_SHARES, WHOLE_START = {"lr": 0.4, "passes": 0.12}, 10_000
+LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 
@@ -58,10 +60,8 @@ class Rule:
     products: float  # of a run without minutes, by the root of the symbols
     readings: float  # symbols to read for each weight; fewer need a smaller network
     dropout: float  # at most
-    free: float  # largest reuse (passes x weights / symbols) that needs no dropout
     blank: float  # as a fraction of dropconnect
-    lr: float
-    steps: float = math.inf  # a longer run needs a lower rate
+    work: float = math.inf  # symbols read x hidden; longer or wider runs need a lower rate
 
     def at(self, symbols: int, name: str) -> float:
         """Return a value of the sizes for a number of symbols, interpolated between powers."""
@@ -73,30 +73,26 @@ class Rule:
         return min(self.sizes, key=lambda size: abs(math.log(size.symbols / symbols)))
 
 
-TANH = Rule(
-    (
-        Size(250, 64, 480, 8, 16),
-        Size(4_000, 64, 140, 8, 16),
-        Size(15_000, 160, 128, 32, 16),
-        Size(60_000, 160, 57, 16, 32),
-        Size(200_000, 256, 31, 64, 32),
-        Size(1_000_000, 512, 20, 32, 64),
-        Size(4_000_000, 1024, 20, 64, 64),
-    ),
-    *(3e9, 14, 0.3, 9, 0.05, 0.004, 4_000),
+TANH_SIZES = (
+    Size(250, 64, 480, 8, 16),
+    Size(4_000, 64, 140, 8, 16),
+    Size(15_000, 160, 128, 32, 16),
+    Size(60_000, 160, 57, 16, 32),
+    Size(200_000, 256, 31, 64, 32),
+    Size(1_000_000, 512, 20, 32, 64),
+    Size(4_000_000, 1024, 20, 64, 64),
 )
-GATED = Rule(
-    (
-        Size(250, 48, 240, 4, 16),
-        Size(4_000, 48, 60, 4, 16),
-        Size(15_000, 128, 48, 16, 16),
-        Size(60_000, 128, 28, 16, 32),
-        Size(200_000, 256, 23, 64, 32),
-        Size(1_000_000, 384, 20, 32, 64),
-        Size(4_000_000, 768, 20, 64, 64),
-    ),
-    *(6e9, 10, 0.4, 3, 0.25, 0.004),
+GATED_SIZES = (
+    Size(250, 48, 240, 4, 16),
+    Size(4_000, 48, 60, 4, 16),
+    Size(15_000, 128, 48, 16, 16),
+    Size(60_000, 128, 28, 16, 32),
+    Size(200_000, 256, 23, 64, 32),
+    Size(1_000_000, 384, 20, 32, 64),
+    Size(4_000_000, 768, 20, 64, 64),
 )
+TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.27, blank=0.05, work=2e9)
+GATED = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.4, blank=0.25)
 
 
 def rule_of(cell: str) -> Rule:
@@ -114,13 +110,8 @@ def fit_settings(
     """Return the settings with every open one chosen, none larger than the corpus can fill."""
     symbols, rule = len(corpus.train.ids), rule_of(config.cell)
     share = 1.0 if start_from is None else min(1.0, symbols / WHOLE_START)
-    shares = {name: max(least, share) for name, least in LEAST_SHARES.items()}
     given = {name: value for name, value in asdict(config).items() if value is not None}
-    network = fit_network(config, symbols)
-    network["passes"] *= shares["passes"]
-    if network["epochs"] != FOREVER:
-        network["epochs"] = max(1, round(network["passes"]))
-    chosen = {**asdict(rule.nearest(symbols)), **network, **given}
+    chosen = {**asdict(rule.nearest(symbols)), **fit_network(config, symbols, share), **given}
     longest = int(np.max(np.diff(corpus.train.starts)))  # symbols of an example, with its END
     if config.bptt == 0 and longest > LARGEST:
         raise SettingError(
@@ -132,17 +123,15 @@ def fit_settings(
     bptt, batch = fit_window(chosen["bptt"] or longest, chosen["batch"], symbols)
     targets = batch * min(bptt, config.stride or bptt)  # of a step
     total = steps_in(int(chosen["passes"] * symbols) + 1, targets)
-    lr = shares["lr"] * rule.lr * min(1.0, (rule.steps / total) ** 0.75)
     check_every = config.check_every or usual_checks(corpus, targets, total)
     warmup = config.warmup if config.warmup is not None else min(200, total // 20)
-    chosen = {"lr": float(f"{lr:.2g}"), **chosen}
     return Fitted(
         **{name: chosen[name] for name in (*given, *FITTED, "epochs")}
         | {"bptt": bptt, "batch": batch, "check_every": check_every, "warmup": warmup}
     )
 
 
-def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
+def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, Any]:
     """Return sizes, passes and dropout. They suit each other and the settings that are given."""
     rule, minutes = rule_of(config.cell), config.minutes_each
     layers = config.layers or (1 if config.cell == "output" else 2)
@@ -160,16 +149,20 @@ def fit_network(config: TrainConfig, symbols: int) -> dict[str, Any]:
     else:
         enough = config.epochs or enough * max(1, (largest / hidden) ** 2)
         passes = min(enough, products / ((weights + OVERHEAD) * symbols))
+    is_endless = minutes is not None and passes < enough
     reuse = passes * weights / symbols
-    dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / REUSED))), 2)
+    lr = max(LEAST_LR, share) * LR * min(1.0, math.sqrt(rule.work / (passes * symbols * hidden)))
+    passes = config.epochs or passes * max(LEAST_PASSES, share)
+    dropconnect = round(min(0.4, max(0.0, 0.14 * math.log(reuse / HIGH_REUSE))), 2)
     return {
         "hidden": hidden,
         "layers": layers,
         "passes": passes,
-        "epochs": max(1, round(passes)) if minutes is None or passes == enough else FOREVER,
-        "dropout": round(rule.dropout * max(0.0, 1 - rule.free / reuse), 2),
+        "epochs": FOREVER if is_endless else max(1, round(passes)),
+        "dropout": round(rule.dropout * max(0.0, 1 - REUSE / reuse), 2),
         "dropconnect": dropconnect,
         "blank": round(rule.blank * dropconnect, 2),
+        "lr": float(f"{lr:.2g}"),
     }
 
 

@@ -248,11 +248,10 @@ def check_same_corpus(path: str | PathLike[str], run: Checkpoint, corpus: Corpus
     had = run.corpus.digest  # files of the first format lack one
     if now != then and not (had and corpus.digest == had):
         names, before = (", ".join(known) for known in (corpus.sources, run.corpus.sources))
-        raise ResumeError(
-            f"{path} was trained on {before or 'texts from Python'} (SHA-256 {then[:12]}), not on"
-            f" {names or 'the given text'} (SHA-256 {now[:12]})",
-            "Give the same text in the same order, or train a new model into another file.",
-        )
+        old = f"{before or 'texts from Python'} (SHA-256 {then[:12]})"
+        new = f"{names or 'the given text'} (SHA-256 {now[:12]})"
+        hint = "Give the same text in the same order, or train a new model into another file."
+        raise ResumeError(f"{path} was trained on {old}, not on {new}", hint)
     if corpus.vocabulary != run.vocabulary:
         what = f"the held-out part of this corpus is not that of {path}"
         hint = "Use the version of NumPy that began the run, or train a new model."

@@ -7,15 +7,12 @@ Python calls the library that NumPy has loaded.
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
-
-import numpy as np
 
 NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and conda
     "scipy_openblas_{}_num_threads64_",
@@ -24,10 +21,17 @@ NAMES = (  # of OpenBLAS in NumPy's wheels, and of the libraries of systems and 
     "openblas_{}_num_threads",
     "MKL_{}_Num_Threads",
 )
-ONE_THREAD: Final = {  # for the processes that we start
+ONE_THREAD: Final = {  # for each library, before NumPy is imported
     f"{name}_{'MAXIMUM' if name == 'VECLIB' else 'NUM'}_THREADS": "1"
     for name in ("OPENBLAS", "OMP", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 }
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Library(NamedTuple):
@@ -52,6 +56,10 @@ def single_threaded() -> Iterator[None]:
 @cache
 def matrix_library() -> Library | None:
     """Return the matrix library of NumPy, if it is OpenBLAS or MKL."""
+    import ctypes
+
+    import numpy as np
+
     paths = []
     with suppress(OSError):  # Linux: the loaded libraries
         lines = Path("/proc/self/maps").read_text().splitlines()
@@ -79,6 +87,8 @@ def available() -> int | None:
 
 def give_back() -> None:
     """Return freed memory to the system, if the C library can."""
+    import ctypes
+
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ IDLE = {  # settings of Dask with which idle processes need a quarter of the tim
 
 
 def need_dask() -> None:
-    """Skip a test module if Dask is not installed."""
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[cluster]'")
+    """Skip a test module if Dask is not installed. To import it takes half a second."""
+    if find_spec("distributed") is None:
+        pytest.skip("Dask is not installed: pip install '.[cluster]'", allow_module_level=True)
 
 
 class Machines:
@@ -65,9 +67,9 @@ class Machines:
         return process
 
     def work(
-        self, *more: str, nanny: bool = True, env: Changes | None = None
+        self, *more: str, nanny: bool = False, env: Changes | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start a worker process with one thread."""
+        """Start a worker process with one thread; a nanny starts it anew when it dies."""
         where = [f"--scheduler-file={self.file}", f"--local-directory={self.folder}"]
         how = ["--nthreads=1", "--memory-limit=1GB", "--death-timeout=30"]
         if not nanny:
@@ -82,6 +84,10 @@ class Machines:
 
         with Client(self.address, timeout="30s", set_as_default=False) as client:
             client.wait_for_workers(count, timeout=60)
+
+    def lose_a_machine(self) -> None:
+        """Kill the first worker process, and all that it has started."""
+        kill_session(self.workers.pop(0).pid)
 
     def kill_a_worker(self) -> None:
         """Kill a worker, not its nanny, as soon as one has started."""
@@ -140,13 +146,15 @@ def session_of(process: int) -> int | None:
 
 
 @contextmanager
-def machines(folder: Path, workers: int, env: Changes = SOON) -> Iterator[Machines]:
+def machines(
+    folder: Path, workers: int, env: Changes = SOON, *, nanny: bool = False
+) -> Iterator[Machines]:
     """Run a scheduler and workers until the end of the block."""
     made = Machines(folder, env)
     try:
         made.schedule()
         for _ in range(workers):
-            made.work()
+            made.work(nanny=nanny)
         yield made
     finally:
         made.end()
@@ -171,11 +179,11 @@ def when_three_are_there(
     return taken
 
 
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut work into many small pieces."""
+def small_pieces(monkeypatch: pytest.MonkeyPatch, samples: int = 5, symbols: int = 20) -> None:
+    """Cut work into pieces of so many samples and symbols."""
     from charrnn.cluster import pool
     from charrnn.scoring import pieces
 
-    monkeypatch.setattr(pool, "FIRST_PIECE", 5)
-    monkeypatch.setattr(pool, "LARGEST_PIECE", 5)
-    monkeypatch.setattr(pieces, "PIECE", 20)
+    for name in ("FIRST_PIECE", "LARGEST_PIECE"):
+        monkeypatch.setattr(pool, name, samples)
+    monkeypatch.setattr(pieces, "PIECE", symbols)

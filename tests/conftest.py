@@ -6,7 +6,9 @@ BLAS has one thread, as in the program. Hypothesis has no deadlines, since a mac
 from __future__ import annotations
 
 import itertools
+import os
 import signal
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +39,7 @@ DEFAULTS: Mapping[signal.Signals, Any] = {
 
 
 # What each random test repeats: option -> (usual number, number with --long).
-REPEATS = {"kills": (3, 100), "faults": (60, 3000), "signals": (4, 200)}
+REPEATS = {"kills": (2, 100), "faults": (40, 3000), "signals": (2, 200)}
 
 # Test files that other versions of Python and of the packages could break.
 QUICK = {
@@ -59,8 +61,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, (usual, thorough) in REPEATS.items():
         text = f"repeat each test of random {name} N times (default: {usual}; {thorough} if --long)"
         group.addoption(f"--{name}", type=int, metavar="N", help=text)
-    text = "run random commands under every fault at once for so long (default: 0.05)"
-    group.addoption("--soak", type=float, default=0.05, metavar="MINUTES", help=text)
+    text = "run random commands under every fault at once for so long (default: 0.03)"
+    group.addoption("--soak", type=float, default=0.03, metavar="MINUTES", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -174,6 +176,45 @@ def shout(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setitem(app.COMMANDS, "shout", ENTRY)
     program.command = SHOUT
     return program
+
+
+@pytest.fixture
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written, but not synced."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture
+def threads_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads get work, however little there is."""
+    from charrnn.network import stepper, threads
+    from charrnn.scoring import scorer
+
+    for module in (threads, stepper, scorer):
+        monkeypatch.setattr(module, "WORTHWHILE", 1)
+
+
+@pytest.fixture
+def saves_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run is saved at every check-up."""
+    from charrnn.model_file import checkpoint
+
+    for name in ("OFTEN", "COSTLY"):
+        monkeypatch.setattr(checkpoint, name, 0)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe without a writer is given up soon."""
+    monkeypatch.setattr("charrnn.corpus.files.PATIENCE_SECONDS", 0.05)
+
+
+@pytest.fixture
+def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the test, in which temporary files are made, too."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Optional packages, hidden for a test."""
+"""Optional packages: hidden for a test, or imported when it runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import builtins
 from typing import Any
 
 import pytest
+
+
+def axes() -> Any:
+    """Return axes of matplotlib, whose import takes half a second."""
+    from matplotlib.figure import Figure
+
+    return Figure().add_subplot()
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:

@@ -8,7 +8,7 @@ stands for any lines. A block of ``python`` is executed. A comment above a block
     <!-- background dask -->  commands of this program go on until the page ends
     <!-- output varies -->    the output is not compared
     <!-- status 3 -->         the exit status of each command
-    <!-- needs dask -->       left out where this program, module or package is missing
+    <!-- needs dask -->       left out where this program or module is missing
     <!-- not run: reason -->  left out
     <!-- file names.txt -->   the block, of any language, is the content of this file
 """
@@ -16,6 +16,7 @@ stands for any lines. A block of ``python`` is executed. A comment above a block
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
 import shutil
@@ -23,7 +24,6 @@ import socket
 import sys
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -115,18 +115,18 @@ def run_page(page: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def is_here(name: str | None) -> bool:
-    """Return True if this program, module or package is installed."""
-    if name is None or shutil.which(name) or find_spec(name):
-        return True
-    with suppress(PackageNotFoundError):
-        return bool(version(name))
-    return False
+    """Return True if this program or module is installed, or this file beside Python."""
+    if name is None or "/" in name:
+        return name is None or Path(sys.prefix, name).exists()
+    return shutil.which(name) is not None or find_spec(name) is not None
 
 
 def free_port() -> int:
-    """Return a port of this machine that no program uses."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Return a port that no program uses, below those that the system gives to any program."""
+    for port in random.sample(range(10_000, 32_000), 99):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port is free")
 
 
 def run_command(

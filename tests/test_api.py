@@ -288,8 +288,8 @@ def test_a_run_may_be_saved_from_another_thread(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
-def test_a_run_goes_on_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 1)
+@pytest.mark.usefixtures("threads_always")
+def test_a_run_goes_on_after_a_fork(tmp_path: Path) -> None:
     run = charrnn.train(TEXTS, charrnn.TrainConfig(hidden=16, layers=1, epochs=9, workers=2))
     next(run)
     child = os.fork()
@@ -451,11 +451,13 @@ def test_a_score_shows_its_mean(model: charrnn.Model) -> None:
     assert repr(model.score(["a"])).endswith(" for 1 character and 1 end>")
 
 
-def test_threads_share_a_model(model: charrnn.Model) -> None:
+def test_threads_share_a_model(model: charrnn.Model, pytestconfig: pytest.Config) -> None:
+    calls = 400 if pytestconfig.getoption("long") else 40
+
     def work(number: int) -> tuple[object, ...]:
         texts = TEXTS[number % 8 :][:3]
         return model.sample(2, seed=number), model.score(texts), model.fill("an_a", seed=1).fillings
 
-    alone = [work(number) for number in range(40)]
+    alone = [work(number) for number in range(calls)]
     with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(work, range(40))) == alone
+        assert list(pool.map(work, range(calls))) == alone

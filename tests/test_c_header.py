@@ -20,6 +20,7 @@ from charrnn.network.parameters import Parameters
 from charrnn.runs import load
 from charrnn.scoring.scorer import NetworkScorer
 from tests.exporting import IDS, MODELS, model_of
+from tests.rows import seldom
 from tests.scoring import score_texts
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
@@ -67,7 +68,7 @@ def texts(
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("flags", [("-O2",), ("-O2", "-ffast-math")], ids=" ".join)
+@pytest.mark.parametrize("flags", [seldom(("-O2",)), ("-O2", "-ffast-math")], ids=" ".join)
 @pytest.mark.parametrize("size", MODELS, ids=IDS)
 def test_two_hundred_texts_are_those_of_the_model(
     tmp_path: Path, size: dict[str, Any], flags: tuple[str, ...]

@@ -15,6 +15,7 @@ from charrnn.settings.corpus import CorpusConfig
 from charrnn.settings.training import Fitted
 from charrnn.training.loop import Checkup, Done, Step, train
 from charrnn.training.state import start
+from tests.rows import seldom
 
 # only for tests
 SMALL = Fitted(
@@ -75,8 +76,8 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     "changes",
     [
         {},
-        {"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0},
-        {"optimizer": "rmsprop"},
+        seldom({"dropout": 0.0, "dropconnect": 0.0, "blank": 0.0}),
+        seldom({"optimizer": "rmsprop"}),
         {"optimizer": "adagrad", "schedule": "linear"},
         {"optimizer": "sgd", "weight_decay": 0.1, "schedule": "constant"},
         {"carry": True},

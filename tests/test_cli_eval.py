@@ -6,7 +6,7 @@ import gzip
 import io
 import math
 import shutil
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -224,9 +224,8 @@ def test_yardsticks_that_know_a_part_say_so(
     well_trained: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = markov.Budget(train=100, held_out=60, pieces=2)
-    monkeypatch.setattr(yardsticks, "BUDGET", budget)
-    monkeypatch.setattr(yardsticks, "CORPUS", 80)
-    monkeypatch.setattr(yardsticks, "TEXT", 250)
+    for name, most in {"BUDGET": budget, "CORPUS": 80, "TEXT": 250}.items():
+        monkeypatch.setattr(yardsticks, name, most)
     write("anna\nbob\nclara\n" * 60)
     model = load(well_trained / "model.npz")
     learned = len(rebuild_corpus(model.corpus, model.vocabulary).train.ids)
@@ -314,11 +313,13 @@ def test_a_long_text_has_a_bar_which_goes_away(
 ) -> None:
     seen = Terminal()
     monkeypatch.setattr(run, "SOON", 0.0)
-    monkeypatch.setattr(sys, "stderr", seen)
-    monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     codes = np.full(1000, ord("a"), np.uint32)
-    with run.reading_bar(2000, Console(), is_alone=is_alone) as listeners:
+    with (
+        redirect_stderr(seen),
+        redirect_stdout(Terminal()),
+        run.reading_bar(2000, Console(), is_alone=is_alone) as listeners,
+    ):
         for listener in listeners:
             listener(ScoredBlock(codes, codes.astype(np.uint8), np.zeros(1000), None))
     assert ("reading" in seen.getvalue()) == is_drawn

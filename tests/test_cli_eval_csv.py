@@ -115,6 +115,16 @@ def test_a_quantile_is_a_limit_that_a_reference_sets(well_trained: Program, wher
     assert ran.status == 3
 
 
+@pytest.mark.parametrize("how", [("--dynamic", "0.1"), ("--fast",)])
+def test_a_quantile_is_taken_as_the_text_is_scored(
+    well_trained: Program, how: tuple[str, ...]
+) -> None:
+    line = ("eval", "names.txt", "--reference", "names.txt", "--quantile", "0.99", *how)
+    ran = well_trained.run(*line)
+    assert ran.status == 0  # the text is its own reference, so its highest loss is the quantile
+    assert "\n0 examples above" in ran.err
+
+
 def test_a_quantile_of_characters(well_trained: Program) -> None:
     line = ("eval", "-", "--per-char", "--quantile", "0.9", "--reference", "names.txt")
     ran = well_trained.run(*line, stdin=b"Anna\n")

@@ -198,6 +198,10 @@ def test_in_the_order_of_the_input_there_is_a_row_for_every_line(well_trained: P
         "eval", "text.txt", "--per-example", "--sort", "input"
     ).out.splitlines()
     assert [line[38:] for line in plain] == lines
+    line = ("eval", "text.txt", "--per-example", "--above", "1", "--sort", "input", "--json")
+    above = well_trained.run(*line)
+    assert [row["text"] for row in above.rows] == ["bob", "q", "anna"]  # blank lines alarm nobody
+    assert "\n3 examples above 1 bits" in above.err
     assert [float(line.split()[0]) for line in plain] == [
         pytest.approx(row["nats"], abs=0.006) for row in found
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -187,31 +188,26 @@ def test_where_there_is_no_room_nothing_is_left(trained: Program) -> None:
     assert trained.files() == before
 
 
-def test_a_disk_that_fails_leaves_the_file_that_was_there(
-    trained: Program, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (OSError(errno.EIO, "Input/output error"), 1, "names.html cannot be written: Input/output"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_a_disk_that_fails_or_ctrl_c_leaves_the_file_that_was_there(
+    trained: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: BaseException,
+    status: int,
+    said: str,
 ) -> None:
-    def fails(_: int) -> NoReturn:
-        raise OSError(errno.EIO, "Input/output error")
-
     trained.run("export", "names.html").says()
     before = trained.files()
-    monkeypatch.setattr(os, "fsync", fails)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=raised))
     ran = trained.run("export", "names.html", "--bits", "8", "--force")
-    assert (ran.status, trained.files()) == (1, before)
-    assert "names.html cannot be written: Input/output error" in ran.err
-
-
-def test_ctrl_c_leaves_the_file_that_was_there(
-    trained: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(_: int) -> NoReturn:
-        raise KeyboardInterrupt
-
-    trained.run("export", "names.html").says()
-    before = trained.files()
-    monkeypatch.setattr(os, "fsync", interrupted)
-    ran = trained.run("export", "names.html", "--bits", "8", "--force")
-    assert (ran.status, trained.files()) == (130, before)
+    assert (ran.status, trained.files()) == (status, before)
+    assert said in ran.err
 
 
 def test_a_damaged_model_is_told_and_nothing_is_written(trained: Program) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from charrnn.analysis import Reach
-from charrnn.cli.reach import advice
+from charrnn.cli.reach import advice, why
 from tests.program import Program
 
 KEYS = [
     *("schema", "model", "horizon", "norms", "losses", "decay_per_step", "spectral_radius"),
-    *("cut_off_share", "cosine", "advice"),
+    *("mean_slope", "cut_off_share", "cosine", "advice"),
 ]
 
 
@@ -99,6 +100,25 @@ def test_where_gradients_grow_no_horizon_is_advised() -> None:
     norms = [1.1**k for k in range(201)]
     found = Reach(norms, [9] * 201, {1: 0.1, 200: 1.0}, 1.2)
     assert advice(found, 64).startswith("gradients do not shrink on their way back")
+
+
+def test_a_large_radius_beside_a_decay_is_explained(program: Program) -> None:
+    start = ("--lr", "1e-9", "--epochs", "1", "--clip", "0", "--dropconnect", "0")
+    found = {}
+    for radius in ("1.1", "20"):
+        line = ("train", "dinosaurs", "--hidden", "64", "--init-radius", radius, *start, "-q")
+        program.run(*line, "--force").says()
+        found[radius] = program.run("reach", "--json").json
+        assert found[radius]["spectral_radius"] == pytest.approx(float(radius), rel=1e-4)
+    assert found["1.1"]["decay_per_step"] < 1 < found["20"]["decay_per_step"]
+    assert found["20"]["mean_slope"] < found["1.1"]["mean_slope"] < 1
+    assert "why" not in program.run("reach").out
+    saturated = Reach([1.0, 0.5, 0.2], [3, 3, 3], {1: 1.0}, 5.94, 0.214)
+    assert "1 - h^2 multiplies W" in why(saturated)
+    assert "only 0.21 on average" in why(saturated)
+    assert why(replace(saturated, spectral_radius=0.9)) == ""
+    assert why(replace(saturated, mean_slope=None)) == ""
+    assert why(replace(saturated, norms=[1.0, 2.0, 4.0])) == ""
 
 
 def test_what_is_piped_is_read_and_else_what_was_held_out(well_trained: Program) -> None:

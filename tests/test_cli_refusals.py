@@ -51,6 +51,18 @@ TRAIN: list[Row] = [
         *("--teacher-forcing replaces outputs that are fed back", "add --cell output"),
     ),
     (
+        *(2, "names.txt -m x --cell output --init-radius 2"),
+        *("--init-radius 2 does not apply to the cell output", "Leave it out, or use another cell"),
+    ),
+    (
+        *(2, "names.txt -m x --from gru.npz --init-radius 2"),
+        *(
+            "--init-radius 2 is for new weights, and the model has its own",
+            "Leave it out, or train",
+        ),
+    ),
+    (2, "names.txt -m x --init-radius 1001", "--init-radius: '1001' is not a number", "--help"),
+    (
         *(2, "names.txt -m x --cell output --layers 2"),
         *("--layers 2 is too many for the cell output", "Use 1 layer"),
     ),
@@ -256,6 +268,20 @@ REACH: list[Row] = [
     (2, "- -m a -m b", "standard input can be read only once", "Name a file"),
 ]
 
+UNFOLD: list[Row] = [
+    (2, "", "TEXT is missing", "--help"),
+    (1, "anna -m no.npz", "there is no model no.npz", "Train one first"),
+    (2, "anna --step 6", "--step 6 is beyond the text", "It has 5 steps."),
+    (2, "anna --step 0", "--step: '0' is not a whole number", "--help"),
+    (2, "anna -o x.png", "-o or --output: 'x.png' is not a file name that ends in", "--help"),
+    (2, "anna -o x.svg --step 1", "--step and --output exclude each other", "Leave one"),
+    (2, "anna -o x.svg --json", "--output and --json exclude each other", "Leave one"),
+    (2, "anna --step 1 --json", "--step and --json exclude each other", "Leave one"),
+    (2, "anna --force", "--force needs --output FILE", "Add --output FILE."),
+    (1, "anna -o bad.svg", "bad.svg already exists", "add --force to replace it"),
+    (2, "a" * 600, "the text has 600 characters, and at most 599 can be unfolded", "shorter"),
+]
+
 INFO: list[Row] = [
     (1, "-m bad.txt", "bad.txt is not a charrnn model", "Name a model with -m."),
     (1, "-m folder", "folder is not a charrnn model: it is a folder", "Name a model with -m."),
@@ -269,6 +295,7 @@ TABLES = {
     "sample": SAMPLE,
     "fill": FILL,
     "reach": REACH,
+    "unfold": UNFOLD,
     "info": INFO,
 }
 
@@ -279,6 +306,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Program:
     made = Program(tmp_path_factory.mktemp("refusals"))
     made.write("names.txt", NAMES)
     made.write("bad.txt", b"\xff")  # a fault that is found when it is read
+    made.write("bad.svg", "a drawing")
     made.write("numbers.txt", "".join(f"{number}\n" for number in range(99)))
     begun = (*SIZE, "--check-every", "20", "--epochs", "3", "--lr", "0.002")
     made.run("train", "names.txt", *begun).says()

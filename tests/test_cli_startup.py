@@ -7,6 +7,7 @@ import os
 import pytest
 
 from charrnn.cli import launcher
+from charrnn.system import ONE_THREAD, cores
 from tests.child import PYTHON
 from tests.program import Program
 
@@ -45,8 +46,8 @@ def test_what_is_not_needed_is_not_imported(shout: Program, line: str, unwanted:
 def test_the_matrix_library_gets_one_thread_and_we_take_what_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in launcher.BLAS:
+    for name in ONE_THREAD:
         monkeypatch.setenv(name, "8")
     assert launcher.set_threads(3) == 3
-    assert {os.environ[name] for name in launcher.BLAS} == {"1"}
-    assert launcher.set_threads(None) == min(launcher.cores(), launcher.ENOUGH)
+    assert {os.environ[name] for name in ONE_THREAD} == {"1"}
+    assert launcher.set_threads(None) == min(cores(), launcher.ENOUGH)

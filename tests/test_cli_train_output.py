@@ -13,8 +13,10 @@ import charrnn
 from charrnn.cli.terminal import progress
 from charrnn.cli.terminal.tables import epochs_in_words
 from charrnn.cli.train import prepare
+from charrnn.cli.train.summary import Outcome
 from charrnn.model_file import checkpoint
 from charrnn.settings.training import Fitted
+from tests.corpora import NAMES
 from tests.program import Program
 from tests.runs import BRIEF, SIZE, plan_of, summary_of
 
@@ -41,6 +43,22 @@ def test_a_model_is_never_lost_unasked(program: Program) -> None:
     program.refuses("train", "nowhere.txt", what="nowhere.txt does not exist", hint=hint)
     summary_of(program, "--seed", "9", "--force")
     assert Path("model.npz").read_bytes() != before
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_file_that_holds_no_metrics_is_refused(program: Program, more: tuple[str, ...]) -> None:
+    program.write("list.txt", "no metrics\n")
+    line = ("train", "names.txt", "--metrics", "list.txt", *more)
+    what = "list.txt holds lines that are not metrics of charrnn"
+    program.refuses(*line, what=what, hint="Name another file")
+
+
+def test_the_note_on_overfitting_names_the_step_of_the_best_loss_of_all_networks(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Outcome, "best_step", 1)
+    ran = program.train("names.txt", "--members", "2", "--epochs", "9")
+    assert "overfitting: the best check-up was at step 1 of " in " ".join(ran.err.split())
 
 
 def test_a_dry_run_tells_the_plan_and_touches_nothing(program: Program) -> None:
@@ -180,8 +198,9 @@ def test_nothing_held_out_is_not_offered_for_evaluation(program: Program) -> Non
 def test_to_learn_for_longer_is_offered_unless_the_best_was_early(program: Program) -> None:
     ran = program.run("train", "names.txt", *SIZE, "--epochs", "4")
     assert "--resume --epochs 8" in ran.err
-    far = ("--epochs", "60", "--lr", "0.3", "--check-every", "5", "--dropout", "0")
-    ran = program.run("train", "names.txt", *SIZE, *far, "--force")
+    program.write("other.txt", NAMES[::-1])  # names backwards are soon predicted worse
+    far = ("--epochs", "20", "--lr", "0.1", "--check-every", "5", "--dropout", "0")
+    ran = program.run("train", "names.txt", *SIZE, *far, "--valid", "other.txt", "--force")
     assert "# train for longer" not in ran.err
     assert re.search(
         r"the best check-up was at step \d+ of \d+, and .* Try more --dropout", ran.err
@@ -215,15 +234,15 @@ def test_a_log_file_has_a_row_for_every_check_up_and_stars_the_best(program: Pro
 def test_a_log_file_gets_plain_lines_and_a_sign_of_life(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "REFRESH", 0.0)
-    monkeypatch.setattr(progress, "HEARTBEAT", 0.0)
+    for name in ("REFRESH", "HEARTBEAT"):
+        monkeypatch.setattr(progress, name, 0.0)
     ran = program.run("train", "names.txt", *BRIEF, "--check-every", "1000000")
     assert re.search(r"^step \d+   \d\.\d+ nats   .* chars/s   .* left   \d+%$", ran.err, re.M)
     assert not re.search(r"[\r\x1b]", ran.err)
 
 
 def test_the_history_is_within_the_room_that_is_asked_for(program: Program) -> None:
-    summary_of(program, "--epochs", "40", "--check-every", "1")
+    summary_of(program, "--epochs", "10", "--check-every", "1")
     whole = checkpoint.load("model.npz")
     needed = checkpoint.room_needed(
         "model.npz", replace(whole, states=(replace(whole.states[0], history=[]),))

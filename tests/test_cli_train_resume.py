@@ -160,10 +160,8 @@ def test_a_corpus_from_a_pipe_is_asked_for_again(program: Program) -> None:
 # Runs that fail
 
 
-def test_a_run_that_diverges_late_says_what_was_saved(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(saver, "OFTEN", 0.0)
+@pytest.mark.usefixtures("saves_often")
+def test_a_run_that_diverges_late_says_what_was_saved(program: Program) -> None:
     line = (*RUN, "--lr", "1000", "--warmup", "1000", "--clip", "0", "--epochs", "9")
     ran = program.run(*line, "--check-every", "1")
     step = checkpoint.load("model.npz").states[0].step
@@ -172,30 +170,55 @@ def test_a_run_that_diverges_late_says_what_was_saved(
     assert step > 0
 
 
-def test_a_save_that_fails_on_the_way_is_told_and_the_run_goes_on(
+def test_a_run_that_diverges_keeps_the_network_of_that_moment(program: Program) -> None:
+    line = ("--init-radius", "6", "--clip", "0", "--optimizer", "sgd", "--lr", "100")
+    ran = program.run("train", "names.txt", "--hidden", "32", "--warmup", "0", *line, "-q")
+    step = checkpoint.load("model.npz").states[0].step
+    assert ran.status == 1
+    assert "error: the loss diverged at step" in ran.err
+    assert f"model.npz holds the run at step {step:,}. charrnn reach measures" in ran.err
+    assert program.run("info", "--json").json["settings"]["init_radius"] == 6
+    assert program.run("reach", "names.txt", "--json").json["spectral_radius"] > 6
+    steps = program.run("unfold", "anna", "--json").json["steps"]
+    assert max(one["nats"] for one in steps) > 10
+
+
+def test_numbers_that_no_file_can_hold_are_not_saved(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, failures = checkpoint.save, [SaveError("the disk is full", "Make room.")]
+    monkeypatch.setattr(checkpoint, "LARGEST", 1e-3)
+    line = ("--clip", "0", "--optimizer", "sgd", "--lr", "1e6", "--warmup", "0")
+    ran = program.run("train", "names.txt", "--hidden", "4", *line, "-q")
+    assert ran.status == 1
+    assert "Nothing was saved." in ran.err
 
-    def failing(path: Path, run: checkpoint.Checkpoint, home: str = "") -> None:
+
+@pytest.fixture
+def failures(monkeypatch: pytest.MonkeyPatch) -> list[SaveError]:
+    """The errors of the next saves, none at first."""
+    save, failures = checkpoint.save, list[SaveError]()
+
+    def save_or_fail(path: Path, run: checkpoint.Checkpoint, home: str = "") -> None:
         if failures:
             raise failures.pop()
         save(path, run)
 
-    monkeypatch.setattr(checkpoint, "save", failing)
+    monkeypatch.setattr(checkpoint, "save", save_or_fail)
+    return failures
+
+
+def test_a_save_that_fails_on_the_way_is_told_and_the_run_goes_on(
+    program: Program, failures: list[SaveError]
+) -> None:
+    failures.append(SaveError("the disk is full", "Make room."))
     ran = program.run(*BRIEF)
     assert ran.status == 0
     assert "charrnn: warning: the disk is full; training continues\n" in ran.err
     checkpoint.load("model.npz")
 
 
-def test_a_last_save_that_fails_is_an_error(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(path: Path, run: checkpoint.Checkpoint, home: str = "") -> None:
-        raise SaveError("the disk is full", "Make room.")
-
-    monkeypatch.setattr(checkpoint, "save", failing)
+def test_a_last_save_that_fails_is_an_error(program: Program, failures: list[SaveError]) -> None:
+    failures += [SaveError("the disk is full", "Make room.")] * 99
     ran = program.run(*BRIEF)
     assert ran.status == 1
     assert ran.err.endswith("charrnn: error: the disk is full\nMake room. Nothing was saved.\n")

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from charrnn.scoring import pieces
 from tests.clusters import Machines, machines, need_dask, small_pieces, when_three_are_there
 from tests.corpora import NAMES
 from tests.program import Program, Result
+from tests.rows import seldom
 
 need_dask()
-from charrnn.cluster import pool  # noqa: E402
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=[pytest.param(1, marks=pytest.mark.long), 3])
 def some(request: pytest.FixtureRequest, grown: Machines) -> Machines:
     """A scheduler with so many workers."""
     while len(grown.workers) < request.param:
@@ -38,16 +37,14 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """So large are pieces of work, in samples and in symbols."""
     found = int(request.param)
-    monkeypatch.setattr(pool, "FIRST_PIECE", found)
-    monkeypatch.setattr(pool, "LARGEST_PIECE", found)
-    monkeypatch.setattr(pieces, "PIECE", found)
+    small_pieces(monkeypatch, found, found)
     return found
 
 
 @pytest.fixture
 def killing(some: Machines, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """With the third result a worker dies."""
-    return when_three_are_there(monkeypatch, some.kill_a_worker)
+    """With the third result a machine is lost."""
+    return when_three_are_there(monkeypatch, some.lose_a_machine)
 
 
 def alike(program: Program, some: Machines, *line: str) -> tuple[Result, Result]:
@@ -76,17 +73,15 @@ def timeless(ran: Result) -> dict[str, Any]:
     return {name: value for name, value in ran.json.items() if "second" not in name}
 
 
-@pytest.mark.parametrize("some", [pytest.param(1, marks=pytest.mark.long), 3], indirect=True)
-def test_so_it_is_while_workers_are_killed(
+@pytest.mark.parametrize("some", [3], indirect=True)
+def test_so_it_is_while_machines_are_lost(
     trained: Program, some: Machines, killing: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "LARGEST_PIECE", 7)
-    monkeypatch.setattr(pool, "FIRST_PIECE", 7)
+    small_pieces(monkeypatch, 7, 7)
     one, others = alike(trained, some, "sample", "-n", "60", "--seed", "3", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
     killing.clear()
-    monkeypatch.setattr(pieces, "PIECE", 7)
     one, others = alike(trained, some, "eval", "names.txt", "--per-example", "--json")
     assert (others.status, others.out, others.err) == (0, one.out, one.err)
     assert len(killing) > 3
@@ -121,14 +116,14 @@ def models(trained: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
 @pytest.mark.parametrize(
     "line",
     [
-        "",
+        seldom(""),
         "--json -t 0.5,1.5",
         "--novel names.txt --ignore-case",
-        "--shortest 3 --longest 5 -p an",
+        seldom("--shortest 3 --longest 5 -p an"),
         "--best --of 50 --json",
         "-m model.npz -m both.npz --use network",
-        "-m both.npz --use counts --json",
-        "--first 7 -0 --top-k 5 --max-chars 4",
+        seldom("-m both.npz --use counts --json"),
+        seldom("--first 7 -0 --top-k 5 --max-chars 4"),
     ],
 )
 def test_however_samples_are_asked_for_workers_draw_the_same(
@@ -150,15 +145,15 @@ def test_what_is_hopeless_is_given_up_by_workers_too(models: Program, several: M
 @pytest.mark.parametrize(
     "line",
     [
-        "names.txt --per-example",
+        seldom("names.txt --per-example"),
         "names.txt more.txt --per-example --sort input --json",
-        "names.txt --per-char --json",
+        seldom("names.txt --per-char --json"),
         "--held-out --per-example -m both.npz",
         "names.txt --top 3",
         "names.txt --examples files --per-example --json",
-        "verses.txt --examples paragraphs --per-example",
+        seldom("verses.txt --examples paragraphs --per-example"),
         "wide.txt --encoding utf-16 --per-example --json",
-        "- --per-example",
+        seldom("- --per-example"),
     ],
 )
 def test_rows_are_the_same_whoever_scores(models: Program, several: Machines, line: str) -> None:
@@ -175,9 +170,9 @@ def test_rows_are_the_same_whoever_scores(models: Program, several: Machines, li
 @pytest.mark.parametrize(
     "line",
     [
-        "names.txt -m model.npz -m both.npz",
+        seldom("names.txt -m model.npz -m both.npz"),
         "names.txt -m both.npz --use counts --baselines",
-        "-m both.npz --drawn 5",
+        seldom("-m both.npz --drawn 5"),
         "names.txt --part 2/3",
         "names.txt --html page.html --force",
     ],

@@ -34,17 +34,17 @@ TO_GO_ON = (
 
 
 @contextmanager
-def one_worker(factory: pytest.TempPathFactory) -> Iterator[Machines]:
+def one_worker(factory: pytest.TempPathFactory, *, nanny: bool = False) -> Iterator[Machines]:
     """Run a scheduler with a worker."""
     folder = factory.mktemp("machines")
-    with machines(folder, 1, SOON | {"TMPDIR": str(folder)}) as made:
+    with machines(folder, 1, SOON | {"TMPDIR": str(folder)}, nanny=nanny) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """A scheduler with a worker, shared by the tests of this file."""
-    with one_worker(tmp_path_factory) as made:
+    with one_worker(tmp_path_factory, nanny=True) as made:
         yield made
 
 
@@ -77,6 +77,20 @@ def test_a_run_that_diverges_there_is_a_row_and_the_others_go_on(
     rows = rows_of(program)
     assert rows["lr=100000,seed=0"]["stopped"] == "diverged"
     assert rows["lr=0.01,seed=0"]["error"] is None
+
+
+def test_a_folder_in_the_place_of_a_model_is_a_row_and_the_others_go_on(
+    program: Program, one: Machines
+) -> None:
+    line = ("sweep", "names.txt", *QUICK, "--seeds", "0", "-o", "sweep")
+    assert program.run(*line).status == 0
+    (program / "sweep/seed=1.npz").mkdir()
+    again = ("sweep", "--resume", "-o", "sweep", "--seeds", "0-2", "--scheduler", one.address)
+    ran = program.run(*again, child=True)
+    assert ran.status == 1
+    rows = rows_of(program)
+    assert rows["seed=1"]["error"] == "sweep/seed=1.npz: Is a directory"
+    assert rows["seed=2"]["error"] is None
 
 
 def test_what_was_stopped_here_is_gone_on_with_there(program: Program, one: Machines) -> None:

@@ -22,10 +22,7 @@ from charrnn.model_file import container
 from charrnn.model_file.container import JSON, Spec
 from tests.archives import FACTS, SMALL, Arrays, load, same, specs
 
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @pytest.fixture

@@ -21,10 +21,7 @@ from charrnn.errors import (
 from charrnn.model_file import container
 from tests.archives import FACTS, SMALL, Trap, load, npy
 
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @pytest.fixture

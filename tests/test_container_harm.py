@@ -19,10 +19,7 @@ from charrnn.model_file import container, npz
 from charrnn.model_file.container import Spec
 from tests.archives import FACTS, SMALL, Trap, load, npy, repack, resealed, specs
 
-
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda _: None)
+pytestmark = pytest.mark.usefixtures("no_waiting_for_the_disk")
 
 
 @pytest.fixture

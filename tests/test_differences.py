@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charrnn.cli.train import run
+from charrnn.cli.train.metrics import Metrics
 from charrnn.scoring import score
-from charrnn.scoring.score import Difference, Pairing, block_means, paired
+from charrnn.scoring.score import Difference, Pairing, block_means, moments, paired
 from charrnn.sweeping.grid import Result, standings
+from charrnn.training.loop import Checkup, Event
 from charrnn.vocabulary import END
 from tests.program import Program
 from tests.runs import SIZE, summary_of
@@ -53,7 +56,7 @@ def test_the_standard_error_is_that_of_a_mean_over_examples() -> None:
     sums = [part.sum() for part in np.split(nats, ends[:-1] + 1)]
     sizes = np.diff(ends, prepend=-1)
     found = of(ids, nats, [])
-    assert found == pytest.approx(paired(sums, sizes))
+    assert found == pytest.approx(paired(moments(sums, sizes)))
     assert found.nats_per_character == pytest.approx(nats.mean())
     rng = np.random.default_rng(1)  # as often drawn again, with replacement
     again = rng.integers(0, 60, (4000, 60))
@@ -149,6 +152,21 @@ def test_the_summary_of_train_says_how_clear_the_difference_is(program: Program)
     again = program.run("train", "--resume")
     said = " ".join(again.out.split())
     assert difference.in_words(f"{best['baseline']}, the best baseline") in said
+
+
+def test_the_summary_after_a_signal_does_so_too_if_it_is_quickly_computed(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(log: Metrics, event: Event) -> None:
+        log.stop.requested = isinstance(event, Checkup)
+
+    monkeypatch.setattr(Metrics, "add", stop)
+    line = ("train", "names.txt", *SIZE, "--epochs", "8", "--metrics", "m.jsonl", "--json")
+    ran = program.run(*line)
+    assert ran.json["stopped"] == "interrupted"
+    assert ran.json["best"]["standard_error"] > 0
+    monkeypatch.setattr(run, "QUICK", 1)
+    assert program.run(*line, "--force").json["best"]["standard_error"] is None
 
 
 def test_a_best_of_few_held_out_symbols_is_called_that(program: Program) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import matplotlib.figure
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +19,7 @@ from charrnn.model import Model
 from charrnn.model_file.texts import example_lengths
 from tests.child import PYTHON
 from tests.corpora import NAMES
-from tests.extras import without
+from tests.extras import axes, without
 from tests.program import Program
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -47,7 +46,7 @@ def test_the_same_curve_is_the_same_bytes(model: Model, kind: str, head: bytes) 
 
 
 def test_the_lines_are_the_losses_of_the_history(model: Model) -> None:
-    ax = matplotlib.figure.Figure().add_subplot()
+    ax = axes()
     assert model.plot(ax) is ax
     learning, held_out, best = ax.lines
     history = model.trained.history
@@ -141,7 +140,7 @@ def test_reach_draws_its_norms(well_trained: Program) -> None:
 
 
 def test_lengths_are_drawn_as_shares() -> None:
-    ax = matplotlib.figure.Figure().add_subplot()
+    ax = axes()
     plot_lengths({"corpus": [1, 1, 1, 3], "samples": [2]}, ax)
     corpus, samples = (np.asarray(patch.get_path().vertices) for patch in ax.patches)
     assert {(x, y) for x, y in corpus if y} == {(0.5, 0.75), (1.5, 0.75), (2.5, 0.25), (3.5, 0.25)}

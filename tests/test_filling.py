@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -127,15 +127,24 @@ def test_the_end_counts_too() -> None:
 # What is left out
 
 
-def test_what_is_left_out_is_no_more_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+Widths = Callable[..., None]
+
+
+@pytest.fixture
+def widths(monkeypatch: pytest.MonkeyPatch) -> Widths:
+    """Choose the widths that are tried, one after the other."""
+    return lambda *tried: monkeypatch.setattr(exactly, "WIDTHS", tried)
+
+
+def test_what_is_left_out_is_no_more_than_is_said(widths: Widths) -> None:
     model = babbler("abcdefgh", hidden=6, seed=3)
-    pattern = Pattern("___h", model.vocabulary, "_", "*", GAP)
+    pattern = Pattern("___h", model.vocabulary, FillConfig(max_gap=GAP))
     reader = NextSymbols(model)
     whole = exact(pattern, reader, 10)
     assert whole.is_exact
     assert whole.left_out == 0.0
     for width in (3, 20, 100):
-        monkeypatch.setattr(exactly, "WIDTHS", (width,))
+        widths(width)
         part = exact(pattern, reader, 10)
         missing = 1 - math.exp(part.log_total - whole.log_total)
         assert 0 < missing <= part.left_out + 1e-9
@@ -143,12 +152,12 @@ def test_what_is_left_out_is_no_more_than_is_said(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_wider_try_begins_where_a_narrow_one_has_left_off(
-    monkeypatch: pytest.MonkeyPatch,
+    widths: Widths,
 ) -> None:
     model = babbler("abcdefgh", hidden=6, seed=3)
-    pattern = Pattern("___h", model.vocabulary, "_", "*", GAP)
+    pattern = Pattern("___h", model.vocabulary, FillConfig(max_gap=GAP))
     whole = exact(pattern, NextSymbols(model), 10)
-    monkeypatch.setattr(exactly, "WIDTHS", (20, 600))
+    widths(20, 600)
     again = exact(pattern, NextSymbols(model), 10)
     assert again.is_exact
     assert again.texts == whole.texts
@@ -159,14 +168,14 @@ def test_a_wider_try_begins_where_a_narrow_one_has_left_off(
 
 
 def estimated(model: LanguageModel, text: str, count: int, seed: int) -> Fillings:
-    pattern = Pattern(text, model.vocabulary, "_", "*", GAP)
+    pattern = Pattern(text, model.vocabulary, FillConfig(max_gap=GAP))
     return by_particles(pattern, NextSymbols(model), Fillings(), 5, count, seed)
 
 
 @pytest.mark.parametrize("text", ["a*b", "*a*b*", "_b_", "c__*a", "aЖ*b", "abc"])
 def test_particles_agree_with_what_is_exact_within_their_error(text: str) -> None:
     model = babbler("abc", hidden=6)
-    pattern = Pattern(text, model.vocabulary, "_", "*", GAP)
+    pattern = Pattern(text, model.vocabulary, FillConfig(max_gap=GAP))
     right = exact(pattern, NextSymbols(model), 5).log_total
     ratios = [math.exp(estimated(model, text, 300, seed).log_total - right) for seed in range(24)]
     error = float(np.std(ratios)) / math.sqrt(len(ratios))
@@ -178,7 +187,7 @@ def test_particles_find_what_is_likely() -> None:
     model = babbler("abc", hidden=6)
     expected = list(filled(model, "a_b_c", count=3))
     found = estimated(model, "a_b_c", 2000, seed=5)
-    pattern = Pattern("a_b_c", model.vocabulary, "_", "*", GAP)
+    pattern = Pattern("a_b_c", model.vocabulary, FillConfig(max_gap=GAP))
     assert [pattern.text_of(text) for text in found.texts[:3]] == expected
 
 
@@ -190,11 +199,11 @@ def test_particles_are_those_of_their_seed() -> None:
 
 
 def test_where_there_is_too_much_to_go_through_particles_help(
-    monkeypatch: pytest.MonkeyPatch,
+    widths: Widths,
 ) -> None:
     model = babbler("abc", hidden=6)
     expected = filled(model, "a*b*c", count=5)
-    monkeypatch.setattr(exactly, "WIDTHS", (2,))
+    widths(2)
     found = Filler(model, FillConfig(max_gap=GAP, seed=1)).fill("a*b*c")
     assert (found.method, found.left_out) == ("particles", None)
     shown = {one.text: one.probability for one in found.fillings}
@@ -204,9 +213,9 @@ def test_where_there_is_too_much_to_go_through_particles_help(
 
 
 def test_a_text_gets_the_same_fillings_whatever_came_before(
-    monkeypatch: pytest.MonkeyPatch,
+    widths: Widths,
 ) -> None:
-    monkeypatch.setattr(exactly, "WIDTHS", (2,))
+    widths(2)
     filler = Filler(babbler("abc", hidden=6), FillConfig(max_gap=GAP, seed=1, particles=100))
     first = filler.fill("a*b*c")
     filler.fill("_a_")
@@ -217,7 +226,9 @@ def test_a_text_gets_the_same_fillings_whatever_came_before(
 
 
 def test_blanks_and_gaps_that_touch_are_one_run() -> None:
-    one, other = (Pattern(text, Vocabulary("ab"), "_", "*", 2) for text in ("a_*_b", "a*__b"))
+    one, other = (
+        Pattern(text, Vocabulary("ab"), FillConfig(max_gap=2)) for text in ("a_*_b", "a*__b")
+    )
     assert one.pieces == other.pieces
     assert len(one.pieces) == 3
 
@@ -225,7 +236,7 @@ def test_blanks_and_gaps_that_touch_are_one_run() -> None:
 @pytest.mark.parametrize("text", PATTERNS)
 def test_the_automaton_takes_the_texts_that_the_pattern_stands_for(text: str) -> None:
     vocabulary = vocabulary_of("abc")
-    pattern = Pattern(text, vocabulary, "_", "*", GAP)
+    pattern = Pattern(text, vocabulary, FillConfig(max_gap=GAP))
     automaton = Automaton(pattern)
     fitting = set(spellings(text, "abc"))
     characters = [*vocabulary.characters, *pattern.unseen]
@@ -243,7 +254,7 @@ def test_the_automaton_takes_the_texts_that_the_pattern_stands_for(text: str) ->
 
 
 def test_ways_are_counted() -> None:
-    pattern = Pattern("*a*", Vocabulary("ab"), "_", "*", 3)
+    pattern = Pattern("*a*", Vocabulary("ab"), FillConfig(max_gap=3))
     assert pattern.ways([2, 2, 2]) == 3
     assert pattern.ways([3, 2]) == 1
     assert pattern.ways([3, 3]) == 0

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from charrnn.sampling.draws import Choice, keys, uniform
+from charrnn.settings.sampling import SampleConfig
 from charrnn.vocabulary import UNKNOWN
 
 DRAWS = 20_000
@@ -19,7 +20,7 @@ def drawn(
     o: list[float], temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> list[float]:
     """How often each symbol is drawn, of all the draws, all from one lane."""
-    choice = Choice(len(o), 1, temperature, top_k, top_p)
+    choice = Choice(len(o), 1, SampleConfig(temperature=temperature, top_k=top_k, top_p=top_p))
     choice.prepare(np.array([o], float))
     symbols, _ = choice.draw(uniform(keys(0, [0]), 0, DRAWS)[:, 0], np.zeros(DRAWS, np.intp))
     return [count / DRAWS for count in np.bincount(symbols, minlength=len(o)).tolist()]
@@ -100,7 +101,7 @@ def test_filters_that_let_all_through_change_nothing(
 ) -> None:
     found = []
     for top_k, top_p in ((None, None), (len(o), 1.0), (len(o) - 1, None)):
-        choice = Choice(len(o), 1, temperature, top_k, top_p)
+        choice = Choice(len(o), 1, SampleConfig(temperature=temperature, top_k=top_k, top_p=top_p))
         choice.prepare(np.array([o]))
         found.append(choice.draw(np.array([chance]))[0].item())
     assert len(set(found)) == 1
@@ -116,7 +117,7 @@ def test_filters_that_let_all_through_change_nothing(
 def test_whatever_is_put_out_something_known_is_drawn(
     o: list[float], temperature: float, top_k: int | None, top_p: float | None, chance: float
 ) -> None:
-    choice = Choice(len(o), 1, temperature, top_k, top_p)
+    choice = Choice(len(o), 1, SampleConfig(temperature=temperature, top_k=top_k, top_p=top_p))
     choice.prepare(np.array([o]))
     symbols, nats = choice.draw(np.array([chance]))
     assert symbols[0] != UNKNOWN
@@ -128,7 +129,7 @@ def test_whatever_is_put_out_something_known_is_drawn(
 def test_the_surprisal_is_that_of_the_softmax(
     o: list[float], temperature: float, chance: float
 ) -> None:
-    choice = Choice(len(o), 1, temperature, top_k=2)
+    choice = Choice(len(o), 1, SampleConfig(temperature=temperature, top_k=2))
     choice.prepare(np.array([o]))
     symbols, nats = choice.draw(np.array([chance]))
     y_hat = math.exp(o[symbols[0]] - max(o)) / sum(math.exp(o_k - max(o)) for o_k in o)
@@ -138,7 +139,7 @@ def test_the_surprisal_is_that_of_the_softmax(
 def test_each_lane_has_a_draw_of_its_own() -> None:
     rng = np.random.default_rng(0)
     o, chances = rng.standard_normal((6, 5)), rng.random(6)
-    choice = Choice(5, 10, 0.7, top_k=3)
+    choice = Choice(5, 10, SampleConfig(temperature=0.7, top_k=3))
     choice.prepare(o.copy())
     every, nats = choice.draw(chances)
     lane = np.array([4, 4, 0])

@@ -90,6 +90,14 @@ def test_folds_that_cannot_be_are_refused_before_training(program: Program) -> N
         status=2,
     )
     assert program.run("train", "names.txt", *SIZE, "--epochs", "1", "-q").status == 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("charrnn.cli.eval.run.score", None)  # refused before anything is scored
+        program.refuses(
+            *("eval", "--folds", "999"),
+            what="examples cannot be cut into 999 folds",
+            hint="Use fewer --folds.",
+            status=2,
+        )
     program.refuses(
         *("eval", "--folds", "3", "-m", "model.npz", "-m", "model.npz"),
         what="--folds trains one model again",

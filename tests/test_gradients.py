@@ -193,8 +193,8 @@ def test_truncation_drops_the_gradient_and_keeps_the_state() -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_several_threads_do_what_one_does(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 0)
+@pytest.mark.usefixtures("threads_always")
+def test_several_threads_do_what_one_does(threads: int) -> None:
     p, w = network(layers=2), window(idle=True)
     alone, together = p.like(), p.like()
     loss = loss_of(p, w, state(p), masks(p), alone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,17 @@ from charrnn.cli.guide import Options, topics
 from charrnn.cli.options import Known, options_of
 from charrnn.settings.fields import settings_of
 from tests.make_pages import BEGIN, END
-from tests.pages import GUIDE, PAGES, blocks_of, commands_of, matches, run_page
+from tests.pages import (
+    BLOCK,
+    GUIDE,
+    PAGES,
+    Block,
+    blocks_of,
+    commands_of,
+    matches,
+    run_command,
+    run_page,
+)
 from tests.program import CHARRNN, SMALL, Program
 
 
@@ -79,12 +90,16 @@ eval names.txt --per-char -m two.npz --json
 fill an_a --json
 embed names.txt
 reach --json
+unfold ann --backward --json
 export names.html --json
 slim small.npz --json
 sweep names.txt --try hidden=2 -o few --dry-run --json
 sweep names.txt --try hidden=2 --counts -o few --json
 """
-BY_NAME = ("baselines", "cosine", "models", "sums", "tried")  # objects with names in place of keys
+BY_NAME = (  # objects with names in place of keys
+    *("baselines", "cosine", "models", "moments", "sums", "tried"),
+    *("values", "equations", "gradient"),
+)
 
 
 def keys_of(value: Any, schema: str = "") -> set[tuple[str, str]]:
@@ -201,3 +216,63 @@ def test_topics_are_completed() -> None:
     assert isinstance(topic, Known)
     assert topic.complete("s") == ["sampling", "scoring"]
     assert topic.complete("x") == []
+
+
+def cells_of(path: Path) -> list[dict[str, Any]]:
+    """Return the cells of a notebook after a check of its form."""
+    document = json.loads(path.read_text("utf-8"))
+    assert (document["nbformat"], document["nbformat_minor"]) == (4, 4)
+    cells: list[dict[str, Any]] = document["cells"]
+    assert {cell["cell_type"] for cell in cells} <= {"markdown", "code"}
+    return cells
+
+
+def test_the_notebook_of_the_book_runs_from_top_to_bottom(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (program / "names.txt").unlink()
+    program.run("guide", "book", "--notebook", "book.ipynb").says("saved to book.ipynb")
+    monkeypatch.chdir(program.folder)
+    names: dict[str, Any] = {}
+    sources = [one["source"] for one in cells_of(program / "book.ipynb") if "outputs" in one]
+    assert "!charrnn unfold Tyrannosaurus --backward -o unfold.html" in sources
+    for source in sources:
+        if not source.startswith("!"):
+            exec(compile(source, "cell", "exec"), names)
+            continue
+        for command in source.split("\n"):
+            small = Block("console", "", ("small", "output varies"))
+            run_command(small, command.removeprefix("!"), "", program, ExitStack())
+    assert len([source for source in sources if source.startswith("!")]) >= 6
+    assert names["loss"] > 0
+
+
+def test_a_notebook_says_what_the_page_says_once(program: Program) -> None:
+    for topic in topics():
+        program.run("guide", topic, "--notebook", "page.ipynb", "--force").says()
+        cells = cells_of(program / "page.ipynb")
+        page = (GUIDE / f"{topic}.md").read_text("utf-8")
+        code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
+        for block in blocks_of(GUIDE / f"{topic}.md"):
+            if block.language == "python":
+                assert block.code.strip() in code
+            for command, _ in block.commands if block.language == "console" else ():
+                assert f"!{command}" in code
+        text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+        headings = re.compile("^#.*", re.MULTILINE)
+        assert headings.findall(text) == headings.findall(re.sub(BLOCK, "", page))
+        assert "<!--" not in text
+        assert ".md)" not in text
+
+
+def test_a_notebook_needs_a_topic_and_replaces_nothing(program: Program) -> None:
+    program.refuses(
+        *("guide", "--notebook", "x.ipynb"),
+        what="--notebook needs TOPIC",
+        hint="",
+        status=2,
+    )
+    program.write("x.ipynb", "mine")
+    line = ("guide", "book", "--notebook", "x.ipynb")
+    program.refuses(*line, what="x.ipynb already exists", hint="add --force to replace it")
+    program.run(*line, "--force").says("notebook saved to x.ipynb")

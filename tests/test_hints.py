@@ -24,7 +24,8 @@ LIBRARY = [
     for file in sorted(HOUSE.rglob("*.py"))
     if "cli" not in file.relative_to(HOUSE).parts and file.name != "__main__.py"
 ]
-TYPED = re.compile(r"\s--[a-z]|(?<![\w-])-m\b|charrnn (train|sample|eval|info|embed|fill|reach)\b")
+COMMANDS = "train|sample|eval|info|embed|fill|reach|unfold"
+TYPED = re.compile(rf"\s--[a-z]|(?<![\w-])-m\b|charrnn ({COMMANDS})\b")
 
 
 @pytest.mark.parametrize("file", LIBRARY, ids=lambda file: str(file.relative_to(HOUSE)))

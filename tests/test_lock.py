@@ -81,6 +81,28 @@ def test_an_error_inside_lets_go(path: Path) -> None:
     assert is_free(path)
 
 
+def test_a_run_may_wait_until_the_other_ends(path: Path) -> None:
+    left, inside = Barrier(2), Barrier(2)
+    order: list[str] = []
+
+    def hold() -> None:
+        with locked(path):
+            inside.wait()
+            left.wait()
+            order.append("first")
+
+    other = Thread(target=hold)
+    other.start()
+    inside.wait()
+    with pytest.raises(ModelBusyError), locked(path, 0.2):
+        order.append("too soon")
+    left.wait()
+    with locked(path, 60):
+        order.append("second")
+    other.join()
+    assert order == ["first", "second"]
+
+
 def test_other_files_are_free(path: Path) -> None:
     with locked(path):
         assert is_free(path.with_name("other.npz"))

@@ -13,7 +13,6 @@ from charrnn.corpus.corpus import Corpus, from_texts
 from charrnn.counts.kneser_ney import Counts
 from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
-from charrnn.model_file import checkpoint as saver
 from charrnn.network.parameters import LanguageModel
 from charrnn.plan import fit_settings
 from charrnn.scoring.predictor import MixedScorer, Predictor
@@ -81,11 +80,8 @@ def test_all_that_each_has_learned_is_in_the_file(program: Program) -> None:
     assert Path("model.npz").read_bytes() == before
 
 
-def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(saver, "OFTEN", 0)
-    monkeypatch.setattr(saver, "COSTLY", 0)
+@pytest.mark.usefixtures("saves_often")
+def test_what_others_learn_after_the_first_has_ended_is_saved_on_the_way(program: Program) -> None:
     line = ("train", "names.txt", "--members", "3", "--hidden", "4", "--layers", "1", "--lr", "0.1")
     dropped = ("--dropout", "0.4", "--dropconnect", "0.3")
     for seed in range(10):
@@ -150,11 +146,17 @@ def test_a_run_that_goes_on_without_the_first_tells_what_it_would_have_told(
         assert [*map(repr, told)] == [*map(repr, whole)], f"stopped after {stop} events"
 
 
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step and each check-up takes 0.6 seconds."""
+    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)
+
+
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(("members", "threads"), [(1, 2), (2, 1), (2, 2), (4, 2), (3, 4)])
 def test_minutes_are_those_of_a_clock_on_the_wall(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int, threads: int
+    corpus: Corpus, members: int, threads: int
 ) -> None:
-    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)  # seconds that any step takes
     given = {"members": members, "workers": threads, "minutes": 1.2, "patience": None}
     config = settings(corpus, **given, check_every=10**6)
     states = start_all(corpus, config)
@@ -168,11 +170,9 @@ def test_minutes_are_those_of_a_clock_on_the_wall(
     assert share_done(states, config, len(corpus.train.ids)) == 1
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("members", [1, 2])
-def test_check_ups_take_their_part_of_the_minutes(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, members: int
-) -> None:
-    monkeypatch.setattr(Stopwatch, "lap", lambda _: 0.6)
+def test_check_ups_take_their_part_of_the_minutes(corpus: Corpus, members: int) -> None:
     config = settings(corpus, members=members, minutes=1.2, patience=None, check_every=1)
     states = start_all(corpus, config)
     events = list(train_all(states, corpus, config))

@@ -16,7 +16,6 @@ from charrnn.network.parameters import LanguageModel
 from charrnn.network.rounding import OFTEN, UNIT, settles
 from charrnn.network.stepper import Stepper
 from charrnn.sampling.sampler import SampleConfig, Sampler
-from charrnn.scoring import scorer as chunk_reading
 from charrnn.scoring.pieces import Gatherer, score_blocks
 from charrnn.scoring.score import Score, tally
 from charrnn.scoring.scorer import NetworkScorer
@@ -53,11 +52,8 @@ def symbol_after_symbol(model: LanguageModel, ids: Ids) -> list[float]:
 @pytest.mark.parametrize("gain", [0.5, 1.0, 3.0], ids=["forgets", "remembers", "chaotic"])
 @pytest.mark.parametrize("carry", [False, True])
 @pytest.mark.parametrize("ends", [0, 9, 300])
-def test_chunks_and_threads_change_no_bit(
-    gain: float, carry: bool, ends: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chunk_reading, "WORTHWHILE", 1)
-    monkeypatch.setattr("charrnn.network.threads.WORTHWHILE", 1)
+@pytest.mark.usefixtures("threads_always")
+def test_chunks_and_threads_change_no_bit(gain: float, carry: bool, ends: int) -> None:
     model = network(gain, carry=carry)
     ids = text(model, 1500, ends)
     whole, ranks = NetworkScorer(model, ranking=True).read(ids)

@@ -7,7 +7,6 @@ import re
 import shutil
 from pathlib import Path
 
-import matplotlib.figure
 import pytest
 
 import charrnn
@@ -15,6 +14,7 @@ from charrnn.display import curve_of
 from charrnn.model_file import checkpoint
 from charrnn.model_file.texts import rebuild_corpus
 from charrnn.scoring.predictor import as_predictor, scorer_of
+from tests.extras import axes
 from tests.program import Program
 from tests.runs import SIZE
 
@@ -67,7 +67,7 @@ def test_an_older_file_keeps_its_one_training_loss_under_its_true_name(
     history = charrnn.load(name).trained.history
     assert all("train" not in row and row["train_while_hidden"] > 0 for row in history)
     assert "training with dropout" in program.run("info", "-m", name).out
-    ax = charrnn.load(name).plot(matplotlib.figure.Figure().add_subplot())
+    ax = charrnn.load(name).plot(axes())
     legend = ax.get_legend()
     assert legend is not None
     assert "training with dropout" in [text.get_text() for text in legend.get_texts()]

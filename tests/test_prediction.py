@@ -114,9 +114,8 @@ def test_scores_are_the_same_however_the_text_arrives(
 ) -> None:
     mix, ids = predictor(2, use=use), text(5, 700)
     whole, ranks = MixedScorer(mix, ranking=True).read(ids)
-    monkeypatch.setattr(prediction, "FEWEST", 7)
-    monkeypatch.setattr(prediction, "MOST", 7)
-    monkeypatch.setattr(prediction, "CACHED", 13)
+    for name, size in {"FEWEST": 7, "MOST": 7, "CACHED": 13}.items():
+        monkeypatch.setattr(prediction, name, size)
     scorer = MixedScorer(mix, 2, ranking=True)
     parts = [scorer.read(part) for part in np.split(ids, [1, 2, 64, 65, 300])]
     np.testing.assert_array_equal(np.concatenate([nats for nats, _ in parts]), whole)

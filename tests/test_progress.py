@@ -6,6 +6,7 @@ import io
 import math
 import os
 import re
+from contextlib import redirect_stderr
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,7 @@ from charrnn.training.loop import Checkup, train
 from charrnn.training.state import start
 from tests.corpora import NAMES
 from tests.program import Program
+from tests.rows import seldom
 from tests.runs import BRIEF
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals of POSIX")
@@ -105,11 +107,10 @@ def test_the_best_is_never_left_out_however_fast_rows_come(
 ) -> None:
     monkeypatch.setattr(progress, "ROW", math.inf)  # there is never time for another
     seen = Ticks()
-    monkeypatch.setattr("sys.stderr", seen)
     monkeypatch.setenv("TERM", "xterm")
     program.run("train", "names.txt", *BRIEF)
     run = checkpoint.load("model.npz")
-    with progress.Progress(run, 100, Console(), 0) as screen:
+    with redirect_stderr(seen), progress.Progress(run, 100, Console(), 0) as screen:
         screen.rows = CheckupRows(True, {}, screen.console.err)
         for step, (nats, is_best) in enumerate(
             [(3.0, True), (2.9, True), (2.95, False), (2.8, True), (2.9, False)], 1
@@ -178,8 +179,8 @@ def test_wide_characters_take_two_columns() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands where the list says, and a processor that was always in use."""
     now = [1000.0]
-    monkeypatch.setattr("charrnn.training.state.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("charrnn.training.state.time.process_time", lambda: now[0])
+    for name in ("monotonic", "process_time"):
+        monkeypatch.setattr(f"charrnn.training.state.time.{name}", lambda: now[0])
     return now
 
 
@@ -314,7 +315,7 @@ def test_on_a_terminal_a_bar_moves_and_leaves_no_trace(program: Program) -> None
 
 
 @posix
-@pytest.mark.parametrize("wide", [1, 20, 40])
+@pytest.mark.parametrize("wide", [seldom(1), 20, seldom(40)])
 def test_nothing_is_wider_than_a_narrow_terminal(program: Program, wide: int) -> None:
     status, seen = program.terminal(
         "train", "names.txt", *BRIEF, columns=wide, env={"NO_COLOR": "1", "LC_ALL": "C"}

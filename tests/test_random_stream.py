@@ -1,6 +1,7 @@
 """Numbers that are looked up look as if they were drawn."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,32 +31,32 @@ def chi_square(counts: NDArray[Any]) -> float:
 @pytest.mark.parametrize(
     "numbers",
     [
-        table(),
-        uniform(keys(0, range(100_000)), 0, 1),
-        uniform(keys(0, [0]), 0, 100_000),
-        np.stack([table(seed)[0] for seed in range(200)]),
+        table,
+        lambda: uniform(keys(0, range(100_000)), 0, 1),
+        lambda: uniform(keys(0, [0]), 0, 100_000),
+        lambda: np.stack([table(seed)[0] for seed in range(200)]),
     ],
     ids=["all", "first step", "first sample", "samples of every seed"],
 )
-def test_every_stretch_from_zero_to_one_is_hit_as_often(numbers: Numbers) -> None:
-    counts, _ = np.histogram(numbers, bins=256, range=(0, 1))
+def test_every_stretch_from_zero_to_one_is_hit_as_often(numbers: Callable[[], Numbers]) -> None:
+    counts, _ = np.histogram(numbers(), bins=256, range=(0, 1))
     assert abs(chi_square(counts)) < 3.5
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        table()[:, np.arange(1, SAMPLES + 1) % SAMPLES],
-        np.roll(table(), 1, axis=0),
-        table(attempt=1),
-        table(seed=1),
-        table(seed=2**63),
-        table().T.reshape(STEPS, SAMPLES),
+        lambda: table()[:, np.arange(1, SAMPLES + 1) % SAMPLES],
+        lambda: np.roll(table(), 1, axis=0),
+        lambda: table(attempt=1),
+        lambda: table(seed=1),
+        lambda: table(seed=2**63),
+        lambda: table().T.reshape(STEPS, SAMPLES),
     ],
     ids=["next sample", "next step", "next attempt", "next seed", "far seed", "transposed"],
 )
-def test_two_streams_know_nothing_of_each_other(other: Numbers) -> None:
-    pairs, _, _ = np.histogram2d(table().ravel(), other.ravel(), bins=16, range=[[0, 1], [0, 1]])
+def test_two_streams_know_nothing_of_each_other(other: Callable[[], Numbers]) -> None:
+    pairs, _, _ = np.histogram2d(table().ravel(), other().ravel(), bins=16, range=[[0, 1], [0, 1]])
     assert abs(chi_square(pairs)) < 3.5
 
 

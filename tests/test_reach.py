@@ -10,7 +10,7 @@ from charrnn.analysis import Reach, Walk, places, reach_of, spectral_radius, str
 from charrnn.network.architecture import Architecture
 from charrnn.network.cells import CELLS
 from charrnn.network.heads import HEADS
-from charrnn.network.parameters import LanguageModel, Parameters
+from charrnn.network.parameters import LanguageModel, Parameters, initial
 from charrnn.network.rounding import Array
 from charrnn.network.unfolded import State, Unfolded, Window
 from charrnn.vocabulary import Ids
@@ -219,6 +219,27 @@ def test_stretches_are_parts_of_the_text(symbols: int, carry: bool) -> None:
     t, lane = places(w, 40)
     assert 1 <= len(t) <= 40
     assert len(set(zip(t.tolist(), lane.tolist(), strict=True))) == len(t)
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+@pytest.mark.parametrize("radius", [0.0, 0.5, 6.0])
+def test_first_weights_have_the_radius_that_is_asked_for(cell: str, radius: float) -> None:
+    logs, rng = np.log(np.full(4, 0.25)), np.random.default_rng(0)
+    p = initial(Architecture(4, 8, 2, cell), logs, rng, np.float64, radius)
+    for number in (1, 2):
+        for gate in p[f"W{number}"].reshape(-1, 8, 8):
+            found = np.abs(np.linalg.eigvals(gate))
+            np.testing.assert_allclose(found, radius, rtol=1e-9, atol=1e-12)
+
+
+def test_the_mean_slope_is_that_of_the_states() -> None:
+    model = remembering(0.5)
+    model.parameters["U1"][...] = 0
+    model.parameters["b1"][...] = 1
+    h = 0.0
+    for _ in range(100):
+        h = np.tanh(1 + 0.5 * h)
+    assert reach_of(model, text(3000, model)).mean_slope == pytest.approx(1 - h * h, rel=1e-2)
 
 
 def test_the_spectral_radius_is_that_of_the_largest_block() -> None:

@@ -189,6 +189,7 @@ def test_what_was_never_seen_is_read_as_unknown() -> None:
     assert texts(speaker, 2, prime="\udcff") == ["a", "a"]
 
 
+@pytest.mark.long  # test_cli_sample.py has a shorter one
 def test_a_prime_of_a_million_characters_is_read_from_where_it_matters() -> None:
     speaker, config = babbler(), SampleConfig(seed=1, max_characters=30)
     long, longer = "abcdefgh" * 20_000, "abcdefgh" * 130_000

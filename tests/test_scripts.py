@@ -15,6 +15,7 @@ from charrnn.corpus.files import blocks, byte_blocks, path_of
 from charrnn.errors import SettingError
 from charrnn.sampling.draws import Choice
 from charrnn.settings.corpus import Reading
+from charrnn.settings.sampling import SampleConfig
 from charrnn.text import SCRIPTS, script_of
 from tests.program import Program
 from tests.speaking import END, independent, saved
@@ -59,10 +60,9 @@ def test_many_lines_in_other_scripts_are_told_of() -> None:
 
 def test_of_a_large_corpus_the_beginning_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = from_texts(["ab"] * 8 + ["Ζωή"] * 9)
-    monkeypatch.setattr(checks, "LOOKED_THROUGH", 12)
-    assert other_scripts(mixed) == []
-    monkeypatch.setattr(checks, "LOOKED_THROUGH", 1)
-    assert other_scripts(mixed) == []
+    for symbols in (12, 1):
+        monkeypatch.setattr(checks, "LOOKED_THROUGH", symbols)
+        assert other_scripts(mixed) == []
 
 
 def test_the_plan_says_how_many_scripts_there_are(program: Program) -> None:
@@ -101,12 +101,12 @@ def test_other_scripts_are_not_drawn(speaker: Program) -> None:
 def test_the_likeliest_of_a_script_is_drawn_at_temperature_zero() -> None:
     o = np.log(np.array([[0.1, 1e-9, 1e-300, 0.6, 0.3]]))
     excluded = np.array([False, False, False, True, True])
-    choice = Choice(5, 1, 0, excluded=excluded)
+    choice = Choice(5, 1, SampleConfig(temperature=0), excluded)
     choice.prepare(o.copy())
     assert choice.draw(np.array([0.9]))[0].tolist() == [0]
     excluded[0] = True
     for temperature in (0, 0.01, 1, 5):  # however rare the others are
-        choice = Choice(5, 1, temperature, excluded=excluded)
+        choice = Choice(5, 1, SampleConfig(temperature=temperature), excluded)
         choice.prepare(o.copy())
         assert choice.draw(np.array([0.9]))[0].tolist() == [2]
 

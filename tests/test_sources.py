@@ -187,10 +187,8 @@ def test_a_device_that_never_ends_is_said(path: str) -> None:
 
 
 @needs_fifo
-def test_a_named_pipe_that_nobody_writes_to_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
+@pytest.mark.usefixtures("impatient")
+def test_a_named_pipe_that_nobody_writes_to_is_said(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     assert what_is_said(path) == f"{path} is a pipe without a writer"
@@ -207,8 +205,8 @@ def test_a_named_pipe_that_somebody_writes_to_is_read_to_its_end(tmp_path: Path)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no /dev/fd here")
-def test_a_pipe_of_the_shell_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
+@pytest.mark.usefixtures("impatient")
+def test_a_pipe_of_the_shell_may_take_its_time() -> None:
     reader, writer = os.pipe()
 
     def write() -> None:

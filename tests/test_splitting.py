@@ -103,6 +103,25 @@ def test_the_parts_of_a_text_add_up_to_the_whole_to_the_last_digit(
 
 
 @pytest.mark.usefixtures("small_pieces")
+def test_parts_carry_what_a_standard_error_needs(trained: Program) -> None:
+    trained.train("names.txt", "--counts", "-m", "both.npz").says()
+    trained.write("long.txt", NAMES * 9)
+    line = ("long.txt", "-m", "model.npz", "-m", "both.npz")
+    whole = trained.run("eval", *line, "--json").json["models"]["both.npz"]
+    names = parts(trained, *line, of=3)
+    added = trained.run("eval", "--add", *names, "--json").json["models"]["both.npz"]
+    for one, other in ((whole, added), (whole["parts"]["counts"], added["parts"]["counts"])):
+        assert one["standard_error"] > 0
+        for name in ("difference", "standard_error"):
+            assert other[name] == pytest.approx(one[name], rel=1e-6)
+    older = json.loads((trained / "2.json").read_text())
+    for score in older["part"]["scores"]:
+        del score["moments"]
+    trained.write("2.json", json.dumps(older))
+    assert "standard_error" not in trained.run("eval", "--add", *names, "--json").out
+
+
+@pytest.mark.usefixtures("small_pieces")
 def test_the_rows_of_the_parts_follow_each_other(trained: Program) -> None:
     line = ("eval", "names.txt", "--per-example", "--sort", "input", "--json")
     whole = trained.run(*line).lines
@@ -133,6 +152,9 @@ def test_what_is_above_is_added_up_too(trained: Program) -> None:
     trained.write("parts.jsonl", "".join(lines))
     added = trained.run("eval", "--add", "parts.jsonl", "--json")
     assert (added.status, whole.status) == (3, 3)
+    nats = trained.run("eval", "names.txt", "--above", "3nats", "--json", "--part", "1/1")
+    trained.write("nats.json", nats.out)
+    assert trained.run("eval", "--add", "nats.json").err == nats.err
     assert (added.json["above"], added.err) == (whole.json["above"], whole.err)
     assert added.json["above_count"] == whole.json["above_count"] == whole.json["above"] > 0
 

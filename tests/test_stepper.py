@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from charrnn.network import stepper
 from charrnn.network.rounding import on_grid
 from charrnn.network.stepper import Stepper
 from charrnn.network.unfolded import Unfolded, Window
@@ -42,8 +41,8 @@ def test_a_lane_does_not_depend_on_its_neighbours(hidden: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepper, "WORTHWHILE", 0)
+@pytest.mark.usefixtures("threads_always")
+def test_threads_change_nothing(threads: int) -> None:
     p = babbler(hidden=37).parameters
     alone, together = Stepper(p, 64), Stepper(p, 64, threads)
     state, same = alone.zeros(64), alone.zeros(64)

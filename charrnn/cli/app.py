@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Annotated, Any, NamedTuple, cast
@@ -53,6 +53,7 @@ IN_FILES = {
     "fill": ("Fill in missing characters of a text.", "sampling"),
     "embed": ("Convert each text to a vector.", "scoring"),
     "reach": ("Measure how far back in time gradients reach.", "book"),
+    "unfold": ("Show every step of the network on a text, with its equations.", "book"),
     "info": ("Show the contents of a model file.", "formats"),
     "export": ("Export a model to HTML, JavaScript, C, PyTorch or ONNX.", "export"),
     "slim": ("Write a smaller model file, without the training state.", "export"),
@@ -111,10 +112,13 @@ def main(args: Sequence[str]) -> None:
     else:
         command, name, rest = program(), "charrnn", args
     # Not through main() of Typer, which handles errors, Ctrl-C and closed pipes in its own way.
-    with command.make_context(name, list(rest)) as ctx:
+    size = shutil.get_terminal_size((Console().out.window, 24))
+    width = max(streams.NARROW, min(size.columns, streams.WIDE))
+    with command.make_context(name, list(rest), terminal_width=width) as ctx:
         command.invoke(ctx)
 
 
+@cache
 def load(name: str) -> Command:
     from charrnn.cli.options import with_options
 
@@ -169,9 +173,7 @@ def _typer(add_completion: bool = False) -> typer.Typer:
 
 def _page(text: str) -> dict[str, Any]:
     about, comment, examples = text.partition("\n\n# ")  # the first example begins so
-    size = shutil.get_terminal_size((Console().out.window, 24))
-    width = max(streams.NARROW, min(size.columns, streams.WIDE))
-    settings = {"help_option_names": ["-h", "--help"], "terminal_width": width}
+    settings = {"help_option_names": ["-h", "--help"]}
     return {"help": about, "epilog": comment + examples, "context_settings": settings}
 
 

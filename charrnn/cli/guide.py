@@ -10,6 +10,9 @@ charrnn guide
 # from a messy list to thirty good names
 charrnn guide first-names
 
+# a lesson for a class: the page as a notebook
+charrnn guide book --notebook book.ipynb
+
 # every line of the manual with a word
 charrnn guide --search temperature
 """
@@ -23,17 +26,21 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 from itertools import groupby
+from pathlib import Path
 from pydoc import getpager
 from typing import NamedTuple
 
 from charrnn.cli.console import Console
-from charrnn.cli.options import OUTPUT, CommandOptions, Known, flag
+from charrnn.cli.files import OutputFile
+from charrnn.cli.options import OUTPUT, CommandOptions, Known, NewFile, excludes, flag, needs
 from charrnn.errors import SettingError
 from charrnn.settings.fields import Text, setting
 from charrnn.text import Raw, question
 
 INDEX = "README"
 ENTRY = re.compile(r"^- \[([a-z-]+)\]\([a-z-]+\.md\): (.*)$", re.MULTILINE)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 CLOSE = 0.6  # the similarity of a mistyped topic to a word of the manual
 
 
@@ -48,6 +55,12 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(CommandOptions):
+    RULES = (
+        needs("notebook", "topic"),
+        excludes("notebook", "search", "raw"),
+        needs("force", "notebook"),
+    )
+
     topic: str | None = setting(
         Known("TOPIC", names=lambda: topics()),
         "The name of a page, or a part of a title or heading.",
@@ -57,6 +70,12 @@ class Options(CommandOptions):
         Text("WORD"), "Show each line of the manual that contains this.", panel=OUTPUT
     )
     raw: bool = flag("Show the Markdown as it is.")
+    notebook: Path | None = setting(
+        NewFile("FILE.ipynb", "a file name that ends in .ipynb", (".ipynb",)),
+        "Write TOPIC as a Jupyter notebook: commands and Python code become cells.",
+        panel=OUTPUT,
+    )
+    force: bool = flag("Replace the file of --notebook if it exists.")
     as_json: bool = flag("A page is text.", names=())  # not an option
 
 
@@ -65,7 +84,12 @@ def run(options: Options, _threads: int, console: Console) -> None:
         text = lines_with(options.search)
     else:
         text = read(INDEX) if options.topic is None else find(options.topic)
-    if options.raw or not console.out.is_terminal:
+    if options.notebook is not None:
+        file, content = OutputFile(options.notebook, "--notebook", force=options.force), cells(text)
+        file.check()
+        file.write(len(content), [content])
+        console.note(f"notebook saved to {options.notebook}")
+    elif options.raw or not console.out.is_terminal:
         console.out.write(Raw(text))
     else:
         show(text, console)
@@ -140,6 +164,31 @@ def lines_with(word: str) -> str:
     return "\n".join([*parts, ""])
 
 
+def plain(text: str) -> str:
+    """Return Markdown without the directives of the tests and the links between pages."""
+    text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.DOTALL)
+    return re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", text)
+
+
+def cells(text: str) -> bytes:
+    """Return Markdown as a notebook, without the output of its commands."""
+    import json
+
+    found: list[dict[str, object]] = []
+    *blocks, rest = BLOCK.split(plain(text))
+    for prose, language, code in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
+        commands = "\n".join(f"!{command}" for command in COMMAND.findall(code))
+        shown = prose if language else f"{prose}```\n{code}```"
+        found.append({"cell_type": "markdown", "metadata": {}, "source": shown.strip()})
+        if source := {"console": commands, "python": code.strip()}.get(language):
+            found.append({"cell_type": "code", "metadata": {}, "source": source})
+            found[-1] |= {"execution_count": None, "outputs": []}
+    found.append({"cell_type": "markdown", "metadata": {}, "source": rest.strip()})
+    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    document = {"cells": found, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
+    return json.dumps(document, ensure_ascii=False, indent=1).encode()
+
+
 def show(text: str, console: Console) -> None:
     """Format Markdown for the terminal; a page longer than the window goes to the pager."""
     from io import StringIO
@@ -148,8 +197,7 @@ def show(text: str, console: Console) -> None:
     from rich.markdown import Markdown
 
     out, page = console.out, StringIO()
-    text = re.sub(r"<!--.*?-->\n*", "", text, flags=re.DOTALL)  # directives of the tests
-    text = re.sub(r"\[([^]]*)\]\([^)]*\.md\)", r"\1", text)
+    text = plain(text)
     rich = Rich(file=page, width=out.width, force_terminal=True, color_system="standard")
     rich.print(Markdown(text, code_theme="bw", hyperlinks=False))
     shown = page.getvalue() if out.takes_colour else re.sub("\x1b\\[[0-9;]*m", "", page.getvalue())

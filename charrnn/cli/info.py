@@ -88,6 +88,7 @@ def report_on(path: Path, model: Model) -> Report:
     layers = f"{networks}{count(config.layers, 'layer')} of {config.hidden:,} units"
     learned = f"{count(run['step'], 'step')}, {tables.epochs_in_words(run['epoch'])}"
     is_possible, why = resume_of(model)
+    can_be, characters = "possible" if is_possible else "not possible", vocabulary.characters
     return Report(
         Fact("model", str(path), "model", f"{path}, {tables.bytes_in_words(size)}"),
         Fact("bytes", size),
@@ -97,11 +98,7 @@ def report_on(path: Path, model: Model) -> Report:
         Fact("layers", config.layers),
         Fact(label="counts", text=counts_in_words(model)),
         Fact("symbols", symbols, "vocabulary", f"{symbols:,} symbols: end, unknown, and"),
-        Fact(
-            "vocabulary",
-            list(vocabulary.characters),
-            text=characters_in_words(vocabulary.characters),
-        ),
+        Fact("vocabulary", list(characters), text=characters_in_words(characters)),
         Fact("novelty", vocabulary.novelty),
         *corpus_facts(model),
         Fact("settings", settings_json(config), "settings", settings_in_words(model)),
@@ -112,12 +109,7 @@ def report_on(path: Path, model: Model) -> Report:
         Fact("characters_seen", run["characters"]),
         *best_facts(model),
         Fact("history", model.trained.longest.history),
-        Fact(
-            "resume",
-            {"is_possible": is_possible, "why": why},
-            "resume",
-            f"{'possible' if is_possible else 'not possible'}: {why}",
-        ),
+        Fact("resume", {"is_possible": is_possible, "why": why}, "resume", f"{can_be}: {why}"),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from charrnn.errors import SettingError
+from charrnn.system import ONE_THREAD, cores
 
 RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -62,18 +63,10 @@ def _number_in(names: Iterable[str]) -> int | None:
     return next((int(value) for value in values if value.isdecimal()), None)
 
 
-LIBRARIES = "OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"
-BLAS = *(f"{name}_NUM_THREADS" for name in LIBRARIES), "VECLIB_MAXIMUM_THREADS"
 ENOUGH = 4  # threads: more of them mostly wait for Python's lock
 
 
 def set_threads(threads: int | None = None) -> int:
     """Give BLAS one thread, before numpy is imported; return the number of our own threads."""
-    os.environ.update(dict.fromkeys(BLAS, "1"))
+    os.environ.update(ONE_THREAD)
     return threads or min(cores(), ENOUGH)
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -107,7 +107,7 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
     size = model.parameters.architecture
     network = f"{size.layers} x {size.hidden} {size.cell_name}"
     advised, cut_off = advice(reach, bptt), reach.cut_off_share(bptt)
-    decay, radius = reach.decay_per_step, reach.spectral_radius
+    decay, radius, slope = reach.decay_per_step, reach.spectral_radius, reach.mean_slope
     report = Report(
         Fact("model", str(path)),
         Fact(label="network", text=network),
@@ -116,6 +116,7 @@ def measure(path: Path, options: Options, console: Console) -> Measured:
         Fact("losses", reach.losses),
         Fact("decay_per_step", decay, "decay per step", three_digits(decay)),
         Fact("spectral_radius", radius, "spectral radius of W", three_digits(radius)),
+        Fact("mean_slope", slope, "mean slope 1 - h^2", three_digits(slope)),
         Fact("cut_off_share", cut_off, "cut off by --bptt", f"{cut_off:.1%}"),
         Fact("cosine", {str(steps): cosine for steps, cosine in reach.cosine.items()}),
         Fact("advice", advised),
@@ -159,6 +160,17 @@ def advice(reach: Reach, bptt: int) -> str:
     return f"--bptt {bptt} is long enough: {why}"
 
 
+def why(reach: Reach) -> str:
+    """Return why gradients shrink although the spectral radius is above 1; "" if not so."""
+    decay, slope = reach.decay_per_step, reach.mean_slope
+    if slope is None or decay is None or decay >= 1 or reach.spectral_radius <= 1:
+        return ""
+    return (
+        f"gradients shrink although the spectral radius is above 1: at each step the slope 1 - h^2"
+        f" multiplies W, and many units are saturated, so it is only {slope:.2g} on average"
+    )
+
+
 def in_words(
     paths: Sequence[Path], models: Sequence[Measured], output: Output
 ) -> Iterator[Visible]:
@@ -174,8 +186,10 @@ def in_words(
         yield from table_of(models[some], names[some], column, output)
     yield from picture(models, names, output)
     for name, one in zip(names, models, strict=True):
-        text = f"{name}: {one.advice}" if len(models) > 1 else one.advice
-        yield from entries([("advice", text)], output)
+        text = f"{name}: " * (len(models) > 1)
+        yield from entries([("advice", text + one.advice)], output)
+        if reason := why(one.reach):
+            yield from entries([("why", text + reason)], output)
 
 
 def table_of(
@@ -195,9 +209,8 @@ def table_of(
         yield output.paint(Visible(title), CYAN)
         last = max(map(max, values))
         for steps in sorted({first, *(1 << k for k in range(last.bit_length())), last}):
-            yield row(
-                f"{steps:>5}", [three_digits(of[steps]) if steps in of else "" for of in values]
-            )
+            shown = [three_digits(of[steps]) if steps in of else "" for of in values]
+            yield row(f"{steps:>5}", shown)
 
     yield table.head()
     for facts in zip(*(one.report for one in models), strict=True):

@@ -78,9 +78,7 @@ def local_cluster(workers: int) -> Iterator[str]:
 
 
 def serve(workers: int, folder: str) -> None:
-    """Run a cluster of single-threaded workers until standard input ends, then remove its folder:
-    the parent may be dead.
-    """
+    """Run a cluster of single-threaded workers until standard input ends; remove its folder."""
     import dask
     from distributed import LocalCluster
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from charrnn.cluster import worker
-from charrnn.cluster.worker import SamplingJob, ScoringJob, TextPiece, draw, score_piece
+from charrnn.cluster.worker import SamplingJob, ScoringJob, TextPiece, Work, draw, score_piece
 from charrnn.errors import CharrnnError, ClusterError
 from charrnn.sampling.sampler import IN_VAIN, Sample
 from charrnn.scoring.pieces import ScoredBlock
@@ -100,7 +100,7 @@ class Cluster:
 
     def ordered(
         self,
-        function: Callable[..., Any],
+        function: Work,
         pieces: Iterable[Any],
         shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
@@ -150,7 +150,7 @@ class Cluster:
 
     def as_completed(
         self,
-        function: Callable[..., Any],
+        function: Work,
         items: Iterable[Any],
         shared: Future[Any] | None = None,
         name: Callable[[Any], str] = str,
@@ -168,8 +168,7 @@ class Cluster:
                 if not pending:
                     return
                 for future in self._wait_for([*pending]):
-                    item = pending[future]
-                    result, failure = None, None
+                    item, result, failure = pending[future], None, None
                     try:
                         result = self._result(item, future, name)
                     except CharrnnError as error:
@@ -183,15 +182,13 @@ class Cluster:
             for future in pending:
                 future.release()
 
-    def _send(
-        self, function: Callable[..., Any], piece: Any, shared: Future[Any] | None
-    ) -> Future[Any]:
+    def _send(self, function: Work, piece: Any, shared: Future[Any] | None) -> Future[Any]:
         packed = pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)  # else Dask searches it for futures
         key = f"{function.__name__}-{uuid4().hex}"
         arguments = (function, packed, shared, self._environment, self._topic)
         return self._submit(worker.run, *arguments, key=key)
 
-    def _submit(self, function: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
+    def _submit(self, function: Work, *args: Any, **options: Any) -> Future[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Dask warns of large arguments
             submit = partial(self._client.submit, function, *args, pure=False, **options)
@@ -272,10 +269,8 @@ class Cluster:
 
     def _lost(self) -> ClusterError:
         self.is_lost = True
-        return ClusterError(
-            f"the scheduler at {self._address} is gone",
-            "Results written so far are valid. Restart the scheduler, then this command.",
-        )
+        hint = "Results so far are valid. If you started the scheduler, restart it. Then try again."
+        return ClusterError(f"the scheduler at {self._address} is gone", hint)
 
 
 def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
@@ -285,9 +280,7 @@ def release(pending: deque[tuple[Any, Future[Any]]]) -> None:
 
 
 def drawn(cluster: Cluster, job: SamplingJob, numbers: range) -> Iterator[Sample | None]:
-    """Yield the samples of these numbers in order, None for each failure; stop after IN_VAIN
-    failures in a row.
-    """
+    """Yield these samples in order, None for each failure; stop after IN_VAIN failures in a row."""
     size, failures = FIRST_PIECE, 0
 
     def pieces() -> Iterable[range]:
@@ -322,7 +315,7 @@ def scored(
             sent.append(piece.codes)
             yield piece
 
-    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job)):
+    for blocks in cluster.ordered(score_piece, remember(), cluster.share(job), lambda p: p.name):
         codes = sent.popleft()
         for block in blocks:
             block.codes = codes

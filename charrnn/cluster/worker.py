@@ -40,6 +40,7 @@ WANTED: Final = ("executing", "long-running", "resumed")  # Dask's states of a w
 CHECK_WORK: Final = 1 << 33  # multiply-adds between two checks whether a score is still wanted
 
 Made = TypeVar("Made")
+Work = Callable[..., Any]  # on a piece, and on a shared value if there is one
 
 _cache = threading.local()  # key and value of the last ``cached`` call in this thread
 _thread = threading.local()  # the task of this thread
@@ -62,11 +63,9 @@ class Environment:
             what = f"worker {name} has numpy {other.numpy}, this machine {self.numpy}"
             raise ClusterError(what, SAME_INSTALL)
         if other.threads > 1:
-            raise ClusterError(
-                f"worker {name} multiplies matrices with {other.threads} threads, which changes"
-                " the rounding",
-                "Start it with OMP_NUM_THREADS=1 (dask worker sets this itself with a nanny).",
-            )
+            many = f"{other.threads} threads, which changes the rounding"
+            hint = "Start it with OMP_NUM_THREADS=1 (dask worker sets this itself with a nanny)."
+            raise ClusterError(f"worker {name} multiplies matrices with {many}", hint)
 
 
 def environment() -> Environment:
@@ -129,9 +128,7 @@ class Task:
         self.checked = time.monotonic()
 
 
-def run(
-    function: Callable[..., Any], packed: bytes, shared: Any, client: Environment, topic: str
-) -> Any:
+def run(function: Work, packed: bytes, shared: Any, client: Environment, topic: str) -> Any:
     """Run a function on a pickled piece, on a worker whose environment equals the client's."""
     from distributed import get_worker
 
@@ -241,9 +238,6 @@ class TextPiece:
 
     codes: Codes
     name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def score_piece(piece: TextPiece, job: ScoringJob) -> list[ScoredBlock]:

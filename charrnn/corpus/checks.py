@@ -159,9 +159,7 @@ class TextSet:
 
 
 def findings(firsts: Iterable[str], lines: Sequence[str]) -> list[Warned]:
-    """Return the traits of a list that are hardly a part of its texts. One of ``firsts`` is its
-    first line.
-    """
+    """Return the traits of a list that hardly belong to its texts; one of ``firsts`` begins it."""
     if len(lines) < ENOUGH:
         return []
     many = NEARLY_ALL * len(lines)

@@ -200,7 +200,7 @@ HIGHEST: Final = 9  # order; counts alone do best with 7, beside a network with 
 FEWEST: Final = 7  # the order if HIGHEST takes more than one integer for a window
 READY: Final = 1 << 22  # numbers in the rows made beforehand, at most
 ROOT: Final = 0
-EACH: Final = 3  # times that a symbol is counted as it is read: the text goes on like itself
+EACH: Final = 2  # times that a symbol is counted as it is read: the text goes on like itself
 TOGETHER: Final = 1 << 16  # numbers in the rows that are counted together
 
 

@@ -67,15 +67,13 @@ class OrderTallies:
         self.varieties = Tally(every, each, symbols)  # symbols before each; not of the highest
 
 
-def tallies(
-    learned: Sequence[Ids], text: Ids, symbols: int, highest: int
-) -> Iterator[OrderTallies]:
+def tallies(learned: Sequence[Ids], text: Ids, symbols: int, orders: int) -> Iterator[OrderTallies]:
     """Yield the tallies of the unigrams, the pairs and so on, learned from the training text."""
-    layout = Layout(symbols, max(2, highest))
+    layout = Layout(symbols, max(2, orders))
     words = _all_windows(text, layout)
     grams = _TextWindows(layout, words)
     contexts = _TextWindows(layout, layout.without_first(words))
-    orders = [
+    tallied = [
         OrderTallies(contexts.numbers(n)[contexts.place], grams.numbers(n)[grams.place], symbols)
         for n in range(2, layout.highest + 1)
     ]
@@ -89,10 +87,10 @@ def tallies(
                 before += np.bincount(last, minlength=symbols).astype(np.uint32)
             words = layout.cut(words, order)
             found = contexts.find(layout.without_first(words), order), grams.find(words, order)
-            orders[order - 2].occurrences.add(occurrences, *found)
-            orders[order - 2].varieties.add(varieties, *found)
+            tallied[order - 2].occurrences.add(occurrences, *found)
+            tallied[order - 2].varieties.add(varieties, *found)
     yield _unigrams(learned, text, symbols, before)
-    yield from orders[: highest - 1]
+    yield from tallied[: orders - 1]
 
 
 def _all_windows(text: Ids, layout: Layout) -> Words:
@@ -195,9 +193,7 @@ def _counts(windows: Windows, times: Numbers) -> Iterator[tuple[int, Places, Num
 
 
 def _shares(learned: Sequence[Ids], layout: Layout) -> Iterator[tuple[Windows, Numbers]]:
-    """Yield the distinct reversed windows that end in some pairs of symbols, and how often each
-    occurs, a share at a time.
-    """
+    """Yield the distinct reversed windows and their counts, those of some pairs at a time."""
     count = -(-sum(len(part) for part in learned) * len(layout.sizes) // SHARE)
     for number in range(count):
         shares: list[tuple[Windows, Numbers]] = []
@@ -297,11 +293,9 @@ class Surprisals(NamedTuple):
     witten_bell: Floats  # (S,) nats
 
 
-def baselines(
-    train: Ids, held_out: Ids, symbols: int, budget: Budget = BUDGET
-) -> Iterator[Baseline]:
+def baselines(train: Ids, text: Ids, symbols: int, budget: Budget = BUDGET) -> Iterator[Baseline]:
     """Yield uniform, unigram and each order in turn, with the smoothing that does better here."""
-    learned, text = _budgeted(train, held_out, symbols, budget)
+    learned, text = _budgeted(train, text, symbols, budget)
     counted, size = (
         sum(int(np.count_nonzero(is_counted(part, symbols))) for part in parts)
         for parts in (learned, [text])

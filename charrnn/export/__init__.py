@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from charrnn.errors import ExportError, ModelExistsError, SettingError
 from charrnn.settings import fields
@@ -24,8 +24,6 @@ from charrnn.settings.fields import Checked, Flag, Text, Whole
 if TYPE_CHECKING:
     from charrnn.model_file.checkpoint import Trained
     from charrnn.network.architecture import Architecture
-
-    Export = Callable[[Trained, "ExportOptions"], bytes]
 
 FILE = "File"  # a panel of help
 _named_like_file = partial(fields.setting, panel=FILE, default_in_words="the name of the file")
@@ -140,7 +138,8 @@ def export(trained: Trained, kind: str, options: ExportOptions) -> bytes:
         what = "the model has n-gram counts, which an exported file cannot hold"
         hint = "Export its network alone with [without_counts]; it draws other texts."
         raise ExportError(what, hint)
-    return cast("Export", import_module(KINDS[kind].module).export)(trained, options)
+    content: bytes = import_module(KINDS[kind].module).export(trained, options)
+    return content
 
 
 def check_known(

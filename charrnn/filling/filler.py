@@ -351,7 +351,7 @@ class Filler:
     def fill(self, text: str) -> Filled:
         """Return the likeliest fillings, likeliest first. They do not depend on other texts."""
         c = self.config
-        pattern = Pattern(text, self._vocabulary, c.blank, c.gap, c.max_gap)
+        pattern = Pattern(text, self._vocabulary, c)
         found = exact(pattern, self._reader, c.count)
         is_exact, left_out = found.is_exact, found.left_out
         if not is_exact:

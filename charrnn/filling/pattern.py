@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from charrnn.settings.sampling import FillConfig
 from charrnn.vocabulary import END, UNKNOWN, Vocabulary
 
 Symbols = NDArray[np.intp]
@@ -31,16 +32,14 @@ class Run:
 class Pattern:
     """The literals and runs of a text, as symbols; those of unseen characters begin at K."""
 
-    def __init__(
-        self, text: str, vocabulary: Vocabulary, blank: str, gap: str, max_gap: int
-    ) -> None:
-        self.vocabulary, self.text = vocabulary, text
+    def __init__(self, text: str, vocabulary: Vocabulary, config: FillConfig) -> None:
+        self.vocabulary, blank, gap = vocabulary, config.blank, config.gap
         literals = "".join(character for character in text if character not in (blank, gap))
         self.unseen = vocabulary.unknown_in(literals)
         self.pieces: list[int | Run] = []
         for character in text:
             if character in (blank, gap):
-                run = Run(1, 1) if character == blank else Run(0, max_gap)
+                run = Run(1, 1) if character == blank else Run(0, config.max_gap)
                 if self.pieces and isinstance(before := self.pieces[-1], Run):
                     self.pieces.pop()
                     run = Run(before.least + run.least, before.most + run.most)

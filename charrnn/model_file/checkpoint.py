@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from typing import Any
@@ -430,6 +431,13 @@ class Saver:
         self._at = time.monotonic()
         self._often = max(OFTEN, COSTLY * (self._at - began))
         self._seldom = max(SELDOM, self._often)
+
+    def save_diverged(self) -> None:
+        """Save a run that has diverged, unless its numbers are too large for a file."""
+        last = (np.abs(state.parameters.flat).max() for state in self.run.states)
+        if self.ranks is ALONE and all(most < LARGEST for most in last):
+            with suppress(errors.SaveError):
+                self.save()
 
     def file_in_words(self) -> str:
         if self.step is not None and not os.path.exists(self.path):

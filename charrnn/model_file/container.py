@@ -243,11 +243,10 @@ class Reader:
         try:
             return np.empty(member.shape, member.dtype)
         except MemoryError as error:
-            raise errors.ModelFileError(
-                f"{self.path} needs more memory than there is:"
-                f" {member.content_size:,} bytes for {member.array}",
-                "Close other programs, or use a machine with more memory.",
-            ) from error
+            needed = f"{member.content_size:,} bytes for {member.array}"
+            what = f"{self.path} needs more memory than there is: {needed}"
+            hint = "Close other programs, or use a machine with more memory."
+            raise errors.ModelFileError(what, hint) from error
         except ValueError as error:
             raise damaged(self.path, f"{member.array} cannot be an array: {error}") from error
 
@@ -348,11 +347,9 @@ def load(path: Path, expected: Expected, names: Callable[[str], bool] | None = N
 def _text(path: Path, facts: Mapping[str, JSON]) -> bytes:
     text = compose(facts)
     if len(text) > LARGEST:
-        raise errors.SaveError(
-            f"{os.fspath(path)} was not saved: {len(text):,} bytes of settings, vocabulary and"
-            f" history exceed the limit of {LARGEST:,}",
-            "Check less often: fewer check-ups make a shorter history.",
-        )
+        size = f"{len(text):,} bytes of settings, vocabulary and history"
+        what = f"{os.fspath(path)} was not saved: {size} exceed the limit of {LARGEST:,}"
+        raise errors.SaveError(what, "Check less often: fewer check-ups make a shorter history.")
     return text
 
 

@@ -14,6 +14,7 @@ import re
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
@@ -23,6 +24,7 @@ from charrnn.errors import ModelBusyError, SaveError
 Path = str | os.PathLike[str]
 
 _FAR = 1 << 30  # the offset of the locked byte, which others cannot read on Windows
+TICK = 0.1  # seconds between two attempts to lock a file
 _SLICE = 1 << 20  # bytes written at a time, so that signals are handled in between
 _temporaries: set[str] = set()  # temporary files of this process
 _held: dict[str, tuple[str, os.stat_result]] = {}  # locked paths: their targets and folders
@@ -40,13 +42,15 @@ _OF_PLACES = (  # errors that do not depend on the size of the file
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep every other process and thread out of `locked` for the same file."""
+def locked(path: Path, patience: float = 0.0) -> Iterator[None]:
+    """Keep every other process and thread out of `locked` for the same file; first wait for those
+    inside, for some seconds.
+    """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     beside = os.path.join(folder, f".{name}.lock")
     try:
-        file = _hold(beside)
+        file = _hold(beside, time.monotonic() + patience)
     except BlockingIOError as busy:
         what = f"{os.fspath(path)} is being written by another run{busy.strerror}"
         hint = "Wait until that run has ended, or name another file with [path]."
@@ -100,8 +104,8 @@ def take_if_supported(file: int) -> bool:
         return True
 
 
-def _hold(beside: str) -> int:
-    """Open and lock the lock file. Raise BlockingIOError with the holder if it is locked."""
+def _hold(beside: str, until: float) -> int:
+    """Open and lock the lock file. Raise BlockingIOError with the holder if it is still locked."""
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     while True:
         try:
@@ -111,21 +115,24 @@ def _hold(beside: str) -> int:
                 raise
             file = os.open(beside, flags | os.O_RDONLY)  # left by a run of another user
         try:
-            if not take_if_supported(file):
+            if take_if_supported(file):
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(file), os.stat(beside)):
+                        with suppress(OSError):  # the number only improves a message
+                            os.truncate(file, 0)
+                            os.write(file, str(os.getpid()).encode())
+                        return file
+            elif time.monotonic() < until:
+                time.sleep(TICK)
+            else:
                 number = os.read(file, 20)
                 holder = f" (process {int(number)})" if number.isdigit() else ""
                 raise BlockingIOError(errno.EWOULDBLOCK, holder)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file), os.stat(beside)):
-                    with suppress(OSError):  # the number only improves a message
-                        os.truncate(file, 0)
-                        os.write(file, str(os.getpid()).encode())
-                    return file
         except BaseException:
             os.close(file)
             raise
-        # The last run removed the file after we opened it and before we locked it. Other runs do
-        # not see a file without a name, so try again.
+        # Try again: it is still locked, or the last run removed the file after we opened it and
+        # before we locked it, and others do not see a file without a name.
         os.close(file)
 
 

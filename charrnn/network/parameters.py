@@ -130,11 +130,13 @@ def initial(
     log_frequencies: Array,  # (K,)
     rng: np.random.Generator,
     dtype: DTypeLike = np.float32,
+    radius: float = 1.0,
 ) -> Parameters:
     """Return initial parameters, whose first loss is that of the unigram model.
 
-    The W of each gate is orthogonal, so a gradient neither shrinks nor grows on its way back. A
-    symbol that never occurs (UNKNOWN) has zeros in U, which stay unless noise makes it occur.
+    The W of each gate is orthogonal, times its spectral radius: with a radius of 1 a gradient
+    neither shrinks nor grows on its way back. A symbol that never occurs (UNKNOWN) has zeros in U,
+    which stay unless noise makes it occur.
     """
     p = Parameters.zeros(architecture, dtype)
     hidden, bias = architecture.hidden, architecture.cell.bias
@@ -146,7 +148,9 @@ def initial(
             continue
         for gate in W.reshape(-1, hidden, hidden):
             q, r = np.linalg.qr(rng.standard_normal((hidden, hidden)))
-            gate[...] = q * np.sign(np.diag(r))  # without the signs, rotations are not uniform
+            gate[...] = (
+                radius * q * np.sign(np.diag(r))
+            )  # without the signs, rotations are not uniform
         b[...] = np.repeat(bias, hidden)
     p["U1"][np.isneginf(log_frequencies)] = 0
     p["V"][...] = rng.standard_normal(p["V"].shape) * (0.1 * hidden**-0.5)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from charrnn.network.architecture import Architecture
 from charrnn.network.layer import SMALL
@@ -33,13 +33,13 @@ CACHED: Final = 1 << 17  # numbers in a block of states and outputs that stay in
 WORTHWHILE: Final = 24  # rows of a small product; with fewer, V would be fetched too often
 
 
-def set_aside(logits: Array, column: int) -> Array:
-    """Set a column of the logits to -inf, and return the old column (R,).
+def set_aside(logits: Array) -> Array:
+    """Set the logits of UNKNOWN to -inf, and return the old ones (R,).
 
     Shift both so that the maximum of each row is 0: exp cannot overflow, and the softmax stays.
     """
-    aside = logits[:, column].copy()
-    logits[:, column] = -np.inf
+    aside = logits[:, UNKNOWN].copy()
+    logits[:, UNKNOWN] = -np.inf
     most: Array = np.maximum.reduce(logits, 1)
     np.subtract(logits, most[:, None], logits)
     aside -= most
@@ -141,7 +141,6 @@ class ExactReadout(Readout):
         self,
         architecture: Architecture,
         rows: int,
-        apart: int,  # a symbol that is added separately and has no rank
         *,
         on_grid: bool = True,
         ranking: bool = False,
@@ -156,7 +155,7 @@ class ExactReadout(Readout):
         columns = hidden * (2 * architecture.layers - 1)
         is_double = on_grid or symbols <= max(FEW, SMALL_PART * columns)
         super().__init__(architecture, rows, np.float64 if is_double else np.float32)
-        self.apart, self.ranking = apart, ranking
+        self.ranking = ranking
         self.ranks: Integers = np.zeros(0, np.int32)  # (R,) of the last y, from 1
         self.keeping = keeping
         self.logits: Array = np.zeros((0, symbols))  # (R, K) of the last h, if kept
@@ -176,7 +175,7 @@ class ExactReadout(Readout):
             self.head.logits(o)
             if self.keeping:
                 self.logits[rows] = o
-            every[rows], ranks = nats_of(o, y[rows], self.apart, self.ranking)
+            every[rows], ranks = nats_of(o, y[rows], self.ranking)
             if ranks is not None:
                 self.ranks[rows] = ranks
         return every
@@ -190,19 +189,17 @@ class ExactReadout(Readout):
         return self.o[: len(h)]
 
 
-def nats_of(o: Array, y: Integers, apart: int, ranking: bool) -> tuple[Array, Integers | None]:
-    """Return L for each row of the logits o (R, K), and the rank of y (R,). This changes o."""
-    aside = set_aside(o, apart)
+def nats_of(o: Array, y: Integers, ranking: bool) -> tuple[Array, Integers | None]:
+    """Return L for each row of logits o (R, K), which change, and the rank of y beside UNKNOWN."""
+    aside = set_aside(o)
     at_y = o[np.arange(len(y)), y]
-    is_apart = y == apart
-    at_y[is_apart] = aside[is_apart]
+    unknown = y == UNKNOWN
+    at_y[unknown] = aside[unknown]
     ranks = 1 + np.count_nonzero(o > at_y[:, None], axis=1) if ranking else None
     return np.logaddexp(np.log(normalise(o)), aside) - at_y, ranks  # (10.14)
 
 
-def add_novelty(
-    model: LanguageModel, ids: Ids, nats: Array64, ranks: NDArray[np.integer] | None
-) -> None:
+def add_novelty(model: LanguageModel, ids: Ids, nats: Array64, ranks: Integers | None) -> None:
     """Add to the costs that the next character may be new, in place, in whole units.
 
     All characters of Unicode that are not in the vocabulary share the chance ``novelty``, so the

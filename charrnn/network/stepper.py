@@ -78,23 +78,19 @@ class Stepper:
             job.result()
         return self._o[:lanes]
 
-    def _step(
-        self, x: Integers, state: State, lanes: slice, index: int, counts: InputCounts
-    ) -> None:
-        self._read(x, state, lanes, index, counts)
+    def _step(self, x: Integers, state: State, lanes: slice, at: int, counts: InputCounts) -> None:
+        self._read(x, state, lanes, at, counts)
         o = self._o[lanes]
         np.dot(state[-len(self._cell.states)], self._V, o)
         np.add(o, self._c, o)  # (10.10)
         self.architecture.head.logits(o)
 
-    def _read(
-        self, x: Integers, state: State, lanes: slice, index: int, counts: InputCounts
-    ) -> None:
+    def _read(self, x: Integers, state: State, lanes: slice, at: int, counts: InputCounts) -> None:
         cell, each = self._cell, len(self._cell.states)
         ux, wh, tape = self._ux[lanes], self._wh[lanes], self._tape[lanes]
         self._b_and_U_x.take(x, 0, ux, "clip")
         for name, columns in self._columns.items():
-            count = counts[name] if name in counts else np.full(len(x), index)
+            count = counts[name] if name in counts else np.full(len(x), at)
             np.add(ux, INPUTS[name].seen(count, np.float64, self._large) @ columns, ux)
         for layer, W in enumerate(self._W):
             after = state[layer * each : (layer + 1) * each]
@@ -107,7 +103,7 @@ class Stepper:
                 np.add(wh[:, -len(own_bias) :], own_bias, tape)
             cell.forward(self._by_gate(ux), self._by_gate(wh), after, after, tape)
             snap(after, self._large)
-            if settles(index):
+            if settles(at):
                 snap(after, SETTLED)
 
     def _by_gate(self, columns: Array64) -> Array64:

@@ -28,6 +28,7 @@ from charrnn.network.readout import add_novelty, normalise, set_aside
 from charrnn.network.rounding import Array64, Integers, in_units
 from charrnn.network.stepper import State, Stepper
 from charrnn.scoring.predictor import MixedStepper
+from charrnn.settings.sampling import SampleConfig
 from charrnn.vocabulary import END, UNKNOWN, Ids, codes_of
 
 COLDEST = 1e-100  # lower temperatures draw the same
@@ -46,17 +47,11 @@ class Choice:
     """softmax of the logits (10.11) in each lane, with temperature and filters."""
 
     def __init__(
-        self,
-        symbols: int,
-        lanes: int,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        excluded: NDArray[np.bool_] | None = None,
+        self, symbols: int, lanes: int, how: SampleConfig, excluded: NDArray[np.bool_] | None = None
     ) -> None:
-        self.temperature = temperature and max(temperature, COLDEST)
-        self.top_k = None if top_k is None or top_k >= symbols - 1 else top_k
-        self.top_p = None if top_p is None or top_p >= 1 else top_p
+        self.temperature = how.temperature and max(how.temperature, COLDEST)
+        self.top_k = None if how.top_k is None or how.top_k >= symbols - 1 else how.top_k
+        self.top_p = None if how.top_p is None or how.top_p >= 1 else how.top_p
         self._y_hat: Array64 = np.empty((lanes, symbols))  # up to a factor for each lane
         self._sums: Array64 = np.empty((lanes, symbols))  # of the weights up to each symbol
         self._has_filters = self.top_k is not None or self.top_p is not None
@@ -68,7 +63,7 @@ class Choice:
         """Set the distribution by these logits, (B, K), which change."""
         lanes = len(o)
         y_hat, sums = self._y_hat[:lanes], self._sums[:lanes]
-        unknown = set_aside(o, UNKNOWN)
+        unknown = set_aside(o)
         np.copyto(y_hat, o)
         self._log_sums = np.logaddexp(np.log(normalise(y_hat)), unknown)
         np.add.accumulate(y_hat, 1, None, sums)
@@ -82,9 +77,7 @@ class Choice:
             weights = self._filter(weights) if self._has_filters else weights
             np.add.accumulate(weights, 1, None, sums)
 
-    def draw(
-        self, chances: Array64, lane: Integers | None = None
-    ) -> tuple[NDArray[np.intp], Array64]:
+    def draw(self, chances: Array64, lane: Integers | None = None) -> tuple[Integers, Array64]:
         """Return the symbol that each chance draws in its lane, and its surprisal in nats.
 
         The surprisal ignores the temperature and the filters. Without ``lane``, each lane has one
@@ -176,16 +169,15 @@ class LengthChoice:
         assert lengths is not None
         self.model, self.lengths, self.least = model, lengths, length
         self._stepper, self._read = stepper, read
-        self._first, self._stop, self._log_p = self._ranges(
-            max(FEWEST, int(min(MOST, WORK // len(read))))
-        )
+        most = max(FEWEST, min(MOST, WORK // len(read)))
+        self._first, self._stop, log_p = self._ranges(most)
         cost = np.zeros(len(self._first))
         if len(read) > 1:
             middle = np.minimum((self._first + self._stop - 1) // 2, 2 * self._first + MOST)
             for at in range(0, len(middle), stepper.lanes):
                 some = slice(at, at + stepper.lanes)
                 cost[some] = self.read_prime(middle[some])[1]
-        log_p = self._log_p - cost
+        log_p -= cost
         self.prime_nats = -float(np.logaddexp.reduce(log_p))
         self._sums = np.add.accumulate(self._weights(log_p, temperature))
 
@@ -209,7 +201,7 @@ class LengthChoice:
             left = {"left": tau - skipped - index}
             x = np.full(count, ids[index], np.intp)
             o = self._stepper.step(x, state, skipped + index, left)
-            aside = set_aside(o, UNKNOWN)
+            aside = set_aside(o)
             y = int(ids[index + 1])
             at_y = aside if y == UNKNOWN else o[:, y].copy()
             nats = np.zeros(count)

@@ -92,8 +92,7 @@ class Sampler:
         predictor = as_predictor(model)
         self._stepper = predictor.stepper(lanes, threads)
         excluded = None if config.script is None else not_in_script(vocabulary, config.script)
-        drawing = config.temperature, config.top_k, config.top_p
-        self._choice = Choice(symbols, lanes, *drawing, excluded)
+        self._choice = Choice(symbols, lanes, config, excluded)
         read = np.concatenate((np.array([END], vocabulary.dtype), vocabulary.encode(prime)))
         self._state = self._stepper.zeros(1)
         self._read = len(read) - 1  # symbols; the first step reads the last
@@ -119,7 +118,7 @@ class Sampler:
         stepper, choice, characters = self._stepper, self._choice, self._characters
         keys = draws.keys(self._seed, [number], [attempt])
         state, _, to_come, cost = self._begin(keys)
-        x = self._x
+        x: Integers = self._x
         left, index = self.config.max_characters, self._read
         while True:
             for chances in draws.uniform(keys, self.config.max_characters - left, AHEAD):

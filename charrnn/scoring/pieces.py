@@ -200,9 +200,9 @@ class Rows:
         return Row(self.text(i), float(self.nats[i]), characters, unknown, file, line, times, parts)
 
     def above(self, bits: float) -> Rows:
-        """Return the examples with more bits per character than that."""
-        chosen = np.flatnonzero(self.nats_per_character * BITS > bits)
-        return Rows.of(map(self.row, chosen.tolist()))
+        """Return the examples but blank lines with more bits per character than that."""
+        chosen = np.flatnonzero(self.nats_per_character * BITS > bits).tolist()
+        return Rows.of(self.row(i) for i in chosen if self.text(i).strip())
 
 
 class Gatherer:

@@ -36,7 +36,7 @@ from charrnn.network.unfolded import Unfolded, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.scorer import NetworkScorer, rank_ends
 from charrnn.settings.fields import DYNAMIC_RATE, check
-from charrnn.vocabulary import END, UNKNOWN, Ids, Vocabulary
+from charrnn.vocabulary import END, Ids, Vocabulary
 
 Use = Literal["network", "counts", "both"]
 State = list[NDArray[Any]]  # arrays whose first axis is the lane
@@ -232,7 +232,7 @@ class DynamicScorer:
         self.parts: dict[str, Floats] = {}  # one network has no parts
         self._unfolded = Unfolded(model.architecture, STEPS, 1, model.parameters.flat.dtype)
         self._unfolded.readout = self._readout = ExactReadout(
-            model.architecture, STEPS, UNKNOWN, on_grid=False, ranking=ranking, keeping=keep_logits
+            model.architecture, STEPS, on_grid=False, ranking=ranking, keeping=keep_logits
         )
         self._keep_logits = keep_logits
         self.logits: Floats | None = None
@@ -388,7 +388,7 @@ class MixedScorer:
             y = ids[rows].astype(np.intp)
             for name, o in self._logits([each[rows] for each in logits], ids[rows]):
                 is_ranked = self.ranking and name == self.predictor.use
-                parts[name][rows], some_ranks = nats_of(o, y, UNKNOWN, is_ranked)
+                parts[name][rows], some_ranks = nats_of(o, y, is_ranked)
                 if some_ranks is not None:
                     ranks[rows] = some_ranks
         for name, nats in parts.items():

@@ -278,15 +278,20 @@ def json_of(difference: Difference | None) -> dict[str, float | None]:
     return {} if difference is None else difference.as_json()
 
 
-def paired(nats: ArrayLike, symbols: ArrayLike) -> Difference:
+def moments(nats: ArrayLike, symbols: ArrayLike) -> NDArray[np.float64]:
+    """Return the number of units and the sums of n, D, n n, n D and D D; all can be added."""
+    d, n = np.asarray(nats, np.float64), np.asarray(symbols, np.float64)
+    return np.array([len(d), n.sum(), d.sum(), n @ n, n @ d, d @ d])
+
+
+def paired(moments: NDArray[np.float64]) -> Difference:
     """Return the mean of differences of units in nats over all of their symbols."""
-    differences, sizes = np.asarray(nats, np.float64), np.asarray(symbols, np.float64)
-    total, count = float(sizes.sum()), len(sizes)
-    mean = float(differences.sum()) / total if total else math.nan
+    count, n, d, nn, nd, dd = moments.tolist()
+    mean = d / n if n else math.nan
     if count < 2:
         return Difference(mean, math.nan)
-    squares = float(np.square(differences - mean * sizes).sum())
-    return Difference(mean, math.sqrt(squares * count / (count - 1)) / total)
+    squares = max(0.0, dd - 2 * mean * nd + mean * mean * nn)
+    return Difference(mean, math.sqrt(squares * count / (count - 1)) / n)
 
 
 class Pairing:
@@ -296,6 +301,7 @@ class Pairing:
         self._units: NDArray[np.float64] = np.zeros((0, 3))  # nats, symbols, examples that end
         self._begun = np.zeros(3)  # the unit that has begun
         self._read = 0  # symbols
+        self.of_others: NDArray[np.float64] = np.zeros(6)  # moments of other parts of the text
 
     def add(self, ids: Ids, nats: NDArray[np.float64]) -> None:
         """Add the differences at these symbols; symbols without any (from workers) are ignored."""
@@ -314,11 +320,15 @@ class Pairing:
             self._units = np.concatenate([pairs, rest])
 
     @property
-    def difference(self) -> Difference:
+    def moments(self) -> NDArray[np.float64]:
         units = whole(self._units)
         if self._begun[1]:
             units = np.concatenate([units, self._begun[None]])
-        return paired(units[:, 0], units[:, 1])
+        return self.of_others + moments(units[:, 0], units[:, 1])
+
+    @property
+    def difference(self) -> Difference:
+        return paired(self.moments)
 
 
 def whole(units: NDArray[np.float64]) -> NDArray[np.float64]:

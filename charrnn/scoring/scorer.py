@@ -29,7 +29,7 @@ from charrnn.network.threads import Parallel
 from charrnn.network.unfolded import State, Window
 from charrnn.scoring.pieces import Floats, Ranks
 from charrnn.scoring.score import Score, tally
-from charrnn.vocabulary import END, UNKNOWN, Ids
+from charrnn.vocabulary import END, Ids
 
 Places = NDArray[np.int64]
 Marks = NDArray[np.uint64]  # (windows, B): hashes of states
@@ -123,9 +123,7 @@ def _snap_to(begins: Places, bounds: Places) -> Places:
 
 
 def windows(passage: Passage, chunks: Chunks, carry: bool) -> Iterator[tuple[int, Window, Places]]:
-    """Yield the steps read before each window, the window, and the places (T, B) of its targets:
-    -1 if a target does not count.
-    """
+    """Yield the steps before each window, the window, and its targets (T, B): -1 if not counted."""
     ids = passage.ids
     index = np.arange(len(ids)) + passage.index if carry else read_before(ids, passage.index)
     settles = index % OFTEN == OFTEN - 1  # after the symbol before each place is read
@@ -302,7 +300,7 @@ class ChunkReader:
             readouts = []
             for part in parallel.parts:
                 rows = STEPS * part.lanes
-                part.readout = ExactReadout(architecture, rows, UNKNOWN, on_grid=on_grid, **how)
+                part.readout = ExactReadout(architecture, rows, on_grid=on_grid, **how)
                 readouts.append(part.readout)
             self._parallels[lanes] = parallel, readouts
         return self._parallels[lanes]
@@ -407,9 +405,7 @@ class NetworkScorer:
     def read_in_chunks(
         self, examples: Examples, number: int = 0, processes: int = 1
     ) -> tuple[Floats, slice]:
-        """Return nearly the same nats as ``read``, sooner, since chunks that do not meet stay so;
-        and the symbols that this process has read.
-        """
+        """Return nearly the nats of ``read``, sooner, and the symbols that were read here."""
         ids, here = examples.ids, slice(0)
         passage = self._passage(ids, END, 0, None, 0 if self._counts else None)
         if len(ids):

@@ -225,9 +225,8 @@ def setting(values: Values, about: str = "", *, default: Any = None, **details: 
     if default is not False and isinstance(default, (int, float, str, Path)):
         shown = f"{default:g}" if isinstance(default, float) else str(default)
         details.setdefault("default_in_words", shown)
-    return field(
-        default=default, metadata={"setting": Setting(values, about, default=default, **details)}
-    )
+    one = Setting(values, about, default=default, **details)
+    return field(default=default, metadata={"setting": one})
 
 
 def documented(config: type | None = None) -> Callable[[Named], Named]:

@@ -51,6 +51,11 @@ class TrainConfig(Checked):
         default=False,
         default_in_words="no clock",
     )
+    init_radius: float = fields.of_network(
+        Real(0, 1000),
+        "Begin with recurrent weights of this spectral radius. Above 1, gradients can explode.",
+        default=1.0,
+    )
     hidden: int | None = fields.fitted_network(SIZE, "Set the number of units in a layer.")
     layers: int | None = fields.fitted_network(Whole(1, 64), "Set the number of layers.")
     dropout: float | None = fields.fitted_network(
@@ -170,6 +175,11 @@ class TrainConfig(Checked):
         if self.cell == "output" and self.layers not in (None, 1):
             what = f"{self.layers} is too many for the cell output: only the top layer has outputs"
             refuse("layers", what, "Use 1 layer, or another cell.")
+        if self.cell == "output" and self.init_radius != 1:
+            what = (
+                f"{self.init_radius:g} does not apply to the cell output, which feeds back outputs"
+            )
+            refuse("init_radius", what, "Leave it out, or use another cell.")
         if self.teacher_forcing and self.cell != "output":
             what = f"replaces outputs that are fed back; {self.cell} units feed back their state"
             refuse("teacher_forcing", what, "Leave it out, or add [cell] output.")

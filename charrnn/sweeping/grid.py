@@ -17,7 +17,7 @@ from typing import Any
 
 from charrnn.errors import SettingError
 from charrnn.model_file.fields import from_fields
-from charrnn.scoring.score import Difference, paired
+from charrnn.scoring.score import Difference, moments, paired
 from charrnn.settings.fields import Values, check, option_of, settings_of
 from charrnn.settings.training import FIXED, TrainConfig
 
@@ -77,9 +77,7 @@ def grid_of(tried: Mapping[str, Any], seeds: Any) -> Grid:
 
 
 def check_values(name: str, given: Any, allowed: Values) -> tuple[Any, ...]:
-    """Return a list of values. Raise SettingError if it is empty, or if a value is not allowed or
-    repeated.
-    """
+    """Return the values. Raise SettingError for an empty list, a wrong value or a repeated one."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise SettingError(f"{name} {given!r} is not a list", f"Give a list: [{given!r}].")
     values = tuple(check(name, value, allowed) for value in given)
@@ -210,9 +208,9 @@ class Standing:
         if self is other or not seeds:
             return None
         pairs = [(own[seed], theirs[seed]) for seed in seeds]
-        by_seed = paired([a.loss - b.loss for a, b in pairs], [1] * len(pairs))
+        by_seed = paired(moments([a.loss - b.loss for a, b in pairs], [1] * len(pairs)))
         blocks = [x - y for a, b in pairs for x, y in zip(a.blocks, b.blocks, strict=False)]
-        by_block = paired(blocks, [1] * len(blocks))
+        by_block = paired(moments(blocks, [1] * len(blocks)))
         errors = [one.standard_error for one in (by_seed, by_block)]
         known = [error for error in errors if not math.isnan(error)]
         return by_seed._replace(standard_error=max(known, default=math.nan))

@@ -257,9 +257,7 @@ def signals_blocked() -> Iterator[None]:
 
 
 def make(piece: tuple[Task, bytes | None], material: Material) -> tuple[Result, bytes | None]:
-    """Make a run on a worker, from its saved model file if it has one. Return its result and its
-    model file.
-    """
+    """Make a run on a worker, from its model file if there is one. Return the result and file."""
     task, saved = piece
     with own_folder() as folder:
         file = Path(folder, "model.npz")
@@ -287,11 +285,15 @@ def share_runs(
 ) -> Iterator[Ended]:
     """Let the workers make the runs. Yield each as it ends, once its model file is written."""
 
+    unreadable: list[Ended] = []
+
     def pieces() -> Iterator[tuple[Task, bytes | None]]:
         for task in tasks:
-            saved = None
-            with suppress(FileNotFoundError):
-                saved = Path(task.model).read_bytes()
+            try:
+                saved = Path(task.model).read_bytes() if os.path.exists(task.model) else None
+            except OSError as error:
+                unreadable.append(Ended(failure(task.trial, f"{task.model}: {error.strerror}")))
+                continue
             yield replace(task, home=os.path.realpath(task.model)), saved
 
     cluster.listen(lambda message: show(Advanced(message["name"], message["share"])))
@@ -313,3 +315,4 @@ def share_runs(
         except CharrnnError as busy_or_full:
             result = failure(task.trial, busy_or_full.what)
         yield Ended(result)
+    yield from unreadable

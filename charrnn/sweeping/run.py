@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from charrnn.system import single_threaded
 from charrnn.training.loop import Done, nats_of_best
 from charrnn.training.members import share_done, train_all
 
-PATIENCE, TICK = 30.0, 0.1  # seconds to wait for a locked file, and between two attempts
+PATIENCE = 30.0  # seconds to wait for a killed sweep whose processes are still ending
 TRIED = 8  # the number of networks whose speed is measured, at most
 OF_SIZE = (  # settings that decide how long a step takes
     *("cell", "ends", "clock", "teacher_forcing", "hidden", "layers", "batch", "bptt", "stride"),
@@ -175,7 +175,7 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
     """Make the run and yield an event at each step. To close the generator stops and saves it."""
     began = time.monotonic()
     try:
-        with single_threaded(), lock_file(task.file or task.model):
+        with single_threaded(), locked(task.file or task.model, PATIENCE):
             split = splits.with_baselines(task.trial.seed)
             began = time.monotonic()  # without the time to read the corpus, which runs share
             yield from _train(task, split, splits.model, began)
@@ -185,22 +185,6 @@ def make_run(task: Task, splits: Splits) -> Generator[Advanced | Ended, None, No
         yield Ended(failure(task.trial, str(error), seconds=time.monotonic() - began))
     except MemoryError:
         yield Ended(failure(task.trial, "not enough memory", seconds=time.monotonic() - began))
-
-
-@contextmanager
-def lock_file(path: str) -> Iterator[None]:
-    """Lock the model file. Wait a while for a killed sweep whose processes are still ending."""
-    with ExitStack() as stack:
-        until = time.monotonic() + PATIENCE
-        while True:
-            try:
-                stack.enter_context(locked(path))
-                break
-            except errors.ModelBusyError:
-                if time.monotonic() > until:
-                    raise
-            time.sleep(TICK)
-        yield
 
 
 def _train(

@@ -33,6 +33,7 @@ from charrnn.settings.training import FIXED, TrainConfig
 from charrnn.sweeping.grid import Grid, Result, from_json, grid_of, value_in_words
 from charrnn.sweeping.processes import Processes
 from charrnn.sweeping.run import Ended, Material, Splits, Task, plan_settings
+from charrnn.system import cores
 
 SCHEMA = "charrnn.sweep.options/1"
 RECORD, ROWS = "sweep.json", "sweep.jsonl"
@@ -284,9 +285,8 @@ def sweep(
     if resume:
         record = resume_record(there, wanted, learning, cutting)
     else:
-        record = Record(
-            wanted, learning, Material(files, (), tuple(map(place_of, files)), {}, cutting)
-        )
+        places = tuple(map(place_of, files))
+        record = Record(wanted, learning, Material(files, (), places, {}, cutting))
     given = None if files else tuple(check_texts(texts))
     material = replace(record.material, files=files, texts=given)
     splits = Splits(material)
@@ -350,9 +350,3 @@ def changed_settings(config: TrainConfig, wanted: Grid) -> dict[str, Any]:
             what = f"{name} is tried, and also has one value"
             raise errors.SettingError(what, "Leave one of them out.")
     return changed
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -26,14 +26,8 @@ from charrnn.errors import DivergedError, ResumeError
 from charrnn.network.parameters import LanguageModel, Parameters
 from charrnn.network.readout import add_novelty, nats_of
 from charrnn.network.unfolded import Window
+from charrnn.scoring import predictor
 from charrnn.scoring.pieces import Floats
-from charrnn.scoring.predictor import (
-    MixedScorer,
-    Predictor,
-    mean_logits,
-    mix_with_counts,
-    scorer_of,
-)
 from charrnn.scoring.score import Score
 from charrnn.scoring.scorer import NetworkScorer
 from charrnn.settings.training import Ending, Fitted, of_member
@@ -42,7 +36,7 @@ from charrnn.training.noise import OwnInputs, Regularization
 from charrnn.training.optimizers import Optimizer, clip
 from charrnn.training.ranks import ALONE, Ranks
 from charrnn.training.state import Best, Stopwatch, TrainState, find_ending, is_due, progress, rate
-from charrnn.vocabulary import UNKNOWN, Ids
+from charrnn.vocabulary import Ids
 
 SHARE = 0.1  # symbols scored at a check-up for each one trained on since the last
 MINIMUM = 1 << 14
@@ -98,9 +92,8 @@ class Validator:
     @np.errstate(all="ignore")  # overflow shows in the loss
     def _score(self, examples: Examples, counted: NDArray[np.bool_]) -> Score:
         ranks = self._ranks
-        return ranks.total(
-            self._scorer.score_in_chunks(examples, counted, ranks.number, ranks.count)
-        )
+        own = self._scorer.score_in_chunks(examples, counted, ranks.number, ranks.count)
+        return ranks.total(own)
 
 
 def checkup_size(config: Fitted) -> int:
@@ -167,9 +160,10 @@ class JointCheckups:
         examples, counted = self.mixed
         ids = examples.ids
         alone = [scorer.read_in_chunks(examples)[0][counted].mean() for scorer in self.scorers]
-        o = mean_logits([scorer.logits for scorer in self.scorers if scorer.logits is not None])
-        o = o.copy() if self.log_counts is None else mix_with_counts(o, self.log_counts)
-        nats: Floats = nats_of(o, ids.astype(np.intp), UNKNOWN, ranking=False)[0].astype(np.float64)
+        logits = [scorer.logits for scorer in self.scorers if scorer.logits is not None]
+        o = predictor.mean_logits(logits)
+        o = o.copy() if self.log_counts is None else predictor.mix_with_counts(o, self.log_counts)
+        nats: Floats = nats_of(o, ids.astype(np.intp), ranking=False)[0].astype(np.float64)
         add_novelty(self.scorers[0].model, ids, nats, None)
         return float(np.mean(alone) - nats[counted].mean())
 
@@ -240,9 +234,9 @@ def nats_of_best(
     best = [Parameters(s.parameters.architecture, s.best.flat) for s in states if s.best]
     networks = tuple(LanguageModel(p, vocabulary, config.carry) for p in best)
     counts = None if counted is None else Counts(counted, vocabulary.symbols)
-    scorer = scorer_of(Predictor(networks, counts), config.threads)
+    scorer = predictor.scorer_of(predictor.Predictor(networks, counts), config.threads)
     nats, _ = scorer.read(held_out.ids)
-    if not isinstance(scorer, MixedScorer):
+    if not isinstance(scorer, predictor.MixedScorer):
         return {"network": nats}
     return {**scorer.parts, **({"alone": scorer.mean_alone} if len(networks) > 1 else {})}
 

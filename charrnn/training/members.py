@@ -88,9 +88,7 @@ def share_done(states: Sequence[TrainState], config: Fitted, symbols: int) -> fl
     return sum(shares) / len(shares)
 
 
-def mean_of_bests(
-    bests: Sequence[tuple[int, float] | Best | None],
-) -> tuple[int, float] | None:
+def mean_of_bests(bests: Sequence[tuple[int, float] | Best | None]) -> tuple[int, float] | None:
     """Return the step by which each network had its best check-up, and their mean loss, if any."""
     known = [best[:2] for best in bests if best is not None]
     if len(known) < len(bests):

@@ -98,12 +98,9 @@ def check_can_be_shared(config: TrainConfig) -> None:
         raise SettingError(what, hint, setting="members")
     for name in ("own_inputs", "free_running"):
         if getattr(config, name):
-            raise SettingError(
-                f"{name} {getattr(config, name):g} cannot be used on several ranks: it samples for"
-                " all lanes at once",
-                "Leave it out, or train with threads.",
-                name,
-            )
+            what = f"{name} {getattr(config, name):g} cannot be used on several ranks"
+            why = "it samples for all lanes at once"
+            raise SettingError(f"{what}: {why}", "Leave it out, or train with threads.", name)
 
 
 class MpiRanks(Ranks):

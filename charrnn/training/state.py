@@ -71,14 +71,13 @@ def start(corpus: Corpus, config: Fitted, model: LanguageModel | None = None) ->
         fit_new(p, model, corpus, config, softened)
     else:
         rng = np.random.default_rng([config.seed, WEIGHTS])
-        p = initial(architecture, corpus.log_frequencies, rng)
+        p = initial(architecture, corpus.log_frequencies, rng, radius=config.init_radius)
         lengths = architecture.head.lengths
         if lengths is not None:
             starts = corpus.train.starts.astype(np.int64)
             lengths.begin(p, np.diff(starts) - 1)
-    lanes: State = [
-        np.zeros((config.batch, config.hidden), p.flat.dtype) for _ in architecture.state_names
-    ]
+    shape = config.batch, config.hidden
+    lanes: State = [np.zeros(shape, p.flat.dtype) for _ in architecture.state_names]
     return TrainState(p, initial_moments(config.optimizer, p), lanes)
 
 
@@ -164,6 +163,9 @@ def take_sizes(
     Without ``given``, each setting that differs from its default counts as given.
     """
     sizes = sizes_of(model)
+    if config.init_radius != TrainConfig.init_radius:
+        what = f"init_radius {config.init_radius:g} is for new weights, and the model has its own"
+        raise SettingError(what, "Leave it out, or train without that model.", "init_radius")
     if given is None:
         given = {one.name for one in fields(config) if getattr(config, one.name) != one.default}
     check_agreement(

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,7 +54,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """Two machines, which the faults here leave as they are."""
-    with machines(tmp_path_factory.mktemp("two"), 2) as made:
+    with machines(tmp_path_factory.mktemp("two"), 2, nanny=True) as made:
         yield made
 
 
@@ -214,8 +213,9 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     deadly.write_text(DEADLY)
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
-        made.work("--preload", str(deadly))
-        made.until_there_are(1)
+        for _ in range(2):
+            made.work("--preload", str(deadly))
+        made.until_there_are(2)
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "It may need more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
@@ -224,10 +224,9 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
 def test_c10_a_byte_that_is_none_is_told_as_ever_and_in_its_place(
     trained: Program, two: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_pieces(monkeypatch)
+    small_pieces(monkeypatch, symbols=50_000)
     trained.write("long.txt", NAMES.encode() * 800 + b"Zo\xeb\n" + NAMES.encode())
     line = ("eval", "long.txt", "--per-example", "--sort", "input")
-    monkeypatch.setattr("charrnn.scoring.pieces.PIECE", 50_000)
     one = trained.run(*line)
     others = trained.run(*line, "--scheduler", str(two.file))
     assert (others.status, others.err) == (one.status, one.err)
@@ -368,24 +367,18 @@ def test_c12_a_worker_that_would_come_to_other_results_is_refused(
     script = elsewhere / "numpy1.py"
     script.write_text("import numpy\nnumpy.__version__ = '1.0'\n")
     preload = ["--preload", str(script)]
-    for more, nanny, env, what, hint in (
+    two_threads = dict.fromkeys(ONE_THREAD, "2")
+    for more, env, what, hint in (
         (
             [],
-            True,
             {"PYTHONPATH": str(other)},
             "has a different charrnn than",
             "the same versions on all",
         ),
-        (preload, True, {}, "has numpy 1.0, this machine", "Install the same versions"),
-        (
-            [],
-            False,
-            dict.fromkeys(ONE_THREAD, "2"),
-            "multiplies matrices with 2 threads",
-            "OMP_NUM_THREADS=1 (dask",
-        ),
+        (preload, {}, "has numpy 1.0, this machine", "Install the same versions"),
+        ([], two_threads, "multiplies matrices with 2 threads", "OMP_NUM_THREADS=1 (dask"),
     ):
-        worker = made.work(*more, nanny=nanny, env=env)
+        worker = made.work(*more, env=env)
         made.until_there_are(1)
         line = ("sample", "--scheduler", str(made.file))
         trained.refuses(*line, what=what, hint=hint)
@@ -401,7 +394,7 @@ def test_c12_a_worker_without_charrnn_that_comes_late_is_refused(
     first = made.work()
     made.until_there_are(1)
     with open_cluster(scheduler=str(made.file)) as cluster:
-        made.work(nanny=False, env={"PYTHONPATH": str(elsewhere)})
+        made.work(env={"PYTHONPATH": str(elsewhere)})
         made.until_there_are(2)
         kill_session(first.pid)
         shared = cluster.share(SampleConfig())
@@ -464,14 +457,12 @@ def listening_at(process: int) -> set[tuple[str, str]]:
 
 
 def test_a_cluster_that_ends_slowly_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporary_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(opening, "SHUTDOWN", 0.0)  # the child is killed before it can tidy up
     with local_cluster(1):
-        assert [*tmp_path.glob("charrnn-*")]
-    assert not [*tmp_path.glob("charrnn-*")]
+        assert [*temporary_files.glob("charrnn-*")]
+    assert not [*temporary_files.glob("charrnn-*")]
 
 
 def test_modules_that_print_when_python_starts_do_no_harm(

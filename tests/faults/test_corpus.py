@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.corpus import files
 from charrnn.model_file import checkpoint
 from tests.child import PYTHON
 from tests.faults.limits import MEBIBYTE, limited, unprivileged
@@ -185,6 +184,7 @@ def test_05_a_hundred_thousand_characters_are_refused_before_memory_is_taken(
     )
 
 
+@pytest.mark.long
 def test_05_a_hundred_thousand_characters_work(program: Program) -> None:
     program.write("text", hundred_thousand())
     with program.going("train", "text", *SMALL, "--minutes", "0.001", "--holdout", "0") as child:
@@ -210,10 +210,8 @@ def test_06_what_is_no_file_is_said_with_its_path(trained: Program, name: str) -
     trained.refuses("train", name, "--force", what=what, hint=hint)
 
 
-def test_06_a_pipe_that_nobody_writes_to_is_said(
-    trained: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "PATIENCE_SECONDS", 0.05)
+@pytest.mark.usefixtures("impatient")
+def test_06_a_pipe_that_nobody_writes_to_is_said(trained: Program) -> None:
     os.mkfifo(trained / "pipe")
     what, hint = "pipe is a pipe without a writer", "Start the writer first"
     trained.refuses("train", "pipe", "--force", what=what, hint=hint)

@@ -11,6 +11,7 @@ from charrnn.model_file import checkpoint
 from tests.child import CHARRNN, PATIENCE
 from tests.faults.long_run import is_tidy
 from tests.program import SMALL, Program, is_refusal
+from tests.rows import seldom
 from tests.speaking import independent, saved
 
 pytestmark = pytest.mark.child(True)
@@ -24,12 +25,12 @@ ENDLESS = ("sample", "-n", "1000000000", "--max-chars", "1000000000")
     "line",
     [
         ENDLESS,
-        (*ENDLESS, "--json"),
-        (*ENDLESS, "--temp", "100", "--top-k", "2"),
-        ("sample", "-m", "endless.npz", "--max-chars", "1000000000000"),
+        seldom((*ENDLESS, "--json")),
+        seldom((*ENDLESS, "--temp", "100", "--top-k", "2")),
+        seldom(("sample", "-m", "endless.npz", "--max-chars", "1000000000000")),
         ("sample", "-m", "endless.npz", "--max-chars", "1000000000000", "-n", "3"),
         ("sample", "-n", "1000000000", "--unique"),
-        ("eval", "long.txt", "--per-char"),
+        seldom(("eval", "long.txt", "--per-char")),
         ("eval", "long.txt", "--per-example", "--sort", "input"),
     ],
     ids=" ".join,
@@ -51,7 +52,7 @@ def test_22_a_reader_who_leaves_ends_it_at_once_and_quietly(
     assert line[0] != "sample" or said == b""
 
 
-LINES = [("sample",), ("sample", "--json"), ("eval", "names.txt", "-q"), ("info",)]
+LINES = [("sample",), seldom(("sample", "--json")), ("eval", "names.txt", "-q"), ("info",)]
 
 
 @full

@@ -9,13 +9,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from charrnn.network import stepper, threads
+from charrnn.network import threads
 from charrnn.network.threads import Threads, results
-from charrnn.scoring import scorer
 from charrnn.scoring.baselines import compressed_size
 from tests.child import PYTHON
 from tests.corpora import NAMES
 from tests.program import Program
+from tests.rows import seldom
 
 NOTE = "could not start more threads; using one (same result, slower)\n"
 LINE = ("train", "names.txt", "--hidden", "6", "--layers", "1", "--epochs", "2", "--threads", "4")
@@ -47,11 +47,8 @@ INTERRUPTED = (
 
 
 @pytest.fixture(autouse=True)
-def worthwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that get work, however little there is."""
-    monkeypatch.setattr(threads, "WORTHWHILE", 1)
-    monkeypatch.setattr(stepper, "WORTHWHILE", 1)
-    monkeypatch.setattr(scorer, "WORTHWHILE", 1)
+def not_refused(threads_always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that get work, and were never refused."""
     monkeypatch.setattr(Threads, "were_refused", False)
 
 
@@ -87,14 +84,14 @@ def refuse_after(given: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", start_or_refuse)
 
 
-@pytest.mark.parametrize("given", [0, 1])
+@pytest.mark.parametrize("given", [seldom(0), 1])
 def test_32_a_run_is_saved_and_scored_all_the_same(program: Program, given: int) -> None:
     stingy = [*PYTHON, "-c", STINGY.format(given)]
     program.run(*LINE, by=stingy).says(NOTE, "next:")
     program.run("eval", "--baselines", "--threads", "4", by=stingy).says(NOTE)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [seldom(1), 2])
 def test_50_ctrl_c_while_threads_start_ends_the_process(program: Program, times: int) -> None:
     line = (*LINE, "--members", "3", "--counts")
     ended = program.run(*line, by=[*PYTHON, "-c", INTERRUPTED.format(times)])

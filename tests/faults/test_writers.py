@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,16 +134,15 @@ def test_56_a_model_that_another_run_writes_is_not_replaced_by_a_cluster(tmp_pat
     assert (ended.result, Path(task.model).read_bytes()) == (result, b"model")
 
 
-def test_56_workers_leave_no_folder_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.long  # as faults/test_cluster.py asserts of a cluster that ends slowly
+def test_56_workers_leave_no_folder_behind(temporary_files: Path) -> None:
     need_dask()
     from charrnn.cluster.opening import CHILD, local_cluster
 
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with local_cluster(1):
-        assert len(os.listdir(tmp_path)) == 1
-    assert os.listdir(tmp_path) == []
-    left = tmp_path / "of a client that was killed"
+        assert len(os.listdir(temporary_files)) == 1
+    assert os.listdir(temporary_files) == []
+    left = temporary_files / "of a client that was killed"
     left.mkdir()
     line = [sys.executable, "-c", CHILD, "1", str(left), json.dumps(sys.path)]
     ours, theirs = os.pipe()
@@ -153,4 +151,4 @@ def test_56_workers_leave_no_folder_behind(tmp_path: Path, monkeypatch: pytest.M
         line, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL, check=False
     )
     os.close(theirs)
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(temporary_files) == []

@@ -161,7 +161,7 @@ class CsvRows:
                 header = (self._records.header if is_of_table else []) or ["text"]
                 self._columns = len(header)
                 self._writer.writerow([*header, "nats", "nats_per_character", "unknown"])
-            if above is None or row.nats_per_character * BITS > above:
+            if above is None or (row.nats_per_character * BITS > above and row.text.strip()):
                 missing = [""] * (self._columns - len(fields))
                 figures = (row.nats, row.nats_per_character, row.unknown)
                 self._writer.writerow([*fields, *missing, *figures])
@@ -255,7 +255,10 @@ class Alarm:
         self._gatherer = None if of_characters else Gatherer()
 
     def add(self, block: ScoredBlock) -> None:
-        self.count += int(np.count_nonzero(self.costs(block) > self.above.bits))
+        if self._gatherer is None:
+            self.count += int(np.count_nonzero(self.costs(block) > self.above.bits))
+        elif (rows := self._gatherer.add(block)) is not None:
+            self.count += len(rows.above(self.above.bits))
 
     def costs(self, block: ScoredBlock) -> pieces.Floats:
         """Return the bits of each character, or for each character of an example."""
@@ -296,6 +299,7 @@ def part_json(
         ],
         "use": options.use,
         "above": None if options.above is None else options.above.bits,
+        "unit": None if options.above is None else options.above.unit,
         "scores": [
             {
                 "model": summary.model,
@@ -305,6 +309,7 @@ def part_json(
                     name: asdict(score)
                     for name, score in {"": summary.score, **summary.parts}.items()
                 },
+                "moments": {name: one.moments.tolist() for name, one in summary.pairings.items()},
             }
             for summary in summaries
         ],
@@ -319,16 +324,23 @@ def add_up(options: Options, console: Console) -> None:
     for index, score in enumerate(first["part"]["scores"]):
         summary = Summary(first["text"], score["examples_are"], score["model"])
         summary.ends_apart = score["ends_apart"]
-        for scored in parts:
-            sums = dict(scored["part"]["scores"][index]["sums"])
-            summary.score += Score(**sums.pop(""))
-            for name, more in sums.items():
-                summary.parts[name] = summary.parts.get(name, Score()) + Score(**more)
+        each = [scored["part"]["scores"][index] for scored in parts]
+        for of_part in each:
+            for name, sums in of_part["sums"].items():
+                summary.parts[name] = summary.parts.get(name, Score()) + Score(**sums)
+            for name, moments in of_part.get("moments", {}).items():
+                summary.pairings[name].of_others += moments
+        summary.score = summary.parts.pop("")
+        if not all("moments" in of_part for of_part in each):
+            summary.pairings.clear()  # an older charrnn has scored a part
         summary.seconds = sum(scored["seconds"] for scored in parts)
         summaries.append(summary)
     alarm = None
     if first["part"]["above"] is not None:
-        alarm = Alarm(Threshold(first["part"]["above"]), of_characters=False)
+        above = Threshold(first["part"]["above"])
+        if first["part"].get("unit") == "nats":
+            above = Threshold(above.bits / BITS, "nats")
+        alarm = Alarm(above, of_characters=False)
         alarm.count = sum(scored["above"] for scored in parts)
     more = {"fast": first["fast"], **above_json(alarm)}
     show(summaries, options, console, more)
@@ -374,6 +386,8 @@ def parse_part(line: str, name: str) -> Scored:
             for sums in (score["sums"][""], *score["sums"].values()):
                 assert all(type(value) is int for value in sums.values())
                 Score(**sums)
+            for moments in score.get("moments", {}).values():
+                assert [*map(type, moments)] == 6 * [float]
     except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
         hint = "Write it with charrnn eval --part I/N --json."
         raise CorpusError(f"{name} is not the result of a part", hint) from None

@@ -26,7 +26,7 @@ from charrnn.corpus.corpus import Corpus
 from charrnn.corpus.files import PACKED, name_of
 from charrnn.corpus.segmentation import END_CODE
 from charrnn.errors import CorpusError, ModelFileError, SettingError
-from charrnn.folds import validate
+from charrnn.folds import check_folds, validate
 from charrnn.model import Model
 from charrnn.model_file import texts
 from charrnn.runs import load
@@ -85,22 +85,28 @@ def run(options: Options, threads: int, console: Console) -> None:
         corpus = corpus_of(options, models[0])
     if not options.sources:
         warn_of_other_corpora(options, models, console)
+    if corpus is not None and options.folds is not None:
+        check_folds(corpus, options.folds)  # before the scoring, which takes long
     console.note_if_waiting(options.sources)
     text = text_to_score(options, models[0], corpus)
     predictors = predictors_of(options, models, console)
-    if options.quantile is not None:
-        limit = limit_of(options, models[0], scorer_of(predictors[0][1], threads), console)
-        options = replace(options, above=Threshold(limit))
     rates = [rate_for(each, options.dynamic) for _, each in predictors]
+    scorers = [
+        scorer_of(each, threads, ranking=options.per_char, fast=options.fast, rate=rate)
+        for rate, (_, each) in zip(rates, predictors, strict=True)
+    ]
+    if options.quantile is not None:
+        limit = limit_of(options, models[0], scorers[0], console)
+        options = replace(options, above=Threshold(limit))
     summaries = [
         Summary(text.name, text.examples_are, name, rate, predictor.ends != "symbol")
         for rate, (name, predictor) in zip(rates, predictors, strict=True)
     ]
     began = time.monotonic()
     collector = TextCollector()
-    alarm = None
-    if options.above is not None:
-        alarm = rows.Alarm(options.above, of_characters=options.per_char)
+    above, alarm = options.above, None
+    if above is not None:
+        alarm = rows.Alarm(above, of_characters=options.per_char)
     writer = writer_for(options, text, part_names(predictors[0][1]), console)
     named = len(predictors) - len(models)  # the place of the first model that was named
     listeners: list[Listener] = [collector.add] if options.baselines else []
@@ -111,10 +117,6 @@ def run(options: Options, threads: int, console: Console) -> None:
     ):
         listeners += bar
         if cluster is None:
-            scorers = [
-                scorer_of(each, threads, ranking=options.per_char, fast=options.fast, rate=rate)
-                for rate, (_, each) in zip(rates, predictors, strict=True)
-            ]
             scored = score(scorers, text, symbols_at_once(options))
         else:
             scored = score_by_workers(cluster, models, options, text, is_mixed=named > 0)

@@ -42,13 +42,13 @@ from typing import Any
 
 from charrnn.cli import options
 from charrnn.cli.app import meant_by_option
-from charrnn.cli.launcher import cores
 from charrnn.cli.options import Known, flag, group, needs_one, not_one_of
 from charrnn.cli.train.options import CorpusOptions
 from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import File, Flag, Setting, of_learning, setting, settings_of
 from charrnn.settings.training import Seeds, TrainConfig, words_to_try
+from charrnn.system import cores
 
 FLAGS = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 SEE_HELP = "Try 'charrnn sweep --help'."

@@ -31,12 +31,10 @@ ELSEWHERE = "Leave it out to resume, or begin a sweep in another folder with -o.
 
 
 def new_record(options: Options, tried: Tried) -> Record:
-    sources, valid, path = options.sources, options.valid, options.start_from
+    texts, path = (options.sources, options.valid), options.start_from
     start = None if path is None else place_of(model_at(path)) or str(path)
-    places = tuple(map(place_of, (*sources, *valid)))
-    material = Material(
-        sources, valid, places, options.reading, options.cutting, start, "", sources, valid
-    )
+    places = tuple(map(place_of, (*options.sources, *options.valid)))
+    material = Material(*texts, places, options.reading, options.cutting, start, "", *texts)
     return Record(grid_of(tried, options.seeds or (0,)), options.learning, material)
 
 

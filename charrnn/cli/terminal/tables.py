@@ -164,7 +164,9 @@ class Table:
             if column.width <= room or not column.rank:
                 kept.add(column)
                 room -= column.width
-        self.columns = [column for column in columns if column in kept]
+        cut = int(min(room, 0))  # from names, if no other column can be left out
+        shown = [column for column in columns if column in kept]
+        self.columns = [one._replace(width=max(4, one.width + cut * one.is_left)) for one in shown]
         self.width = sum(column.width for column in self.columns)
 
     def head(self) -> Visible:
@@ -174,7 +176,8 @@ class Table:
         """Return a row, each cell in its style; a missing cell stays empty."""
         shown, styles = [], styles or {}
         for name, width, _, is_left in self.columns:
-            cell = visible_line(cells.get(name, ""))
+            cell = cells.get(name, "")
+            cell = fitted(cell, width) if is_left else visible_line(cell)
             text = Visible(f"{cell:{'<' if is_left else '>'}{width}}")
             shown.append(self._output.paint(text, styles[name]) if name in styles else text)
         return Visible(joined(shown).rstrip())

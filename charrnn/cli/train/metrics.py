@@ -124,7 +124,7 @@ class Metrics:
         for line in file.lines():
             if not line.endswith(b"\n") and BEGINNING.startswith(line[: len(BEGINNING)]):
                 break  # torn by a kill
-            row = self._parse(line)
+            row = parse_row(self.path, line)
             place = (row["step"], row["schema"] == CHECKUP)
             if row["schema"] == RUN:
                 is_same = row.get("run") == self.run and place <= self.resumes_at
@@ -135,13 +135,14 @@ class Metrics:
         file.cut(keep)
         return is_this_run
 
-    def _parse(self, line: bytes) -> dict[str, Any]:
-        with suppress(ValueError, KeyError):
-            row = parse(line)
-            if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
-                return row
-        hint = "Name another file with --metrics."
-        raise CharrnnError(f"{self.path} holds lines that are not metrics of charrnn", hint)
+
+def parse_row(path: Path, line: bytes) -> dict[str, Any]:
+    with suppress(ValueError, KeyError):
+        row = parse(line)
+        if row["schema"] in (RUN, STEP, CHECKUP) and type(row["step"]) is int:
+            return row
+    hint = "Name another file with --metrics."
+    raise CharrnnError(f"{path} holds lines that are not metrics of charrnn", hint)
 
 
 def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
@@ -155,7 +156,7 @@ def explain(path: Path, error: OSError | CharrnnError) -> CharrnnError:
 
 
 def check_place(path: Path) -> None:
-    """Raise CharrnnError if no file can be written there, without opening it."""
+    """Raise CharrnnError if no file can be written there, or if its first line is foreign."""
     with suppress(OSError):
         place = path if path.exists() else Path(os.path.realpath(path)).parent
         number = 0 if os.access(place, os.W_OK) else errno.EACCES
@@ -165,6 +166,10 @@ def check_place(path: Path) -> None:
             number = errno.EISDIR if path.exists() else errno.ENOTDIR
         if number:
             raise explain(path, OSError(number, os.strerror(number)))
+        if path.is_file() and not path.is_symlink():  # not a stream such as /dev/stdout
+            with path.open("rb") as file:
+                if (line := file.readline(1 << 16)).endswith(b"\n"):
+                    parse_row(path, line)
 
 
 def open_lines(path: Path) -> LineFile:

@@ -45,6 +45,8 @@ from charrnn.training.ranks import ALONE, DismissedError, Ranks
 if TYPE_CHECKING:
     from charrnn.training.ranks import MpiRanks
 
+QUICK = 1 << 31  # multiplications, about a second: exact losses that a signal does not prevent
+
 
 @contextmanager
 def mpi_ranks() -> Iterator[MpiRanks]:
@@ -206,14 +208,18 @@ def learn(ready: PreparedRun, stop: Stop, console: Console, ranks: Ranks) -> Out
                     screen.finish()
                 ranks.end()
                 saver.save()
+        except DivergedError as error:
+            saver.save_diverged()
+            error.add_note(f"{saver.file_in_words()} charrnn reach measures its gradients.")
+            raise
         except CharrnnError as error:
             error.add_note(saver.file_in_words())
             raise
     costs: dict[str, Floats] = {}
-    if not stop.requested:  # after a signal the exact scores would take too long
+    ids = ready.corpus.held_out.ids
+    if not stop.requested or len(ids) * ready.plan.parameters + (ready.symbols << 13) <= QUICK:
         config = replace(config, workers=1 if options.mpi else config.threads)
         costs = nats_of_best(checkpoint.states, ready.corpus, config, checkpoint.counted)
-    ids = ready.corpus.held_out.ids
     scores = {name: tally(ids, nats) for name, nats in costs.items()}
     apart = {}
     best = ready.best_baseline

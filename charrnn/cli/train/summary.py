@@ -154,11 +154,9 @@ def report_on(outcome: Outcome, options: Options) -> Report:
     figures: dict[str, object] = {"step": outcome.best_step, **(best.loss() if best else none)}
     if best and (apart := outcome.difference("best", best.nats_per_character)):
         figures |= {"baseline": best_of(run.corpus.baselines), **apart.as_json()}
+    paired = {**outcome.differences, "counts": None}  # whose difference is of the mixture
     parts = {
-        name: {
-            **score.overall.loss(),
-            **json_of(None if name == "counts" else outcome.differences.get(name)),
-        }
+        name: {**score.overall.loss(), **json_of(paired.get(name))}
         for name, score in outcome.scores.items()
         if name != "alone"
     }
@@ -231,8 +229,8 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         lines[options.line("eval")] = "score the held-out text"
     if outcome.remedy and not outcome.run.corpus.known:
         lines[better_line(outcome, options)] = "beat counting"
-    best = state.best
-    overfits = outcome.best is not None and best is not None and best.step <= EARLY * state.step
+    best = outcome.best_step
+    overfits = outcome.best is not None and best is not None and best <= EARLY * state.step
     if not overfits:
         limit = outcome.stopped
         twice = 2 * getattr(run.config, limit)
@@ -244,7 +242,7 @@ def say_what_next(outcome: Outcome, options: Options, console: Console) -> None:
         explained = f"  {line:<{longest}}  # {about}"
         console.note(explained if len(explained) <= console.err.width else f"  {line}")
     if overfits and best is not None:
-        early = f"the best check-up was at step {best.step:,} of {state.step:,}"
+        early = f"the best check-up was at step {best:,} of {state.step:,}"
         remedies = "more --dropout, a smaller --hidden, or more text."
         if options.start_from is not None:  # has its own sizes
             remedies = "more --dropout, or more text."

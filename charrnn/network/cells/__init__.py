@@ -7,7 +7,7 @@ the way back. ``after`` may share the memory of ``before``. A cell of one gate h
 without the first axis, and ``ux`` shares the memory of the new h.
 
 ``slopes`` computes all that needs no gradient, for many steps at a time, which look like more
-lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``spare`` is scratch memory.
+lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``room`` is scratch memory.
 ``backward`` turns them and ``d_after``, dL/d(after), into dL/d(W h) in ``ux`` and into
 ``d_before``: for h without the part through W h, which the layer adds; other states overwrite
 ``d_after``. dL/d(U x) equals dL/d(W h), except for a gate with a bias of its own. It overwrites
@@ -17,7 +17,7 @@ lanes. It leaves factors in ``ux``, ``tape`` and ``kept`` (B, H); ``spare`` is s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Cell:
     """Three functions, and the facts needed to call them."""
 
     forward: Forward  # (ux, wh, before, after, tape): fill the states after a step
-    slopes: Slopes  # (ux, before, after, tape, kept, spare): fill the factors of the way back
+    slopes: Slopes  # (ux, before, after, tape, kept, room): fill the factors of the way back
     backward: Backward  # (d_after, ux, tape, kept, d_before): fill the gradients
     states: Mapping[str, float]  # name -> its largest absolute value
     bias: Sequence[float]  # the initial b of each gate
@@ -61,6 +61,9 @@ class Cell:
     reads_h: bool = False  # whether it reads h(t-1) itself, not only through W h
     own_bias: bool = False  # whether W h of the last gate has a bias d; the tape starts as the sum
     feedback: Feedback | None = None  # set if W multiplies something else than h
+    # value -> its equation, with the names of other values in braces and the book's number: first
+    # those of the gates, with terms that begin with b, W, U or d, then those of the states
+    equations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def gates(self) -> int:

@@ -38,26 +38,24 @@ def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) ->
     np.add(h, n, h)  # (1 - z) n + z h(t-1)
 
 
-def slopes(
-    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
-) -> None:
+def slopes(ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array) -> None:
     """Keep the factors of dL/dh: for W h in place of r, z, n; for the last block of U x on the
     tape; z for h(t-1).
     """
     (r, z, n), h_before = ux, before[0]
     np.copyto(kept, z)
-    np.subtract(h_before, n, spare)
-    np.multiply(spare, z, spare)
+    np.subtract(h_before, n, room)
+    np.multiply(room, z, room)
     np.subtract(1, z, z)
     np.multiply(n, n, n)
     np.subtract(1, n, n)
     np.multiply(n, z, n)  # a_n: (1 - z) (1 - n^2)
-    np.multiply(z, spare, z)  # a_z: z (1 - z) (h(t-1) - n)
-    np.subtract(1, r, spare)
-    np.multiply(spare, tape, spare)
+    np.multiply(z, room, z)  # a_z: z (1 - z) (h(t-1) - n)
+    np.subtract(1, r, room)
+    np.multiply(room, tape, room)
     np.copyto(tape, n)
     np.multiply(n, r, n)  # W h: r times that of a_n
-    np.multiply(n, spare, r)  # a_r: (1 - r) (d + W h)_n times the one before
+    np.multiply(n, room, r)  # a_r: (1 - r) (d + W h)_n times the one before
 
 
 def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
@@ -77,4 +75,11 @@ GRU = Cell(
     has_tape=True,
     reads_h=True,
     own_bias=True,
+    equations={
+        "r": "sigmoid({b_r} + {W_r h(t-1)} + {U_r x(t)})",
+        "z": "sigmoid({b_z} + {W_z h(t-1)} + {U_z x(t)})",
+        "n": "tanh({b_n} + {U_n x(t)} + {r(t)} * ({d} + {W_n h(t-1)}))",
+        "h": "(1 - {z(t)}) * {n(t)} + {z(t)} * {h(t-1)}",
+        "dL/dh": "{the part of step t+1} + {V' dL/do(t)}",
+    },
 )

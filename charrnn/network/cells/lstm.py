@@ -47,27 +47,25 @@ def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) ->
     np.multiply(o, tape, h)
 
 
-def slopes(
-    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
-) -> None:
+def slopes(ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array) -> None:
     """Keep the factors of dL/dc in place of i, f, g; of dL/dh in place of o, and for dL/dc on the
     tape; f for c(t-1).
     """
     (i, f, g, o), tanh_c = ux, tape
-    np.multiply(o, tanh_c, spare)
-    np.multiply(spare, tanh_c, tanh_c)
+    np.multiply(o, tanh_c, room)
+    np.multiply(room, tanh_c, tanh_c)
     np.subtract(o, tanh_c, tanh_c)  # c: o (1 - tanh(c)^2)
-    np.multiply(o, spare, o)
-    np.subtract(spare, o, o)  # a_o: tanh(c) o (1 - o)
+    np.multiply(o, room, o)
+    np.subtract(room, o, o)  # a_o: tanh(c) o (1 - o)
     np.copyto(kept, f)
-    np.subtract(1, f, spare)
-    np.multiply(f, spare, f)
+    np.subtract(1, f, room)
+    np.multiply(f, room, f)
     np.multiply(f, before[1], f)  # a_f: c(t-1) f (1 - f)
-    np.multiply(g, i, spare)
-    np.multiply(g, spare, g)
+    np.multiply(g, i, room)
+    np.multiply(g, room, g)
     np.subtract(i, g, g)  # a_g: i (1 - g^2)
-    np.multiply(i, spare, i)
-    np.subtract(spare, i, i)  # a_i: g i (1 - i)
+    np.multiply(i, room, i)
+    np.subtract(room, i, i)  # a_i: g i (1 - i)
 
 
 def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: States) -> None:
@@ -81,5 +79,19 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
 
 
 LSTM = Cell(
-    forward, slopes, backward, states={"h": 1.0, "c": 1e9}, bias=(0.0, 1.0, 0.0, 0.0), has_tape=True
+    forward,
+    slopes,
+    backward,
+    states={"h": 1.0, "c": 1e9},
+    bias=(0.0, 1.0, 0.0, 0.0),
+    has_tape=True,
+    equations={
+        "i": "sigmoid({b_i} + {W_i h(t-1)} + {U_i x(t)})",
+        "f": "sigmoid({b_f} + {W_f h(t-1)} + {U_f x(t)})",
+        "g": "tanh({b_g} + {W_g h(t-1)} + {U_g x(t)})",
+        "o": "sigmoid({b_o} + {W_o h(t-1)} + {U_o x(t)})",
+        "c": "{f(t)} * {c(t-1)} + {i(t)} * {g(t)}",
+        "h": "{o(t)} * tanh {c(t)}",
+        "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}",
+    },
 )

@@ -28,9 +28,7 @@ def forward(ux: Array, wh: Array, before: States, after: States, tape: Array) ->
     np.tanh(h, h)  # (10.9)
 
 
-def slopes(
-    ux: Array, before: States, after: States, tape: Array, kept: Array, spare: Array
-) -> None:
+def slopes(ux: Array, before: States, after: States, tape: Array, kept: Array, room: Array) -> None:
     """Keep tanh' = 1 - h(t)^2."""
     h = after[0]
     np.multiply(h, h, kept)
@@ -42,4 +40,16 @@ def backward(d_after: States, ux: Array, tape: Array, kept: Array, d_before: Sta
     np.multiply(d_after[0], kept, d_after[0])
 
 
-TANH = Cell(forward, slopes, backward, states={"h": 1.0}, bias=(0.0,))
+TANH = Cell(
+    forward,
+    slopes,
+    backward,
+    states={"h": 1.0},
+    bias=(0.0,),
+    equations={
+        "a": "{b} + {W h(t-1)} + {U x(t)}  (10.8)",
+        "h": "tanh {a(t)}  (10.9)",
+        "dL/dh": "{W' dL/da(t+1)} + {V' dL/do(t)}  (10.21)",
+        "dL/da": "(1 - {h(t)}^2) * {dL/dh(t)}  (10.20)",
+    },
+)

@@ -12,7 +12,7 @@ the logit of END is ignored, and the cost of the length is counted at END.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,3 +49,4 @@ class Head:
     gradient: Callable[[Array, Integers, float], None]
     inputs: tuple[str, ...] = ()  # inputs that the head needs besides symbols: see inputs
     lengths: Lengths | None = None  # set if the length comes first
+    equations: Mapping[str, str] = field(default_factory=dict)  # value -> its equation: see Cell

@@ -1,0 +1,184 @@
+"""``charrnn unfold``: the table, the equations, the JSON, the picture and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import charrnn
+from charrnn.export.html import policy
+from tests.browser import CHROMIUM, WITHOUT_ONE, Browser
+from tests.program import Program
+from tests.test_export_browser import is_quiet
+from tests.test_export_page import Reading
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+HOSTILE = "a</title><script>\u202e\x1b&\n\"'"
+
+
+def test_the_losses_sum_to_those_of_eval(well_trained: Program) -> None:
+    found = well_trained.run("unfold", "anna", "--json").json
+    scored = well_trained.run("eval", "--per-char", "--json", "-", stdin=b"anna\n").rows
+    total = well_trained.run("eval", "--json", "-", stdin=b"anna\n").json
+    assert found["nats"] == total["nats"]
+    assert found["schema"] == "charrnn.unfold/1"
+    for key, own in (("character", "target"), ("nats", "nats")):
+        assert [step[own] for step in found["steps"]] == [row[key] for row in scored]
+    assert [step["reads"] for step in found["steps"]] == [None, *"anna"]
+    assert found["symbols"] == [None, "\ufffd", *charrnn.load("model.npz").vocabulary.characters]
+    assert np.shape(found["output"]["values"]["y_hat"]) == (5, len(found["symbols"]))
+
+
+def test_json_has_every_number_and_gradients_on_request(well_trained: Program) -> None:
+    found = well_trained.run("unfold", "anna", "--json").json
+    whole = well_trained.run("unfold", "anna", "--json", "--backward").json
+    size = charrnn.load("model.npz").parameters.architecture
+    for layer, both in zip(found["layers"], whole["layers"], strict=True):
+        assert np.shape(layer["values"]["h"]) == (5, size.hidden)
+        assert not [name for name in layer["values"] if "dL/" in name]
+        assert np.shape(both["values"]["dL/dh"]) == (5, size.hidden)
+        assert {*both["equations"]} == {"a", "h", "dL/dh", "dL/da"}
+    squares = [np.square(layer["values"]["dL/dh"]).sum(1) for layer in whole["layers"]]
+    norms = [step["norm_dh"] for step in found["steps"]]
+    np.testing.assert_allclose(norms, np.sqrt(np.sum(squares, 0)))
+    assert {*whole["gradient"]} == {*charrnn.load("model.npz").parameters}
+    assert "gradient" not in found
+
+
+def test_a_row_for_each_step_with_its_cells(well_trained: Program) -> None:
+    ran = well_trained.run("unfold", "an na", env={"LC_ALL": "C.UTF-8"})
+    ran.says("read as unknown")
+    rows = [line.split() for line in ran.out.partition("\n\n")[0].splitlines()]
+    assert rows[0] == ["step", "reads", "likeliest", "target", "loss", "|h|", "|dL/dh|"]
+    assert [row[1] for row in rows[1:] if row[0].isdigit()] == ["END", "a", "n", "space", "n", "a"]
+    assert [row[0] for row in rows[2:4]] in (["h", "2"], ["h2", "h1"])
+    nats = charrnn.load("model.npz").score(["an na"]).nats
+    assert f"sum        {nats:.3f} nats in 6 steps" in ran.out
+    both = well_trained.run("unfold", "an na", "--backward").out
+    assert len(both.splitlines()) > len(ran.out.splitlines()) + 5
+
+
+@pytest.mark.parametrize("columns", [48, 80])
+def test_it_fits_the_window_with_or_without_colours(well_trained: Program, columns: int) -> None:
+    line = ("unfold", "anna", "--backward")
+    for changes in ({"NO_COLOR": "1"}, {"LC_ALL": "C"}, {"TERM": "xterm", "NO_COLOR": ""}):
+        status, shown = well_trained.terminal(*line, columns=columns, env=changes)
+        assert status == 0
+        assert ("\x1b[" in shown) == ("NO_COLOR" not in changes or not changes["NO_COLOR"])
+        plain = ESCAPE.sub("", shown)
+        assert max(map(len, plain.splitlines())) < columns
+        assert plain.isascii() == ("LC_ALL" in changes)
+
+
+def test_the_equations_of_a_step(well_trained: Program) -> None:
+    forth = well_trained.run("unfold", "anna", "--step", "2").out
+    for number in ("(10.8)", "(10.9)", "(10.10)", "(10.11)", "(10.14)"):
+        assert number in forth
+    assert "dL/" not in forth
+    assert forth.startswith("step t = 2 reads a and predicts n\n")
+    back = well_trained.run("unfold", "anna", "--step", "2", "--backward").out
+    for number in ("(10.18)", "(10.20)", "(10.21)"):
+        assert number in back
+    a = charrnn.load("model.npz").parameters
+    assert f"= {a['b1'][0]:.4g} + " in back.replace("(", "").replace(")", "")
+
+
+@pytest.fixture
+def drawn(well_trained: Program) -> Program:
+    well_trained.run("unfold", "anna", "--backward", "-o", "anna.html").says("saved to anna.html")
+    well_trained.run("unfold", HOSTILE, "-o", "hostile.html").says("hostile.html")
+    well_trained.run("unfold", "anna", "-o", "anna.svg").says("figure saved to anna.svg")
+    return well_trained
+
+
+def test_a_picture_is_one_svg_that_needs_nothing(drawn: Program) -> None:
+    text = (drawn / "anna.svg").read_text("utf-8")
+    assert "var(" not in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    nodes = ET.fromstring(text).findall(".//*[@class='node']")
+    labels = [node.get("aria-label", "") for node in nodes]
+    assert "y(5) is END" in labels
+    assert "x(1) is END" in labels
+    assert sum(label.startswith("h(") for label in labels) in (5, 10)
+    words = [one.text for one in ET.fromstring(text).iter() if one.tag.endswith("text")]
+    assert [words.count(name) for name in "UVW"] in ([1, 1, 1], [0, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["anna.html", "hostile.html"])
+def test_a_page_holds_the_text_as_text_and_loads_nothing(drawn: Program, name: str) -> None:
+    text = (drawn / name).read_text("utf-8")
+    page = Reading(text)
+    scripts = [attributes for tag, attributes in page.elements if tag == "script"]
+    assert [one.get("type") for one in scripts] == ["application/json", None]
+    assert not [one for _, some in page.elements for one in some if one in ("src", "href", "style")]
+    rules = [some["content"] for _, some in page.elements if "http-equiv" in some]
+    style, script = page.texts["style"][0], page.texts["script"][1]
+    assert rules == [policy([script], style)]
+    facts = json.loads(page.texts["script"][0])
+    typed = "anna" if name == "anna.html" else HOSTILE
+    assert facts["text"] == typed
+    assert "names.txt" not in text
+    assert not re.search("[\x00-\x08\x1b\u202e]", text)
+
+
+@pytest.fixture
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip(WITHOUT_ONE)
+    with Browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+def test_keys_walk_through_steps_units_and_parts(drawn: Program, browser: Browser) -> None:
+    page = browser.open(drawn.folder / "anna.html")
+    what = "document.getElementById('what').textContent"
+    assert page.ask(what) == "h(1), unit 1. Step 1 reads END and predicts “a”."
+
+    def press(key: str) -> None:
+        for kind in ("keyDown", "keyUp"):
+            page.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+
+    page.ask("document.querySelector('.now').focus()")
+    press("ArrowRight")
+    press("ArrowRight")
+    press("ArrowDown")
+    assert page.ask(what) == "h(3), unit 2. Step 3 reads “n” and predicts “n”."
+    assert page.ask("document.activeElement.getAttribute('aria-label')").startswith("h(3) of layer")
+    press("End")
+    assert page.ask(what) == "h(5), unit 2. Step 5 reads “a” and predicts END."
+    equations = page.ask("document.getElementById('equations').innerText")
+    found = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
+    layer = found["layers"][-1]["values"]
+    assert "(10.9) h(t) = tanh a(t)" in equations
+    assert f"{layer['h'][4][1]} = tanh " in equations
+    tabs = "[...document.querySelectorAll('.node[tabindex=\"0\"]')].map((e) => e.dataset.t)"
+    assert {*page.ask(tabs)} == {"4"}
+    assert is_quiet(page)
+
+
+def test_the_pointer_shows_the_equation_of_a_cell(drawn: Program, browser: Browser) -> None:
+    page = browser.open(drawn.folder / "anna.html", dark=True)
+    place = page.ask(
+        '(() => { const node = document.querySelector(\'[data-name="dL/dh"][data-t="1"]\');'
+        " const box = node.querySelector('.block').getBoundingClientRect();"
+        " return [box.right - 2, box.top + 2]; })()"
+    )
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+    across = json.loads(Reading((drawn / "anna.html").read_text("utf-8")).texts["script"][0])
+    what = page.ask("document.getElementById('what').textContent")
+    assert what.startswith(f"dL/dh(2), unit {across['across']}.")
+    assert "(10.21)" in page.ask("document.getElementById('equations').innerText")
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=5, y=5)
+    assert is_quiet(page)
+
+
+def test_a_hostile_text_opens_without_an_error(drawn: Program, browser: Browser) -> None:
+    page = browser.open(Path(drawn.folder / "hostile.html"))
+    assert page.ask("document.querySelectorAll('.node').length") > 10
+    assert is_quiet(page)

@@ -1,0 +1,225 @@
+"""The numbers of an unfolded text: those of scores, of the equations, and of other gradients."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from charrnn.model import Model
+from charrnn.network.architecture import read_before, still_to_come
+from charrnn.network.cells import CELLS
+from charrnn.network.heads import HEADS
+from charrnn.network.parameters import Parameters
+from charrnn.network.rounding import Array
+from charrnn.network.unfolded import Unfolded, Window
+from charrnn.unfold import NAME, Part, Unfolding, unfold
+from charrnn.vocabulary import END
+from tests.exporting import model_of
+from tests.test_gradients import disagreement, slopes
+
+TEXT = "abcéa€cab"
+LONG = "".join(np.random.default_rng(0).choice([*"abcé€"], 150))
+NETWORKS: list[dict[str, Any]] = [
+    {"cell": "tanh", "layers": 1, "hidden": 6},
+    {"cell": "tanh", "layers": 3, "hidden": 5, "ends": "halt", "clock": True},
+    {"cell": "tanh", "layers": 2, "hidden": 4, "ends": "length"},
+    {"cell": "tanh", "layers": 2, "hidden": 4, "carry": True},
+    {"cell": "gru", "layers": 2, "hidden": 5, "clock": True},
+    {"cell": "lstm", "layers": 2, "hidden": 5},
+    {"cell": "output", "layers": 1, "hidden": 6},
+    {"cell": "output", "layers": 1, "hidden": 6, "teacher_forcing": True},
+    {"cell": "toy", "layers": 2, "hidden": 4, "ends": "toy"},
+]
+networks = pytest.mark.parametrize(
+    "size", NETWORKS, ids=lambda size: "-".join(map(str, size.values()))
+)
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CELLS, "toy", "tests.toys:LEAKY")
+    monkeypatch.setitem(HEADS, "toy", "tests.toys:FIXED")
+
+
+def unfolded(model: Model, text: str = TEXT) -> Unfolding:
+    return unfold(model.language_model, text)
+
+
+def parts(found: Unfolding) -> list[Part]:
+    return [*found.layers, found.output, found.loss]
+
+
+@networks
+@pytest.mark.parametrize("text", ["", "a", TEXT, "a?b", LONG])
+def test_the_losses_are_those_of_eval_to_the_last_digit(size: dict[str, Any], text: str) -> None:
+    model = model_of(**size)
+    found, scored = unfolded(model, text), model.surprisal(text)
+    assert found.nats == model.score([text]).nats
+    assert found.loss.values["L"][:, 0].tolist() == scored.nats
+
+
+@networks
+def test_the_last_state_is_the_vector_of_embed(size: dict[str, Any]) -> None:
+    model = model_of(**size)
+    found = unfolded(model)
+    last = found.layers[-1].values["h"][-1]
+    np.testing.assert_allclose(last, model.embed([TEXT])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [one for one in NETWORKS if "ends" not in one], ids=str)
+def test_the_states_are_those_of_scoring_to_the_last_bit(size: dict[str, Any]) -> None:
+    output = unfolded(model_of(**size), LONG).output.values
+    np.testing.assert_array_equal(output["o"], output["logit"])  # of these states, and of scoring
+
+
+FUNCTIONS = {
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+}
+
+
+@networks
+@pytest.mark.parametrize("text", [TEXT, LONG])
+def test_each_equation_is_true(size: dict[str, Any], text: str) -> None:
+    found = unfolded(model_of(**size), text)
+    for part in parts(found):
+        for name, template in part.equations.items():
+            assert_true(part, name, template.partition("  ")[0])
+            assert "{" not in part.filled(name, 1, 0)
+    assert len(found.layers[0].equations) >= (3 if size["cell"] != "toy" else 0)
+    assert [*found.output.equations][:2] == ["o", "y_hat"]
+
+
+def assert_true(part: Part, name: str, template: str) -> None:
+    """The equation holds for all steps and units."""
+    values = {f"v{i}": column(part, of) for i, of in enumerate(NAME.findall(template))}
+    places = iter(values)
+    code = NAME.sub(lambda _: f"({next(places)})", template).replace("^", "**")
+    code = re.sub(r"(tanh|log) \(", r"\1(", code)
+    right = eval(code, {**FUNCTIONS, **values})
+    np.testing.assert_allclose(part.values[name], right, rtol=1e-5, atol=1e-4)
+    t, unit = min(2, len(part.values[name]) - 1), part.values[name].shape[1] - 1
+    left = float(part.filled(name, t, unit).partition(" = ")[0])
+    assert left == pytest.approx(part.values[name][t, unit], rel=1e-3)
+
+
+def column(part: Part, name: str) -> Array:
+    """All values that a name in an equation stands for."""
+    if name in part.values:
+        return part.values[name]
+    value = part.values[name[: name.rindex("(")]]
+    if name.endswith("(t)"):
+        return value
+    return np.concatenate([np.zeros_like(value[:1]), value[:-1]])
+
+
+def window_of(model: Model, text: str) -> Window:
+    ids = np.append(model.vocabulary.encode(text), 0).astype(np.intp)
+    x = np.append(END, ids[:-1])[:, None]
+    counts = read_before(ids)[:, None], still_to_come(ids)[:, None]
+    return Window(x, ids[:, None], x == END, clock=counts[0], left=counts[1])
+
+
+@networks
+def test_the_gradient_is_that_of_central_differences(size: dict[str, Any]) -> None:
+    model = model_of(**size)
+    found, window = unfolded(model), window_of(model, TEXT)
+    architecture = model.parameters.architecture
+
+    def loss(flat: Array) -> float:
+        reader = Unfolded(architecture, len(window.x), 1, np.float64)
+        return float(reader.nats(Parameters(architecture, flat), window).sum())
+
+    p = Parameters(architecture, model.parameters.flat.astype(np.float64))
+    measured = slopes(p, loss)
+    assert disagreement(found.gradient, measured) < 1e-5
+    broken = found.gradient.copy()
+    broken["W1"].reshape(-1)[1] += 0.01
+    assert disagreement(broken, measured) > 1e-4
+    if size["cell"] not in ("output", "gru"):  # b has other parts, or is not last
+        for number, part in enumerate(found.layers, 1):
+            d_b = part.values["dL/da"].sum(0)
+            np.testing.assert_allclose(d_b, found.gradient[f"b{number}"], rtol=1e-9)
+
+
+@networks
+@pytest.mark.parametrize("t", [0, 4, len(TEXT)])
+def test_the_gradient_of_a_state_is_that_of_central_differences(
+    size: dict[str, Any], t: int
+) -> None:
+    model = model_of(**size)
+    found, window = unfolded(model), window_of(model, TEXT)
+    p = model.parameters.exact()
+
+    def loss(unit: int, step: float) -> float:
+        reader = Unfolded(p.architecture, len(window.x), 1, np.float64)
+        reader.read(p, cut(window, slice(t + 1)))
+        top = reader.layers[-1].states[0]
+        top[0, 0, unit] += step
+        here = reader.readout.nats(p, top[0], window.y[t]).sum()
+        is_length = p.architecture.head.lengths is not None and t == len(TEXT)
+        rest = reader.nats(p, cut(window, slice(t + 1, None))).sum() if t < len(TEXT) else 0.0
+        return float(rest + (0.0 if is_length else here))
+
+    measured = [(loss(i, 1e-5) - loss(i, -1e-5)) / 2e-5 for i in range(size["hidden"])]
+    np.testing.assert_allclose(found.layers[-1].values["dL/dh"][t], measured, rtol=1e-4, atol=1e-6)
+
+
+def cut(window: Window, steps: slice) -> Window:
+    assert window.begins is not None
+    assert window.clock is not None
+    assert window.left is not None
+    clock, left = window.clock[steps], window.left[steps]
+    return Window(window.x[steps], window.y[steps], window.begins[steps], clock=clock, left=left)
+
+
+@pytest.mark.parametrize("cell", ["tanh", "gru", "lstm"])
+def test_the_gradients_are_those_of_autograd(cell: str) -> None:
+    torch = pytest.importorskip("torch")
+    model = model_of(cell=cell, layers=2, hidden=5)
+    found, p = unfolded(model), model.parameters.exact()
+    tensors = {name: torch.tensor(p[name], requires_grad=True) for name in p}
+
+    def gate(name: str, blocks: Any, i: int) -> Any:
+        return blocks[5 * i : 5 * i + 5]
+
+    zero = torch.zeros(5, dtype=torch.float64)
+    states = [[zero, zero], [zero, zero]]
+    kept: list[Any] = []
+    total: Any = 0.0
+    for x, y in pairwise([0, *model.vocabulary.encode(TEXT).tolist(), 0]):
+        below = None
+        for number in (1, 2):
+            h, c = states[number - 1]
+            U, W, b = (tensors[f"{letter}{number}"] for letter in "UWb")
+            ux = b + (U[x] if below is None else U @ below)
+            wh = W @ h
+            if cell == "tanh":
+                h = torch.tanh(ux + wh)
+            elif cell == "gru":
+                r, z, _ = torch.sigmoid(ux + wh).chunk(3)
+                n = torch.tanh(ux[10:] + r * (wh[10:] + tensors[f"d{number}"]))
+                h = (1 - z) * n + z * h
+            else:
+                i, f, _, o = torch.sigmoid(ux + wh).chunk(4)
+                c = f * c + i * torch.tanh(ux + wh)[10:15]
+                h = o * torch.tanh(c)
+            h.retain_grad()
+            kept.append(h)
+            states[number - 1] = [h, c]
+            below = h
+        o = tensors["c"] + tensors["V"] @ below
+        total = total + torch.logsumexp(o, 0) - o[y]
+    total.backward()
+    for number in (1, 2):
+        of_h = np.array([h.grad.numpy() for h in kept[number - 1 :: 2]])
+        np.testing.assert_allclose(found.layers[number - 1].values["dL/dh"], of_h, atol=1e-5)
+    for name in p:
+        of_p = tensors[name].grad.numpy()
+        np.testing.assert_allclose(found.gradient[name], of_p, atol=1e-4, rtol=1e-4)
