@@ -211,9 +211,8 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     deadly.write_text(DEADLY)
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
-        for _ in range(3):  # one is left for the pieces before
-            made.work("--preload", str(deadly))
-        made.until_there_are(3)
+        made.work("--preload", str(deadly), nanny=True)
+        made.until_there_are(1)
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "It may need more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
