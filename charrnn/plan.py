@@ -37,7 +37,7 @@ LR = 0.004  # of runs that are not too long
 OVERHEAD = 20_000  # products that take as long as the rest of the work for a symbol
 # A run that starts from a model takes smaller steps, and fewer, the shorter the list. These are the
 # least shares of a fresh start, and the symbols of a list that takes all of it.
-LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 14_000
+LEAST_LR, LEAST_PASSES, WHOLE_START = 0.4, 0.12, 10_000
 FITTED = ("hidden", "layers", "dropout", "dropconnect", "blank", "lr")
 
 

@@ -56,6 +56,7 @@ class Browser:
         self._number = 0
         self._unread = b""
         self.heard: list[dict[str, Any]] = []  # events that no call waits for
+        self._pages: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +105,7 @@ class Browser:
     ) -> Page:
         """Open a page of this size with a light or dark colour scheme."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._pages.append(target)
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         page = Page(self, attached["sessionId"])
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -120,6 +122,12 @@ class Browser:
         page.call("Page.navigate", url=path.as_uri() + fragment)
         page.ask(LOADED)
         return page
+
+    def close_pages(self) -> None:
+        """Close all pages that were opened."""
+        while self._pages:
+            self.call("Target.closeTarget", targetId=self._pages.pop())
+        self.heard.clear()
 
 
 LOADED = """new Promise((resolve) => {

@@ -24,10 +24,18 @@ WRITTEN = (
 )
 
 
-@pytest.fixture
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for all tests, whose start takes longer than a page."""
     with Browser(tmp_path_factory.mktemp("browser")) as opened:
         yield opened
+
+
+@pytest.fixture
+def browser(one: Browser) -> Iterator[Browser]:
+    """The browser, without the pages of other tests."""
+    yield one
+    one.close_pages()
 
 
 def opened(browser: Browser, path: Path, fragment: str = "", width: int = 1200) -> Page:

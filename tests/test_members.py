@@ -139,7 +139,7 @@ def test_a_run_that_goes_on_without_the_first_tells_what_it_would_have_told(
     assert steps == sorted(steps)
     first_end = min(state.step for state in ended_unevenly(corpus)[0])
     near = next(n for n, event in enumerate(whole) if getattr(event, "step", 0) >= first_end)
-    for stop in sorted({*range(len(whole) // 4, len(whole), 40), *range(near - 3, near + 8)}):
+    for stop in sorted({*range(len(whole) // 4, len(whole), 80), *range(near - 2, near + 4)}):
         states = start_all(corpus, config)
         told = list(itertools.islice(train_all(states, corpus, config), stop))
         told += train_all(states, corpus, config)

@@ -92,7 +92,7 @@ def settings_of_run(lines: int, start_from: Model | None, **given: Any) -> Fitte
 
 
 @pytest.mark.parametrize(
-    ("lines", "lr", "passes"), [(50, 0.0016, 0.12), (500, 0.0016, 0.32), (1600, 0.004, 1)]
+    ("lines", "lr", "passes"), [(50, 0.0016, 0.12), (500, 0.0018, 0.45), (1600, 0.004, 1)]
 )
 def test_the_shorter_the_list_the_fewer_and_smaller_are_the_steps(
     lines: int, lr: float, passes: float

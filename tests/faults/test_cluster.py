@@ -154,9 +154,7 @@ def test_c6_where_the_scheduler_is_lost_all_that_was_written_is_right(
         child.until(lambda: len(child.out) > 1000)
         kill_session(made.started[0].pid)
         ended = child.end()
-    is_refusal(
-        ended, f"the scheduler at {made.address} is gone", "Results written so far are valid"
-    )
+    is_refusal(ended, f"the scheduler at {made.address} is gone", "Results so far are valid")
     assert len(ended.err.splitlines()) == 2
     assert ended.out.endswith("\n")
     whole = trained.run("sample", "-n", str(ended.out.count("\n")), "--seed", "3", "-q").out
@@ -213,9 +211,9 @@ def test_c9_a_piece_that_kills_its_workers_is_named(
     deadly.write_text(DEADLY)
     trained.write("q.txt", "Anna\nBertha\nClaudia\n\nDora\nEmilia\nFriederike\nQuentin\nZoe\n")
     with machines(elsewhere, 0, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}) as made:
-        for _ in range(2):
+        for _ in range(3):  # one is left for the pieces before
             made.work("--preload", str(deadly))
-        made.until_there_are(2)
+        made.until_there_are(3)
         what = "q.txt, lines 8 to 9, killed 2 workers, one after the other"
         hint = "It may need more memory than a worker has."
         trained.refuses("eval", "q.txt", "--scheduler", str(made.file), what=what, hint=hint)
