@@ -154,9 +154,7 @@ def test_c6_where_the_scheduler_is_lost_all_that_was_written_is_right(
         child.until(lambda: len(child.out) > 1000)
         kill_session(made.started[0].pid)
         ended = child.end()
-    is_refusal(
-        ended, f"the scheduler at {made.address} is gone", "Results so far are valid"
-    )
+    is_refusal(ended, f"the scheduler at {made.address} is gone", "Results so far are valid")
     assert len(ended.err.splitlines()) == 2
     assert ended.out.endswith("\n")
     whole = trained.run("sample", "-n", str(ended.out.count("\n")), "--seed", "3", "-q").out
