@@ -177,7 +177,6 @@ def test_25_a_folder_that_is_gone_matters_only_to_what_is_in_it(program: Program
     for command, hint in {
         ("train", "names.txt"): "name a file elsewhere with -m.",
         ("train", "names.txt", "--metrics", "metrics.jsonl"): "name a file elsewhere with -m.",
-        ("sample",): "Train one first, ",
         ("eval", "names.txt"): "Train one first, ",
     }.items():
         gone.mkdir(exist_ok=True)
