@@ -91,7 +91,7 @@ GATED_SIZES = (
     Size(1_000_000, 384, 20, 32, 64),
     Size(4_000_000, 768, 20, 64, 64),
 )
-TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.27, blank=0.05, work=2e9)
+TANH = Rule(TANH_SIZES, products=3e9, readings=14, dropout=0.3, blank=0.05, work=2e9)
 GATED = Rule(GATED_SIZES, products=6e9, readings=8, dropout=0.3, blank=0.25)
 
 

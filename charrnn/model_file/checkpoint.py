@@ -433,9 +433,10 @@ class Saver:
         self._seldom = max(SELDOM, self._often)
 
     def save_diverged(self) -> None:
-        """Save a run that has diverged, unless its numbers are too large for a file."""
+        """Save a run that has diverged if there is no file and a file can hold its numbers."""
         last = (np.abs(state.parameters.flat).max() for state in self.run.states)
-        if self.ranks is ALONE and all(most < LARGEST for most in last):
+        is_new = self.ranks is ALONE and not os.path.exists(self.path)
+        if is_new and all(most < LARGEST for most in last):
             with suppress(errors.SaveError):
                 self.save()
 
