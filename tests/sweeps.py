@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +71,7 @@ def stopped(child: Child, *names: str) -> Iterator[list[int]]:
     A short run cannot end before the test has done what it does to it, however busy the machine.
     """
     workers: list[int] = []
+    left = [*names]
 
     def has_begun(name: str) -> bool:
         lock = child.folder / f"sweep/.{name}.npz.lock"
@@ -82,8 +82,11 @@ def stopped(child: Child, *names: str) -> Iterator[list[int]]:
         workers.append(worker)
         return True
 
-    for name in names:
-        child.until(partial(has_begun, name))
+    def have_begun() -> bool:
+        left[:] = [name for name in left if not has_begun(name)]  # in whatever order they begin
+        return not left
+
+    child.until(have_begun)
     try:
         yield workers
     finally:
