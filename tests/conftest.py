@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 from charrnn import plan
-from charrnn.cli.launcher import set_threads
+from charrnn.launcher import set_threads
 
 set_threads()  # before anything imports numpy
 settings.register_profile("usual", deadline=None, max_examples=12)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import charrnn
-from charrnn.cli.launcher import set_threads
 from charrnn.corpus.files import MODELS, blocks
+from charrnn.launcher import set_threads
 from charrnn.settings.corpus import Reading
 
 FOLDER = Path(charrnn.__file__).parent / "models"

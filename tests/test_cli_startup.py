@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from charrnn.cli import launcher
+from charrnn import launcher
 from charrnn.system import ONE_THREAD, cores
 from tests.child import PYTHON
 from tests.program import Program

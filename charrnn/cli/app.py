@@ -23,8 +23,8 @@ from typing import Annotated, Any, NamedTuple, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from charrnn import launcher
 from charrnn.cli import console as streams
-from charrnn.cli import launcher
 from charrnn.cli.console import BOLD, CYAN, DIM, INTERRUPTED, USAGE, Console, Fault
 from charrnn.errors import SettingError
 from charrnn.text import Raw, question, visible

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from charrnn import launcher
 from charrnn.cli import console as streams
-from charrnn.cli import launcher, signals
+from charrnn.cli import signals
 from charrnn.cli.console import FAILURE, INTERRUPTED, READER_LEFT, USAGE, Console, Fault
 from charrnn.errors import CharrnnError, SettingError
 from charrnn.text import Visible

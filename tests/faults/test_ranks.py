@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from charrnn.cli.launcher import RANK
 from charrnn.corpus.files import path_of
+from charrnn.launcher import RANK
 from tests.child import CHARRNN
 from tests.mpi import MPIEXEC, all_gone, going, needs_mpi, others, pid, ranks
 from tests.program import Program

@@ -15,8 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
+from charrnn import launcher
 from charrnn.cli import console as streams
-from charrnn.cli import launcher, signals
+from charrnn.cli import signals
 from charrnn.cli.console import FAILURE, Console, Fault
 from charrnn.cli.errors import explain
 from charrnn.cli.files import check_may_be_replaced
