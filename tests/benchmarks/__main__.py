@@ -9,19 +9,22 @@ python -m tests.benchmarks minutes --corpus FILE   runs of growing length; takes
 python -m tests.benchmarks defaults --corpus FILE  each default changed; takes several hours
 python -m tests.benchmarks scale                   many machines, with Dask
 python -m tests.benchmarks starts                  short lists, from models; takes an hour
+python -m tests.benchmarks expect --corpus FILE    parts of a text, and samples; takes an hour
+python -m tests.benchmarks learning CORPUS [OPTIONS OF TRAIN]   a row of medians of three seeds
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from importlib import import_module
 
-from charrnn.cli.launcher import set_threads
+from charrnn.launcher import set_threads
 
 SECTIONS = ("step", "loop", "scoring", "sampling", "together", "startup", "corpora", "feedback")
-WITH_CORPORA = ("chapter", "minutes", "defaults")
-LONG = (*WITH_CORPORA, "scale", "ranks", "starts")  # only when named
+WITH_CORPORA = ("chapter", "minutes", "defaults", "expect")
+LONG = (*WITH_CORPORA, "scale", "ranks", "starts", "learning")  # only when named
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("sections", nargs="*", metavar="SECTION", help=sections)
     against = "also measure the Python with this path (repeatable, for step)"
     made.add_argument("--against", action="append", default=[], metavar="PYTHON", help=against)
-    corpus = "train on this file (repeatable, for chapter, minutes and defaults)"
+    corpus = "train on this file (repeatable, for chapter, minutes, defaults and expect)"
     made.add_argument("--corpus", action="append", default=[], metavar="FILE", help=corpus)
     gigabits = "bandwidth of the network in Gbit/s (repeatable, for ranks; default: 10 and 1)"
     made.add_argument("--gigabits", action="append", type=float, metavar="N", help=gigabits)
@@ -47,8 +50,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     """Run the sections that the command line names."""
-    options = parser().parse_args()
+    words = sys.argv[1:]
+    after = words.index("learning") + 1 if "learning" in words else len(words)
+    options = parser().parse_args(words[:after])
     given = {
+        "learning": [words[after:]],
         "step": [options.against],
         "ranks": [options.gigabits or [10.0, 1.0], options.latency],
         **{name: [options.corpus] for name in WITH_CORPORA},

@@ -12,7 +12,7 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from tests.benchmarks.learning import SEEDS, trained
+from tests.benchmarks.learning import SEEDS, figures, trained
 
 # name -> the options of train
 SYSTEMS: dict[str, list[str]] = {
@@ -36,25 +36,12 @@ def report(corpora: list[str]) -> None:
         found: list[float] = []
         for name, options in SYSTEMS.items():
             runs = [trained([corpus, *options], seed) for seed in SEEDS]
-            losses = [figure(summary["best"], "nats_per_character") for summary, _ in runs]
+            losses = [figures(summary)["network"] for summary, _ in runs]
             loss = statistics.median(losses)
             found.append(loss)
             first = found[0]
             seconds = statistics.median(seconds for _, seconds in runs)
             system = f"{name}, `{' '.join(options) or 'train'}`"
             print(f"| {system} | {loss:.3f} | {loss - first:+.3f} | {seconds:.0f} |", flush=True)
-        markov = statistics.median(best_baseline(summary) for summary, _ in runs)
+        markov = statistics.median(figures(summary)["Markov"] for summary, _ in runs)
         print(f"| the best Markov model | {markov:.3f} | {markov - first:+.3f} | |")
-
-
-def best_baseline(summary: dict[str, object]) -> float:
-    """Return the loss of the best n-gram model on the same held-out part."""
-    baselines = summary["baselines"]
-    assert isinstance(baselines, dict)
-    return float(min(baselines.values()))
-
-
-def figure(of: object, name: str) -> float:
-    """Return a figure of a summary."""
-    assert isinstance(of, dict)
-    return float(of[name])

@@ -13,8 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.benchmarks.chapter import figure
-from tests.benchmarks.learning import trained
+from tests.benchmarks.learning import figures, trained
 
 CHOSEN = ("hidden", "layers", "dropout", "dropconnect", "blank", "bptt", "batch", "lr", "epochs")
 CELLS = ("tanh", "lstm")
@@ -56,7 +55,7 @@ def report(corpora: list[str]) -> None:
             for name, settings in variants(chosen_for(arguments)).items():
                 typed = [f"--{key}={value:g}" for key, value in settings.items()]
                 summary, _ = trained([*arguments, *typed], 0)
-                losses[name] = figure(summary["best"], "nats_per_character")
+                losses[name] = figures(summary)["network"]
             best = min(losses.values())
             for name, loss in losses.items():
                 row = f"{Path(corpus).stem} | {cell} | {name} | {loss:.3f} | {loss - best:.3f}"

@@ -1,16 +1,18 @@
-"""Quality of the defaults: train as a user does with three seeds; print the medians.
+"""Quality of the defaults: train as a user does with three seeds; print a row of medians.
 
-python -m tests.benchmarks.learning dinosaurs
-python -m tests.benchmarks.learning names.txt
-python -m tests.benchmarks.learning plays.txt --examples files
-python -m tests.benchmarks.learning names.txt --counts --members 4
+python -m tests.benchmarks learning dinosaurs
+python -m tests.benchmarks learning --minutes 5 names.txt
+python -m tests.benchmarks learning plays.txt --examples files --counts --members 4
 
-With --counts, print the figures of the network, of counts and of both.
+All options are those of charrnn train. The row is one for the table of the best results.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -18,52 +20,76 @@ import tempfile
 import time
 from pathlib import Path
 
+import charrnn
+
 SEEDS = (0, 1, 2)
+HEAD = "| corpus and options | network | both | below counting | time | machine | version |"
 
 
 def trained(arguments: list[str], seed: int) -> tuple[dict[str, object], float]:
     """Train with this seed; return the summary and the wall-clock seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        model = str(Path(folder) / "model.npz")
-        command = [sys.executable, "-m", "charrnn", "train", *arguments]
+        model = str(Path(folder) / "model.npz")  # unless the arguments name one
+        command = [sys.executable, "-m", "charrnn", "train", "-m", model, *arguments]
         began = time.monotonic()
         done = subprocess.run(
-            [*command, "--seed", str(seed), "-m", model, "--json", "--quiet"],
-            stdout=subprocess.PIPE,
-            check=True,
+            [*command, "--seed", str(seed), "--json", "--quiet"], stdout=subprocess.PIPE
         )
+        if done.returncode:
+            sys.exit(done.returncode)
         return json.loads(done.stdout), time.monotonic() - began
 
 
-def main(arguments: list[str]) -> None:
-    """Print one line a seed, and the medians."""
-    losses, gaps, times = [], [], []
-    parts: dict[str, list[float]] = {}
+def figures(summary: dict[str, object]) -> dict[str, float]:
+    """Return the losses of a summary: of the network, of counts, of both, and what is gained."""
+    best, baselines, parts = summary["best"], summary["baselines"], summary.get("parts")
+    assert isinstance(best, dict)
+    assert isinstance(baselines, dict)
+    found = {"network": best["nats_per_character"]}
+    if isinstance(parts, dict):
+        found = {name: part["nats_per_character"] for name, part in parts.items()}
+        best = parts["both"]
+    found |= {"Markov": min(baselines.values())}
+    error = best["standard_error"]  # a short stream has none
+    return found | {"below": -best["difference"], "error": math.nan if error is None else error}
+
+
+def gain(found: dict[str, float]) -> str:
+    """Return the nats below counting, with their standard error if there is one."""
+    error = found["error"]
+    return f"{found['below']:+.3f}" + ("" if math.isnan(error) else f" ± {error:.3f}")
+
+
+def machine() -> str:
+    """Return the cores and the processor of this machine."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return f"{os.cpu_count()} x {names[0] if names else 'unknown'}"
+
+
+def version() -> str:
+    """Return the commit of this checkout, or the version of a package."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return charrnn.__version__
+
+
+def report(arguments: list[str]) -> None:
+    """Print a line for each seed, and the row."""
+    every: dict[str, list[float]] = {}
     for seed in SEEDS:
         summary, seconds = trained(arguments, seed)
-        best, baselines = summary["best"], summary["baselines"]
-        assert isinstance(best, dict)
-        assert isinstance(baselines, dict)
-        loss, markov = float(best["nats_per_character"]), min(baselines.values())
-        found = summary.get("parts") or {}
-        assert isinstance(found, dict)
-        for name, figures in found.items():
-            parts.setdefault(name, []).append(float(figures["nats_per_character"]))
-        loss = parts["both"][-1] if found else loss
-        losses.append(loss)
-        gaps.append(loss - markov)
-        times.append(seconds)
-        print(
-            f"seed {seed}: {loss:.4f} nats, best Markov {markov:.4f}, {seconds:.0f} s", flush=True
-        )
-    print(
-        f"median: {statistics.median(losses):.4f} nats per character, "
-        f"{statistics.median(gaps):+.4f} against the best Markov model, "
-        f"{statistics.median(times):.0f} s"
-    )
-    for name, every in parts.items():
-        print(f"median of {name}: {statistics.median(every):.4f}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        found = figures(summary)
+        for name, value in (found | {"seconds": seconds}).items():
+            every.setdefault(name, []).append(value)
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in found.items())
+        print(f"seed {seed}: {shown}, {seconds:.0f} s", flush=True)
+    of = {name: statistics.median(values) for name, values in every.items()}
+    both = f"{of['both']:.3f}" if "both" in of else ""
+    typed = shlex.join(Path(word).name if Path(word).exists() else word for word in arguments)
+    row = (f"`{typed}`", f"{of['network']:.3f}", both, gain(of), f"{of['seconds']:.0f} s")
+    print(f"\n{HEAD}\n|{'---|' * HEAD.count(' | ')}---|")
+    print(f"| {' | '.join((*row, machine(), version()))} |")

@@ -12,8 +12,7 @@ from __future__ import annotations
 import sysconfig
 from pathlib import Path
 
-from tests.benchmarks.chapter import best_baseline, figure
-from tests.benchmarks.learning import trained
+from tests.benchmarks.learning import figures, trained
 
 LARGEST = 5_000_000  # bytes
 NOT_SOURCES = {"test", "tests", "idle_test", "site-packages", "encodings", "pydoc_data"}
@@ -53,5 +52,8 @@ def report(corpora: list[str]) -> None:
             for minutes in MINUTES:
                 options = [*arguments, "--cell", cell, "--minutes", str(minutes)]
                 summary, _ = trained(options, 0)
-                loss, markov = figure(summary["best"], "nats_per_character"), best_baseline(summary)
-                print(f"| {name} | {cell} | {minutes} | {loss:.3f} | {markov:.3f} |", flush=True)
+                found = figures(summary)
+                row = (
+                    f"{name} | {cell} | {minutes} | {found['network']:.3f} | {found['Markov']:.3f}"
+                )
+                print(f"| {row} |", flush=True)
