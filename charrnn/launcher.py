@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from charrnn.errors import SettingError
 from charrnn.system import ONE_THREAD, cores
 
 RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")
@@ -26,11 +25,9 @@ def processes() -> int:
     return _number_in(SIZE) or 1 if _number_in(RANK) is not None else 1
 
 
-def check_alone() -> None:
-    if _number_in(RANK) is not None and _number_in(SIZE) != 1:
-        what = "mpiexec has started several processes, and each would write the same model"
-        hint = "Add --mpi to train together, or start one process without mpiexec."
-        raise SettingError(what, hint)
+def is_one_of_several() -> bool:
+    """Return True unless this process is alone, as far as is known."""
+    return _number_in(RANK) is not None and _number_in(SIZE) != 1
 
 
 def wait_for_first_rank() -> None:

@@ -49,6 +49,7 @@ from charrnn.cli import options
 from charrnn.cli.files import check_not_an_input
 from charrnn.cli.options import OUTPUT, CommandOptions, Rule, Source, excludes, flag, group
 from charrnn.corpus.files import NAMES, OURS
+from charrnn.errors import SettingError
 from charrnn.settings.corpus import CorpusConfig, Reading
 from charrnn.settings.fields import LEARNING, File, Whole, of_corpus, of_learning, setting
 from charrnn.settings.training import TrainConfig
@@ -109,8 +110,10 @@ class Options(CorpusOptions):
         return self.learning.get("workers")
 
     def check(self) -> None:
-        if not self.mpi:
-            launcher.check_alone()
+        if not self.mpi and launcher.is_one_of_several():
+            what = "mpiexec has started several processes, and each would write the same model"
+            hint = "Add --mpi to train together, or start one process without mpiexec."
+            raise SettingError(what, hint)
         texts = (*self.sources, *self.valid)
         check_not_an_input(self.model, "-m", *texts)
         self.check_metrics(self.model, *texts)
