@@ -97,7 +97,7 @@ def test_a_corpus_that_moved_or_changed_is_told_from_one_that_did_not(
     names.write_text("anna\n" * 70)
     changed = well_trained.run("eval", "--baselines")
     assert changed.status == 1
-    assert "the model was trained on other text than is now in names.txt" in changed.err
+    assert "the corpus has changed since the model was trained: names.txt" in changed.err
     assert "Name a text to read." in changed.err
     assert well_trained.run("eval", "elsewhere.txt").status == 0
 

@@ -70,8 +70,8 @@ def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
     except CorpusError as error:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if rebuilt.fingerprint != record.fingerprint:
-        what = f"the model was trained on other text than is now in {', '.join(record.names)}"
-        raise CorpusError(what, f"Restore the old text. Or: {NAME_A_TEXT}")
+        what = f"the corpus has changed since the model was trained: {', '.join(record.names)}"
+        raise CorpusError(what, f"Restore the old one. Or: {NAME_A_TEXT}")
     if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
         what = "the corpus is no longer split as it was when the model was trained"
         raise CorpusError(what, f"Use the version of NumPy that it was trained with. {NAME_A_TEXT}")
