@@ -55,6 +55,11 @@ def test_they_are_scored_on_what_was_held_out_of_their_corpus(program: Program, 
     assert scored["nats_per_character"] == pytest.approx(best[1], abs=0.02)
 
 
+def test_nobody_is_asked_to_restore_a_corpus_of_the_package(program: Program) -> None:
+    what = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
+    program.refuses("eval", "-m", "latin", what=what, hint="Name a text to read.")
+
+
 def test_a_file_of_that_name_comes_first_and_a_note_says_so(trained: Program) -> None:
     Path("model.npz").rename("latin")
     drawn = trained.run("sample", "-m", "latin")
