@@ -195,10 +195,12 @@ def test_a_word_is_searched_in_all_pages(program: Program) -> None:
         "temperature" in line.lower() for line in found.splitlines() if line.startswith("    ")
     )
     program.refuses("guide", "--search", "qqqq", what="does not contain 'qqqq'", hint="", status=2)
+    both = "guide", "sampling", "--search", "Temperature"
+    program.refuses(*both, what="exclude each other", hint="Leave one of them out.", status=2)
 
 
 def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(program: Program) -> None:
-    pager = {"PAGER": "sed s/^/P:/", "NO_COLOR": "1"}
+    pager = {"PAGER": "sed s/^/P:/", "MANPAGER": "sed s/^/MAN:/", "NO_COLOR": "1"}
     status, shown = program.terminal("guide", "sampling", by=CHARRNN, env=pager)
     lines = shown.splitlines()
     assert status == 0

@@ -58,6 +58,7 @@ class Options(CommandOptions):
     RULES = (
         needs("notebook", "topic"),
         excludes("notebook", "search", "raw"),
+        excludes("search", "topic"),
         needs("force", "notebook"),
     )
 
