@@ -180,6 +180,9 @@ def test_a_topic_is_a_page_or_a_part_of_a_heading(program: Program) -> None:
 def test_a_word_of_several_headings_lists_them(program: Program) -> None:
     listed = program.run("guide", "a").out
     assert re.match(r"\d+ headings contain 'a':\n\n- ", listed)
+    several = program.run("guide", "charrnn train".upper()).out
+    assert "- options: charrnn train\n" in several
+    assert program.run("guide", "charrnn train").out.startswith("## charrnn train\n")
 
 
 def test_an_unknown_topic_is_refused_with_the_nearest(program: Program) -> None:
