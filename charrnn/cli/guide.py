@@ -207,4 +207,5 @@ def show(text: str, console: Console) -> None:
         out.write(Raw(shown))
         return
     os.environ.setdefault("LESS", "-FRX")
+    os.environ.pop("MANPAGER", None)  # for manual pages, and getpager prefers it to PAGER
     getpager()(shown)
