@@ -18,7 +18,7 @@ from charrnn.network.architecture import Architecture
 from charrnn.network.parameters import LanguageModel
 from charrnn.network.threads import useful_threads
 from charrnn.settings.fields import LARGEST
-from charrnn.settings.training import Fitted, TrainConfig
+from charrnn.settings.training import MOST_MINUTES, Fitted, TrainConfig
 from charrnn.training.loop import Step
 from charrnn.training.members import start_all, train_all
 from charrnn.training.optimizers import MOMENTS
@@ -168,7 +168,7 @@ def fit_network(config: TrainConfig, symbols: int, share: float) -> dict[str, An
 
 def settings_for_longer(config: Fitted, corpus: Corpus) -> Fitted:
     """Return the settings that more minutes would choose."""
-    minutes = 4 * config.minutes if config.minutes else LONG * config.members
+    minutes = min(4 * config.minutes, MOST_MINUTES) if config.minutes else LONG * config.members
     given = {**asdict(config), **dict.fromkeys((*FITTED, "epochs")), "minutes": minutes}
     return fit_settings(TrainConfig(**given), corpus)
 

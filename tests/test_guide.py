@@ -180,6 +180,9 @@ def test_a_topic_is_a_page_or_a_part_of_a_heading(program: Program) -> None:
 def test_a_word_of_several_headings_lists_them(program: Program) -> None:
     listed = program.run("guide", "a").out
     assert re.match(r"\d+ headings contain 'a':\n\n- ", listed)
+    several = program.run("guide", "charrnn train".upper()).out
+    assert "- options: charrnn train\n" in several
+    assert program.run("guide", "charrnn train").out.startswith("## charrnn train\n")
 
 
 def test_an_unknown_topic_is_refused_with_the_nearest(program: Program) -> None:
@@ -195,10 +198,12 @@ def test_a_word_is_searched_in_all_pages(program: Program) -> None:
         "temperature" in line.lower() for line in found.splitlines() if line.startswith("    ")
     )
     program.refuses("guide", "--search", "qqqq", what="does not contain 'qqqq'", hint="", status=2)
+    both = "guide", "sampling", "--search", "Temperature"
+    program.refuses(*both, what="exclude each other", hint="Leave one of them out.", status=2)
 
 
 def test_a_terminal_gets_formatted_text_and_a_long_page_goes_to_the_pager(program: Program) -> None:
-    pager = {"PAGER": "sed s/^/P:/", "NO_COLOR": "1"}
+    pager = {"PAGER": "sed s/^/P:/", "MANPAGER": "sed s/^/MAN:/", "NO_COLOR": "1"}
     status, shown = program.terminal("guide", "sampling", by=CHARRNN, env=pager)
     lines = shown.splitlines()
     assert status == 0

@@ -55,6 +55,11 @@ def test_they_are_scored_on_what_was_held_out_of_their_corpus(program: Program, 
     assert scored["nats_per_character"] == pytest.approx(best[1], abs=0.02)
 
 
+def test_nobody_is_asked_to_restore_a_corpus_of_the_package(program: Program) -> None:
+    what = "the model was trained on other texts than given-names-latin, dinosaurs, verses alone"
+    program.refuses("eval", "-m", "latin", what=what, hint="Name a text to read.")
+
+
 def test_a_file_of_that_name_comes_first_and_a_note_says_so(trained: Program) -> None:
     Path("model.npz").rename("latin")
     drawn = trained.run("sample", "-m", "latin")
@@ -74,6 +79,8 @@ def test_without_a_model_samples_come_from_given_names(program: Program) -> None
         assert program.run("sample", *line, env=env).status == 1
     Path("model.npz").symlink_to("nowhere")
     assert program.run("sample").status == 1
+    Path("model.npz").rename("given-names")  # a file of that name is not the model of the package
+    program.refuses("sample", what="there is no model model.npz", hint="Train one first")
 
 
 def test_a_model_of_ones_own_is_drawn_from_without_a_note(trained: Program) -> None:

@@ -110,6 +110,8 @@ def test_a_row_comes_back_as_it_was() -> None:
     first = ["schema", "name", "settings", "seed", "best", "model", "seconds"]
     assert list(row)[:7] == first
     assert row["best"] == {"step": 10, "nats_per_character": 1.25}
+    newer = row | {"later": 1, "best": row["best"] | {"later": 1, "name": "b"}}
+    assert grid.from_json(newer) == made("a", 0, 1.25, hidden=3), "other fields change nothing"
 
 
 def test_messages_arrive_whole_however_long_they_are(tmp_path: Path) -> None:
@@ -209,6 +211,9 @@ def test_a_line_that_is_no_row_is_told(tmp_path: Path) -> None:
         {"error": []},
         {"stopped": None},
         {"best": {"step": "x", "nats_per_character": 1.0}},
+        {"settings": {"batch": "x"}},
+        {"settings": {"bptt": [1]}},
+        {"settings": {"unknown": 1}},
         {"parts": {"both": 1}},
         {"parts": {"both": {"nats_per_character": "x"}}},
         {"parts": [1]},

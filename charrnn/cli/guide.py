@@ -58,6 +58,7 @@ class Options(CommandOptions):
     RULES = (
         needs("notebook", "topic"),
         excludes("notebook", "search", "raw"),
+        excludes("search", "topic"),
         needs("force", "notebook"),
     )
 
@@ -125,8 +126,9 @@ def find(topic: str) -> str:
     titles = [line for line in headings if line.level == 1]
     by_name = [line for line in titles if line.page == wanted]
     by_title = [line for line in titles if wanted in f"{line.page} {line.heading}".casefold()]
-    by_heading = [line for line in headings if wanted in line.heading.casefold()]
-    matches = by_name or by_title or by_heading
+    by_heading = [line for line in headings if line.heading == topic]
+    by_part = [line for line in headings if wanted in line.heading.casefold()]
+    matches = by_name or by_title or by_heading or by_part
     if not matches:
         names = {word: line.page for line in headings for word in line.heading.casefold().split()}
         names |= {page: page for page in topics()}
@@ -205,4 +207,5 @@ def show(text: str, console: Console) -> None:
         out.write(Raw(shown))
         return
     os.environ.setdefault("LESS", "-FRX")
+    os.environ.pop("MANPAGER", None)  # for manual pages, and getpager prefers it to PAGER
     getpager()(shown)

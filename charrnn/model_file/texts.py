@@ -71,6 +71,9 @@ def rebuild_corpus(record: CorpusRecord, vocabulary: Vocabulary) -> Corpus:
         raise CorpusError(f"the corpus has changed: {error.what}", NAME_A_TEXT) from error
     if rebuilt.fingerprint != record.fingerprint:
         what = f"the corpus has changed since the model was trained: {', '.join(record.names)}"
+        if all(path_of(name) != name for name in record.names):  # the user cannot restore them
+            what = f"the model was trained on other texts than {', '.join(record.names)} alone"
+            raise CorpusError(what, NAME_A_TEXT)
         raise CorpusError(what, f"Restore the old one. Or: {NAME_A_TEXT}")
     if rebuilt.vocabulary != vocabulary:  # other random numbers hold out other examples
         what = "the corpus is no longer split as it was when the model was trained"

@@ -18,6 +18,7 @@ Schedule = Literal["cosine", "linear", "constant"]
 Ending = Literal["epochs", "minutes", "patience", "interrupted"]
 History = Sequence[Mapping[str, float]]  # a row for each check-up, in order
 MOST_SEEDS = 1 << 16
+MOST_MINUTES = 1e7
 FIXED = ("seed", "workers")  # settings of a run that a sweep chooses itself
 
 
@@ -117,7 +118,7 @@ class TrainConfig(Checked):
     )
     epochs: int | None = fields.fitted_learning(COUNT, "Read the corpus this many times.")
     minutes: float | None = fields.of_learning(
-        Real(1e-3, 1e7),
+        Real(1e-3, MOST_MINUTES),
         "Stop after this many minutes, or earlier for a short text, and choose a network size that"
         " suits them.",
         default_in_words="no limit",

@@ -167,7 +167,8 @@ def from_json(row: Mapping[str, Any]) -> Result:
     json.dumps(row, allow_nan=False)  # raises ValueError for NaN and infinity
     names = ("name", "settings", "seed", "model", "seconds", "stopped", "error")
     facts = {name: row[name] for name in names}
-    facts |= {"best_step" if key == "step" else key: value for key, value in row["best"].items()}
+    facts |= {"best_step": row["best"]["step"]}
+    facts |= {"nats_per_character": row["best"]["nats_per_character"]}
     facts |= {"parts": row.get("parts", {}), "blocks": row.get("held_out_blocks", [])}
     result = from_fields(Result, facts)
     if any(part["nats_per_character"] < 0 for part in result.parts.values()):

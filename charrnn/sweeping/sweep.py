@@ -178,7 +178,8 @@ class Folder:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
                 result = from_json(parse(line))
-            except UNREADABLE as error:
+                grid_of({name: [value] for name, value in result.settings.items()}, [result.seed])
+            except (*UNREADABLE, errors.SettingError) as error:
                 what = f"{path} is damaged: line {number:,} is not a row of a sweep"
                 hint = "Delete that line; its run is then repeated."
                 raise errors.ResumeError(what, hint) from error

@@ -121,7 +121,7 @@ FEW_CHARACTERS = 1 << 14  # whose runs are looked for, unless --show-copied is g
 
 def run(options: Options, threads: int, console: Console) -> None:
     if not options.models:
-        usual = MODEL if os.path.lexists(MODEL) else USUAL
+        usual = MODEL if any(map(os.path.lexists, (MODEL, USUAL))) else USUAL
         options = replace(options, models=(usual,))
         if usual == USUAL:
             yours = "train one of your own: charrnn train FILE"
