@@ -118,10 +118,9 @@ class Drawing:
     def boxes(self, t: int) -> Iterator[Box]:
         """Yield the values of a step from top to bottom."""
         step, chances, up = self.found.steps[t], self.found.chances(t), "V"
-        reads, target, loss = shown(step["reads"]), shown(step["target"]), f"{step['nats']:.3f}"
         bars = [self.bar(i, k, chances[k], k == self.found.y[t]) for i, k in enumerate(chances)]
-        yield Box("", "y", "y", ROW, self.word(target), f" is {target}")
-        yield Box("loss", "L", "L", ROW, self.word(loss), f" is {loss}")
+        yield self.word("", "y", shown(step["target"]))
+        yield self.word("loss", "L", f"{step['nats']:.3f}")
         yield Box("output", "y_hat", "o", (LIKELIEST + 1) * ROW, "".join(bars), up="")
         tall = -(-self.units // self.across) * self.cell
         for index, part in reversed([*enumerate(self.found.layers)]):
@@ -132,10 +131,11 @@ class Drawing:
                 links = (up, back) if name == "h" else ()
                 yield Box(*where, self.cells(bands[t]), f" of layer {index + 1}", *links)
             up = f"U{part.number}"
-        yield Box("", "x", "x", ROW, self.word(reads), f" is {reads}", up)
+        yield self.word("", "x", shown(step["reads"]), up)
 
-    def word(self, word: str) -> str:
-        return text(self.width / 2, 13, word, "middle mono")
+    def word(self, part: str, name: str, word: str, up: str | None = None) -> Box:
+        inside = text(self.width / 2, 13, word, "middle mono")
+        return Box(part, name, name, ROW, inside, f" is {word}", up)
 
     def bar(self, i: int, unit: int, chance: float, is_target: bool) -> str:
         """Return a symbol with its probability."""

@@ -8,18 +8,7 @@
 
   const cellsOf = (node) => [...node.querySelectorAll(".cell")];
   const word = (symbol) => (symbol === null ? "END" : `“${symbol}”`);
-  function at(part, name, t, unit) {
-    const rows = part.values[name], row = rows[t % rows.length];
-    return row[unit % row.length];
-  }
-  function filled(part, template, t, unit) {
-    const signed = (value) => (String(value).startsWith("-") ? `(${value})` : value);
-    return template.replace(/\{([^}]+)\}(\(t\))?/g, (_, name) => signed(at(part, name, t, unit)));
-  }
-  function near(equations, name) { // those of a value, of the values in it, and of those it is in
-    const has = (one, other) => (equations[one] ?? "").includes(`{${other}}`);
-    return Object.keys(equations).filter((one) => one === name || has(one, name) || has(name, one));
-  }
+  const signed = (value) => (String(value).startsWith("-") ? `(${value})` : value);
   function show(node, index) {
     const { part: path, name } = node.dataset, t = Number(node.dataset.t), cells = cellsOf(node);
     place = Math.max(0, Math.min(cells.length - 1, index));
@@ -29,12 +18,18 @@
     const { reads, target } = facts.steps[t];
     $("what").textContent = `${what}. Step ${t + 1} reads ${word(reads)} and predicts ${word(target)}.`;
     const part = path.split(".").reduce((found, key) => found[key], { "": { equations: {} }, ...facts });
-    $("equations").replaceChildren(...near(part.equations, name).map((value) => {
-      const [template, number = ""] = part.equations[value].split("  ");
+    const equations = Object.entries(part.equations).sort(([one]) => (one === name ? -1 : 0));
+    const at = (value) => {
+      const rows = part.values[value], row = rows[t % rows.length];
+      return row[unit % row.length];
+    };
+    $("equations").replaceChildren(...equations.map(([value, equation]) => {
+      const [template, number = ""] = equation.split("  ");
       const pair = document.createElement("div");
       const line = (tag, words) => pair.appendChild(document.createElement(tag)).textContent = words;
       line("dt", `${number} ${value}(t) = ${template.replace(/[{}]/g, "")}`);
-      line("dd", `${at(part, value, t, unit)} = ${filled(part, template, t, unit)}`);
+      const filled = template.replace(/\{([^}]+)\}(\(t\))?/g, (_, term) => signed(at(term)));
+      line("dd", `${at(value)} = ${filled}`);
       return pair;
     }));
     for (const old of figure.querySelectorAll(".now")) old.classList.remove("now");
